@@ -1,7 +1,7 @@
 """Sends jobs, HTCondor's and others, to the volunteers of a BOINC project.
 
 Importing this package is deliberately quick: the daemon prints its banner before it loads anything
-slow. The Python API (:mod:`boinc_gahp.remote`) is imported at first use.
+slow. The Python API (:mod:`boinc_gahp.api`) is imported at first use.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp._version import __version__
 
 if TYPE_CHECKING:
-    from boinc_gahp.remote import (
+    from boinc_gahp.api import (
         Batch,
         BatchJob,
         BatchState,

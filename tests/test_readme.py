@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from boinc_gahp.blah.codes import HoldCode
-from boinc_gahp.blah.exits import MEANINGS
-from boinc_gahp.blah.wishes import NAMES
+from boinc_gahp.htcondor.boinc_attributes import NAMES
+from boinc_gahp.htcondor.exits import MEANINGS
+from boinc_gahp.htcondor.hold_codes import HoldCode
 
 ROOT = Path(__file__).parent.parent
 SCIENTISTS = (ROOT / "docs" / "scientists.rst").read_text("utf-8")

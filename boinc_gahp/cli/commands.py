@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.main import COMMANDS
-from boinc_gahp.cli.parsing import Group
+from boinc_gahp.terminal.parsing import Group
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from boinc_gahp.cli.parsing import Parser
+    from boinc_gahp.terminal.parsing import Parser
 
 
 def all_parsers() -> dict[tuple[str, ...], Parser]:
@@ -37,11 +37,11 @@ def parser_at(path: tuple[str, ...]) -> Parser:
     """Return the parser for these words, as :func:`all_parsers` has it."""
     if not path:
         return root_parser()
-    module = import_module(f"boinc_gahp.cli.{COMMANDS[path[0]][0]}")
+    module = import_module(COMMANDS[path[0]][0])
     if len(path) == 1:
         return _parser_in(module, "run")
     place, function, _ = module.ACTIONS[path[1]]
-    return _parser_in(import_module(f"{_package(module)}.{place}"), function)
+    return _parser_in(import_module(f"{module.__name__}.{place}"), function)
 
 
 def root_parser() -> Group:
@@ -68,8 +68,3 @@ def root_parser() -> Group:
 def _parser_in(module: ModuleType, function: str) -> Parser:
     parser: Parser = getattr(module, f"{function}_parser")()
     return parser
-
-
-def _package(module: ModuleType) -> str:
-    """Return the package with a group's actions."""
-    return module.__name__ if hasattr(module, "__path__") else module.__name__.rpartition(".")[0]

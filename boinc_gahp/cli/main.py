@@ -22,16 +22,22 @@ from boinc_gahp.text import did_you_mean
 if TYPE_CHECKING:
     from boinc_gahp.config import Settings
 
-#: Each command's module in this package, and its purpose. A module's ``run(arguments, config)``
-#: does the work and returns the exit status.
+#: Each command's module, and its purpose. A module's ``run(arguments, config)`` does the work and
+#: returns the exit status.
 COMMANDS = {
-    "batch": ("batch", "submit jobs, watch them, and fetch outputs, without HTCondor"),
-    "check": ("check", "check the settings, project, account, apps and HTCondor"),
-    "completion": ("completion", "print a shell completion script"),
-    "demo": ("demo", "run 20 jobs from start to end on a local project"),
-    "ledger": ("ledger", "list and manage the jobs that came from HTCondor"),
-    "local-project": ("local_project", "create and run a BOINC project on this machine"),
-    "template": ("template", "check job templates for errors"),
+    "batch": (
+        "boinc_gahp.cli.batch",
+        "submit jobs, watch them, and fetch outputs, without HTCondor",
+    ),
+    "check": ("boinc_gahp.cli.check", "check the settings, project, account, apps and HTCondor"),
+    "completion": ("boinc_gahp.cli.completion", "print a shell completion script"),
+    "demo": ("boinc_gahp.cli.demo", "run 20 jobs from start to end on a local project"),
+    "ledger": ("boinc_gahp.cli.ledger", "list and manage the jobs that came from HTCondor"),
+    "local-project": (
+        "boinc_gahp.localproject.commands",
+        "create and run a BOINC project on this machine",
+    ),
+    "template": ("boinc_gahp.cli.template", "check job templates for errors"),
 }
 
 #: The options before a command.
@@ -161,7 +167,7 @@ def _serve(config: str | None) -> NoReturn:
         logs.start(settings)
 
     if os.isatty(0) and os.isatty(1):
-        from boinc_gahp.daemon import console
+        from boinc_gahp.daemon.console import console
 
         console.run(load_settings, on_settings=start_log)
     from boinc_gahp.daemon.main import serve
@@ -171,7 +177,7 @@ def _serve(config: str | None) -> NoReturn:
 
 def _run_command(name: str, arguments: list[str], config: str | None) -> int:
     _make_streams_fit()
-    status: int = import_module(f"boinc_gahp.cli.{COMMANDS[name][0]}").run(arguments, config)
+    status: int = import_module(COMMANDS[name][0]).run(arguments, config)
     return status
 
 
@@ -189,12 +195,12 @@ def _make_streams_fit() -> None:
 
 
 def _ended(message: str) -> str:
-    from boinc_gahp.cli.parsing import ended
+    from boinc_gahp.terminal.parsing import ended
 
     return ended(message)
 
 
 def _complain(text: str) -> None:
-    from boinc_gahp.cli.saying import complain
+    from boinc_gahp.terminal.output import complain
 
     complain(text)

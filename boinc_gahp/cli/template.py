@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.parsing import Group, Parser, not_empty
-from boinc_gahp.cli.terminal import coloured
 from boinc_gahp.templates import Problem, Severity, check_template
+from boinc_gahp.terminal.parsing import Group, Parser, not_empty
+from boinc_gahp.terminal.terminal import coloured
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:

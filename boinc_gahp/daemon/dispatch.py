@@ -17,9 +17,9 @@ from boinc_gahp.text import quoted, visible
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from boinc_gahp.blah.refusals import Refusals
-    from boinc_gahp.blah.service import Service
     from boinc_gahp.bridge import Bridge
+    from boinc_gahp.htcondor.refusals import Refusals
+    from boinc_gahp.htcondor.service import Service
 
 #: Given as stderr_filename, it means "don't keep it".
 _NOWHERE = frozenset({"", words.NULL, os.devnull})

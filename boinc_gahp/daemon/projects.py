@@ -21,10 +21,10 @@ from boinc_gahp.threads import start
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.blah.refusals import Refusals
-    from boinc_gahp.blah.service import Service
     from boinc_gahp.bridge import Bridge, Opener
     from boinc_gahp.config import ProjectSettings, Settings
+    from boinc_gahp.htcondor.refusals import Refusals
+    from boinc_gahp.htcondor.service import Service
 
     MakeBridge = Callable[[Settings, ProjectSettings], Bridge]
     MakeService = Callable[[Settings], Service]
@@ -76,7 +76,8 @@ class Projects:
             is enough to mend the settings file.
         make_bridge: opens the bridge to a project; None: :mod:`boinc_gahp.bridge`.
         on_settings: called once with the settings, before they are used.
-        make_service: makes the service for HTCondor's jobs; None: :mod:`boinc_gahp.blah.service`.
+        make_service: makes the service for HTCondor's jobs; None:
+            :class:`boinc_gahp.htcondor.Service`.
         end: ends the daemon; HTCondor then starts a new one.
     """
 
@@ -150,7 +151,7 @@ class Projects:
         """Return the service for use by a gridmanager; never fails."""
         with self._serving:
             if self._refusals is None:
-                from boinc_gahp.blah.refusals import Refusals  # noqa: PLC0415  (as the service)
+                from boinc_gahp.htcondor.refusals import Refusals  # noqa: PLC0415  (as the service)
 
                 self._refusals = Refusals(self.service)
             return self._refusals
@@ -224,7 +225,7 @@ class Projects:
     def _new_service(self, settings: Settings) -> Service:
         if self._make_service is not None:
             return self._make_service(settings)
-        from boinc_gahp.blah.service import Service  # noqa: PLC0415  (heavy: after the banner)
+        from boinc_gahp.htcondor.service import Service  # noqa: PLC0415  (heavy: after the banner)
 
         return Service(settings, self._one_opener(), self._load_settings)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-log = logging.getLogger("boinc_gahp.bridge")
+log = logging.getLogger("boinc_gahp.fetch")
 
 #: Seconds after which deliveries are forgotten.
 _KEEP = 30 * 86400.0

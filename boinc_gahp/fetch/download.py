@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.temporary import TemporaryFile
     from boinc_gahp.fetch.uploaded import Uploaded
 
-log = logging.getLogger("boinc_gahp.bridge")
+log = logging.getLogger("boinc_gahp.fetch")
 
 #: How often a file is asked for if its transfer breaks off.
 _ATTEMPTS = 3

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.locate import Located
     from boinc_gahp.rpc import CompletedJob, JobInfo, ResultInfo
 
-log = logging.getLogger("boinc_gahp.bridge")
+log = logging.getLogger("boinc_gahp.fetch")
 
 #: Seconds for query_completed_job, which fails on most projects for such a job.
 _PATIENCE = 10.0

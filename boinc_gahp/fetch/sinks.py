@@ -1,8 +1,8 @@
 """Sinks: where the files of one job go, as the fetch engine sees it.
 
 There is one for HTCondor, :class:`~boinc_gahp.fetch.job_directory.JobDirectory`, and one
-for people, :class:`~boinc_gahp.remote.folders.Folder`, which is also used to make archives
-(:mod:`boinc_gahp.remote.zips`).
+for people, :class:`~boinc_gahp.api.folders.Folder`, which is also used to make archives
+(:mod:`boinc_gahp.api.zips`).
 """
 
 from __future__ import annotations

@@ -14,13 +14,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from boinc_gahp.localproject.commands import init_project, run_project
-    from boinc_gahp.localproject.create_work import NewJob, RemoteInput, WorkError
+    from boinc_gahp.localproject.backend.create_work import NewJob, RemoteInput, WorkError
+    from boinc_gahp.localproject.backend.generator import WorkRequest
     from boinc_gahp.localproject.database import DatabaseError
     from boinc_gahp.localproject.directory import ProjectDirectoryError
-    from boinc_gahp.localproject.generator import WorkRequest
     from boinc_gahp.localproject.project import LocalProject, ProjectFailed
     from boinc_gahp.localproject.quirks import PhpLimits, Quirks
+    from boinc_gahp.localproject.run import init_project, run_project
     from boinc_gahp.localproject.states import BatchState, ErrorMask
 
 __all__ = [

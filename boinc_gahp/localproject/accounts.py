@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.names import name_key
-from boinc_gahp.localproject.replies import RpcFailed
+from boinc_gahp.localproject.server.replies import RpcFailed
 from boinc_gahp.localproject.states import ServerState
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from boinc_gahp.localproject.addresses import HostNames
 from boinc_gahp.localproject.database import Database
+from boinc_gahp.localproject.server.addresses import HostNames
 from boinc_gahp.localproject.store import FileStore
 from boinc_gahp.templates import (
     InputTemplate,

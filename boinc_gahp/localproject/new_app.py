@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject import plugins, supplied
-from boinc_gahp.localproject.command_line import fill_in
+from boinc_gahp.localproject import supplied
+from boinc_gahp.localproject.backend import plugins
 from boinc_gahp.localproject.directory import add_app, add_app_version
+from boinc_gahp.localproject.hosts.command_line import fill_in
 from boinc_gahp.templates import (
     Severity,
     check_template,

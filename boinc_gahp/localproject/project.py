@@ -9,19 +9,20 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from boinc_gahp.localproject import accounts, hosts, pages, settings
+from boinc_gahp.localproject import accounts, settings, web
 from boinc_gahp.localproject import directory as layout
-from boinc_gahp.localproject.addresses import names_of
+from boinc_gahp.localproject.backend.create_work import NewJob, create_work
+from boinc_gahp.localproject.backend.scheduler import Scheduler
+from boinc_gahp.localproject.backend.supervisor import Supervisor
 from boinc_gahp.localproject.core import Core
-from boinc_gahp.localproject.create_work import NewJob, create_work
+from boinc_gahp.localproject.hosts import hosts
+from boinc_gahp.localproject.hosts.volunteer import Volunteer, clean_up
 from boinc_gahp.localproject.names import name_key
 from boinc_gahp.localproject.quirks import Quirks
-from boinc_gahp.localproject.scheduler import Scheduler
-from boinc_gahp.localproject.server import HOST, WebServer, port_is_free
+from boinc_gahp.localproject.server.addresses import names_of
+from boinc_gahp.localproject.server.application import body_allowance, make_app
+from boinc_gahp.localproject.server.server import HOST, WebServer, port_is_free
 from boinc_gahp.localproject.states import BatchState, ErrorMask
-from boinc_gahp.localproject.supervisor import Supervisor
-from boinc_gahp.localproject.volunteer import Volunteer, clean_up
-from boinc_gahp.localproject.web import body_allowance, make_app
 from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ class LocalProject:
 
     def sign_in_link(self, user_name: str = settings.SUBMITTER) -> str:
         """Return an address that signs a browser in to the page as a user, once."""
-        return pages.sign_in_link(self._core, user_name)
+        return web.sign_in_link(self._core, user_name)
 
     def add_user(self, name: str, **rights: Any) -> str:
         """Add a user and return the authenticator; rights as in :func:`accounts.add_user`."""

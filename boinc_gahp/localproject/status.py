@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject import accounts
 from boinc_gahp.localproject.directory import is_running
-from boinc_gahp.localproject.pages import queries
+from boinc_gahp.localproject.web import queries
 
 if TYPE_CHECKING:
     import sqlite3

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc import BatchDetails, WebRpcs
     from boinc_gahp.submit.context import Context
 
-log = logging.getLogger("boinc_gahp.bridge")
+log = logging.getLogger("boinc_gahp.submit")
 
 #: Seconds after an unclear submit_batch in which it may undo an abort; and seconds between aborts
 #: until one lasts.

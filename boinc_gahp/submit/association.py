@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.rpc import WebRpcs
 
-log = logging.getLogger("boinc_gahp.bridge")
+log = logging.getLogger("boinc_gahp.submit")
 
 #: Names in one query_files: 0.6 s (``web-rpcs.rst``, "Files"), and far below post_max_size.
 _NAMES_PER_QUERY = 5_000

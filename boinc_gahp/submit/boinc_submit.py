@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from boinc_gahp.submit.context import Context
     from boinc_gahp.submit.types import SubmitRequest
 
-log = logging.getLogger("boinc_gahp.bridge")
+log = logging.getLogger("boinc_gahp.submit")
 
 #: Seconds reserved for undoing a submission before its answer is due.
 UNDO_TIME = 10.0

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger import BatchRow, Ledger
     from boinc_gahp.submit.context import Context
 
-log = logging.getLogger("boinc_gahp.bridge")
+log = logging.getLogger("boinc_gahp.submit")
 
 #: Jobs in one abort_jobs; 1,000 take 0.5 s (``web-rpcs.rst``, "Timings").
 _JOBS_PER_ABORT = 500

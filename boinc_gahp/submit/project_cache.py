@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc import WebRpcs
     from boinc_gahp.rpc.types import BatchDetails, BatchInfo, JobInfo, ResultInfo
 
-log = logging.getLogger("boinc_gahp.bridge")
+log = logging.getLogger("boinc_gahp.submit")
 
 K = TypeVar("K", bound="Hashable")
 V = TypeVar("V")

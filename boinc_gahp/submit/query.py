@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from boinc_gahp.submit.context import Context
     from boinc_gahp.submit.types import Client
 
-log = logging.getLogger("boinc_gahp.bridge")
+log = logging.getLogger("boinc_gahp.submit")
 
 #: Up to this many names of unknown state are looked up one by one. One query_batch costs a list
 #: of its jobs (10,000: 0.02 s and 1 MB); one query_batches always costs a count of the jobs of

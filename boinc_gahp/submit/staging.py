@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc import WebRpcs
     from boinc_gahp.submit.digests import Digest
 
-log = logging.getLogger("boinc_gahp.bridge")
+log = logging.getLogger("boinc_gahp.submit")
 
 #: Rounds of uploads in a row without progress, after which the last error is raised.
 _FRUITLESS_ROUNDS = 5

@@ -13,7 +13,7 @@ The order of the steps matters:
 
 The submitters differ only in their journal (:class:`~boinc_gahp.submit.journal.Journal`):
 BOINC_SUBMIT (:mod:`boinc_gahp.submit.boinc_submit`), HTCondor's BLAH jobs
-(:mod:`boinc_gahp.blah.sending_journal`), people (:mod:`boinc_gahp.remote.comparing`).
+(:mod:`boinc_gahp.htcondor.sending_journal`), people (:mod:`boinc_gahp.api.comparing`).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from boinc_gahp.submit.journal import Journal
     from boinc_gahp.submit.types import Input, SubmitRequest
 
-log = logging.getLogger("boinc_gahp.bridge")
+log = logging.getLogger("boinc_gahp.submit")
 
 #: Looks at the batch without progress, after which the last error is raised.
 _ROUNDS = 5

@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 from boinc_gahp.localproject import LocalProject, PhpLimits, Quirks
-from boinc_gahp.localproject.create_work import NewJob, create_work
-from boinc_gahp.localproject.transitioner import transition_pass
+from boinc_gahp.localproject.backend.create_work import NewJob, create_work
+from boinc_gahp.localproject.backend.transitioner import transition_pass
 from scripts.benchmarks.measure import MB, Measure
 
 if TYPE_CHECKING:

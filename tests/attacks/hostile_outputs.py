@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
+from boinc_gahp.api.fetching_batch import Finished
+from boinc_gahp.api.folders import Folder
 from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import JobSettings, ProjectSettings, Settings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.cancel import OPEN
 from boinc_gahp.fetch.locate import Located
 from boinc_gahp.fetch.types import AdFiles, FetchRequest
-from boinc_gahp.remote.fetching_batch import Finished
-from boinc_gahp.remote.folders import Folder
 from boinc_gahp.rpc import ClientOptions, WebRpcs
 from boinc_gahp.submit.types import JobIds
-from tests.bridge.scripted import batch, job
-from tests.bridge.test_fetch_scripted import INSTANCE, JOB, completed, instance, templates
+from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, instance, templates
+from tests.submit.scripted import batch, job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

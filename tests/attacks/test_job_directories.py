@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp.api import failures, folders
+from boinc_gahp.api.fetching_batch import Finished
 from boinc_gahp.config import JobSettings
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.archive import Archive
 from boinc_gahp.fetch.cancel import OPEN
 from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles, Failure
-from boinc_gahp.remote import failures, folders
-from boinc_gahp.remote.fetching_batch import Finished
 from tests.attacks.hostile_outputs import HostileOutputs
 
 if TYPE_CHECKING:

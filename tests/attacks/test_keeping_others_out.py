@@ -19,8 +19,8 @@ import pytest
 import requests
 
 from boinc_gahp.localproject import LocalProject
-from boinc_gahp.localproject.server import WebServer
-from boinc_gahp.localproject.web import body_allowance, make_app
+from boinc_gahp.localproject.server.application import body_allowance, make_app
+from boinc_gahp.localproject.server.server import WebServer
 from tests.helpers import wait_for
 from tests.localproject.visitor import Visitor
 

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boinc_gahp.localproject import LocalProject, Quirks
-from boinc_gahp.localproject.addresses import names_of
-from boinc_gahp.localproject.staging import stage_file
-from boinc_gahp.localproject.web import make_app
+from boinc_gahp.localproject.backend.staging import stage_file
+from boinc_gahp.localproject.server.addresses import names_of
+from boinc_gahp.localproject.server.application import make_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

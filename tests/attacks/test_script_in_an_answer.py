@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boinc_gahp.localproject import LocalProject, Quirks
-from boinc_gahp.localproject.web import make_app
+from boinc_gahp.localproject.server.application import make_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

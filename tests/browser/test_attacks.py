@@ -11,9 +11,9 @@ from urllib.parse import quote
 import pytest
 
 from boinc_gahp.localproject import LocalProject, Quirks
-from boinc_gahp.localproject.pages import sign_in_link
-from boinc_gahp.localproject.staging import stage_file
+from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.states import BatchState
+from boinc_gahp.localproject.web import sign_in_link
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalPro
 @pytest.fixture
 def batch(project: LocalProject) -> int:
     """A batch of the submitter's."""
-    from boinc_gahp.localproject.create_work import NewJob, submit_as_submitter
+    from boinc_gahp.localproject.backend.create_work import NewJob, submit_as_submitter
 
     file = stage_file(project.core, b"x", "x.dat")
     jobs = [NewJob(name="job", files=(file,))]

@@ -11,7 +11,7 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import ActionChains, Keys
 
 from boinc_gahp.localproject import LocalProject
-from boinc_gahp.localproject.pages import sign_in_link
+from boinc_gahp.localproject.web import sign_in_link
 from tests.browser.conftest import PHONE
 from tests.helpers import wait_for
 

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject, accounts, batches, behaviour
-from boinc_gahp.localproject.create_work import NewJob, submit
-from boinc_gahp.localproject.pages import sign_in_link
-from boinc_gahp.localproject.staging import stage_file
+from boinc_gahp.localproject import LocalProject, accounts
+from boinc_gahp.localproject.backend import batches
+from boinc_gahp.localproject.backend.create_work import NewJob, submit
+from boinc_gahp.localproject.backend.staging import stage_file
+from boinc_gahp.localproject.hosts import behaviour
 from boinc_gahp.localproject.supplied import input_template, output_template
+from boinc_gahp.localproject.web import sign_in_link
 from tests.browser.conftest import DESKTOP
 from tests.helpers import wait_for
 

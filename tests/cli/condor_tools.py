@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from boinc_gahp.cli.condor_points import htcondor_points
+from boinc_gahp.cli.check.htcondor_checks import htcondor_points
 from boinc_gahp.config import load
 
 ROUTE = """\

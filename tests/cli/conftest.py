@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp import logs
-from boinc_gahp.cli import project_points
+from boinc_gahp.cli.check import project_checks
 from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.directory import open_core
@@ -117,7 +117,7 @@ def settings(home: Path, project: LocalProject) -> Path:
 @pytest.fixture
 def check(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Check:
     """Runs ``boinc_gahp check`` in this process."""
-    monkeypatch.setattr(project_points, "RETRY", 0.3)
+    monkeypatch.setattr(project_checks, "RETRY", 0.3)
 
     def check(*arguments: str) -> Report:
         status = main(["check", *arguments])

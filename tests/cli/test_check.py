@@ -14,7 +14,7 @@ import pexpect
 import pytest
 import trustme
 
-from boinc_gahp.cli import project_points
+from boinc_gahp.cli.check import project_checks
 from boinc_gahp.ledger import JobLedger, Ledger, NewJob
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.templates import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
@@ -283,7 +283,7 @@ class TestAddress:
             "http://localhost/": 0,
         }.items():
             with WebRpcs(url, "") as project:
-                assert len(list(project_points._plain_http_points(project))) == count
+                assert len(list(project_checks._plain_http_points(project))) == count
 
 
 class TestAccount:
@@ -291,7 +291,7 @@ class TestAccount:
     def test_clocks_that_differ_are_a_warning(
         self, check: Check, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(project_points, "CLOCK_DIFFERENCE", -1.0)
+        monkeypatch.setattr(project_checks, "CLOCK_DIFFERENCE", -1.0)
         [(level, text)] = check().of("clock")
         assert level == "warning"
         assert re.search(r"the project's is \d+ s (ahead of|behind) this machine's", text)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.cli.condor_points import closed_to_others
+from boinc_gahp.cli.check.htcondor_checks import closed_to_others
 from tests.cli.condor_tools import ROUTER, htcondor, job_router
 
 if TYPE_CHECKING:

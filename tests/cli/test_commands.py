@@ -10,10 +10,10 @@ import pytest
 
 from boinc_gahp.cli import commands
 from boinc_gahp.cli.main import COMMANDS, main
-from boinc_gahp.cli.parsing import Group, arguments_of, command_lines
+from boinc_gahp.terminal.parsing import Group, arguments_of, command_lines
 
 if TYPE_CHECKING:
-    from boinc_gahp.cli.parsing import Parser
+    from boinc_gahp.terminal.parsing import Parser
 
 PARSERS = commands.all_parsers()
 ACTIONS = {path: parser for path, parser in PARSERS.items() if not isinstance(parser, Group)}

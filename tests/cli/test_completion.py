@@ -11,9 +11,9 @@ import pytest
 from boinc_gahp.cli import completion
 from boinc_gahp.cli.commands import all_parsers
 from boinc_gahp.cli.main import main
-from boinc_gahp.cli.parsing import Group, arguments_of
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.rpc import WebRpcs
+from boinc_gahp.terminal.parsing import Group, arguments_of
 from tests.cli.conftest import COMMAND
 from tests.helpers import wait_for
 

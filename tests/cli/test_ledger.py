@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pexpect
 import pytest
 
-from boinc_gahp.cli import ledger_words
+from boinc_gahp.cli.ledger import words
 from boinc_gahp.cli.main import main
 from boinc_gahp.ledger import Hold, JobLedger, Ledger, NewJob
 from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
@@ -461,5 +461,5 @@ def test_as_a_command_it_prints_plain_lines(run: Run, jobs: JobLedger) -> None:
 def test_a_span_is_told_in_a_unit_that_it_has_enough_of() -> None:
     spans = [0.0, 119.0, 120.0, 7199.0, 7200.0, 172799.0, 172800.0]
     shown = ["0 s", "119 s", "2 min", "119 min", "2 h", "47 h", "2 days"]
-    assert [ledger_words.span(seconds) for seconds in spans] == shown
-    assert ledger_words.at(1e300).endswith("after the epoch")
+    assert [words.span(seconds) for seconds in spans] == shown
+    assert words.at(1e300).endswith("after the epoch")

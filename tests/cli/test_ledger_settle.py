@@ -13,9 +13,9 @@ from boinc_gahp.ledger import KeeperLock
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
-from tests.blah.helpers import Site, await_status
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
+from tests.htcondor.helpers import Site, await_status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from boinc_gahp.cli.monitoring import REASONS
+from boinc_gahp.cli.ledger.monitoring import REASONS
 from boinc_gahp.config.places import user_name
 from tests.cli.conftest import COMMAND
 from tests.cli.test_ledger import accept, on_project

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.cli import extra
-from boinc_gahp.cli.extra import MissingExtra, need_local_project
 from boinc_gahp.cli.main import main
+from boinc_gahp.localproject import extra
+from boinc_gahp.localproject.extra import MissingExtra, need_local_project
 from tests.cli.conftest import COMMAND
 
 if TYPE_CHECKING:

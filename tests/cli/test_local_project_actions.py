@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp import config
-from boinc_gahp.cli import local_project
 from boinc_gahp.cli.main import main
-from boinc_gahp.localproject import hosts
+from boinc_gahp.localproject import commands
 from boinc_gahp.localproject.directory import open_core
+from boinc_gahp.localproject.hosts import hosts
 from tests.cli.conftest import rows
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ def test_status_tells_what_there_is_and_no_secrets(do: Do, directory: Path, host
         assert str(row["authenticator"]) not in out + text
 
 
-@pytest.mark.parametrize("action", sorted(local_project.ACTIONS))
+@pytest.mark.parametrize("action", sorted(commands.ACTIONS))
 def test_every_action_has_a_help_with_examples(
     action: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -282,7 +282,7 @@ def test_every_action_has_a_help_with_examples(
     assert f"  boinc_gahp local-project {action} ~/project" in out.partition("examples:")[2]
 
 
-@pytest.mark.parametrize("action", sorted(set(local_project.ACTIONS) - {"init", "run"}))
+@pytest.mark.parametrize("action", sorted(set(commands.ACTIONS) - {"init", "run"}))
 def test_an_action_on_no_project_says_how_to_make_one(
     action: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -174,7 +174,7 @@ def test_what_cannot_be_written_is_one_line_and_status_1(words: str, unbuffered:
 def test_a_full_stderr_changes_no_exit_status() -> None:
     # It warns, on stderr, and goes on.
     warns = (
-        "import sys; from boinc_gahp.cli import live, main; "
+        "import sys; from boinc_gahp.cli import main; from boinc_gahp.terminal import live; "
         "main._run = lambda _: live.remark('trying again') or 5; sys.exit(main.main([]))"
     )
     for status, command in ((2, [COMMAND, "chek"]), (5, [sys.executable, "-c", warns])):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from boinc_gahp.cli.ledger.monitoring import REASONS
 from boinc_gahp.cli.main import main
-from boinc_gahp.cli.monitoring import REASONS
 from boinc_gahp.ledger import JobLedger, Ledger
 from tests.cli.test_ledger import ACCOUNT, SECRET, URL
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from boinc_gahp.daemon.main import serve
 
 if TYPE_CHECKING:
-    from boinc_gahp.blah.service import Service
     from boinc_gahp.bridge import Bridge
     from boinc_gahp.config import ProjectSettings, Settings
     from boinc_gahp.fetch.types import FetchRequest, FetchResult
+    from boinc_gahp.htcondor.service import Service
 
 
 def settings() -> Settings:

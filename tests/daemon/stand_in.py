@@ -15,9 +15,9 @@ from boinc_gahp.submit.types import BatchStatuses
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boinc_gahp.blah.service import Service
     from boinc_gahp.bridge import Bridge
     from boinc_gahp.fetch.types import FetchRequest
+    from boinc_gahp.htcondor.service import Service
     from boinc_gahp.submit.types import Client, SubmitRequest
 
 SETTINGS = Settings(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pexpect
 
-from boinc_gahp.daemon.console import PROMPT
+from boinc_gahp.daemon.console.console import PROMPT
 from tests.daemon.screen import WIDTH, Screen
 from tests.helpers import hang_up
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from boinc_gahp.daemon.completion import (
+from boinc_gahp.daemon.console.completion import (
     OFFERED,
     CompletionNames,
     LineCompleter,

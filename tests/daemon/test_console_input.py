@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.daemon.console_input import (
+from boinc_gahp.daemon.console.input import (
     KEPT_LINES,
     LONGEST,
     PrivateHistory,

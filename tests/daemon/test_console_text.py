@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boinc_gahp.daemon import console_text
+from boinc_gahp.daemon.console import display
 from boinc_gahp.gahp.commands import COMMANDS
 from boinc_gahp.gahp.parse import parse_request
 from boinc_gahp.gahp.requests import AsyncRequest
@@ -17,7 +17,7 @@ def said(line: str, values: list[str] | None, error: str = "") -> list[str]:
     number = request.request_id
     form = COMMANDS[request.command].form
     result = form.error(number, error) if values is None else form.success(number, values)
-    told = console_text.result(request, result)
+    told = display.result(request, result)
     assert told.style == ("bad" if values is None else "good")
     first, *rest = told.lines
     return [f"{told.head} {first}", *rest]
@@ -138,12 +138,12 @@ def test_what_would_move_the_cursor_is_told_by_its_number() -> None:
 
 
 def test_the_greeting_is_one_line_where_it_fits() -> None:
-    greeting = console_text.greeting("1.2", "http://a/", "/log", 80)
+    greeting = display.greeting("1.2", "http://a/", "/log", 80)
     assert greeting == "boinc_gahp 1.2 | project http://a/ | log /log | type help"
 
 
 def test_the_greeting_is_folded_between_its_parts_where_it_is_too_long() -> None:
-    greeting = console_text.greeting("1.2", None, "/home/somebody/boinc_gahp.log", 80)
+    greeting = display.greeting("1.2", None, "/home/somebody/boinc_gahp.log", 80)
     assert greeting.splitlines() == [
         "boinc_gahp 1.2 | no project: BOINC_SELECT_PROJECT url authenticator",
         "log /home/somebody/boinc_gahp.log | type help",
@@ -151,24 +151,24 @@ def test_the_greeting_is_folded_between_its_parts_where_it_is_too_long() -> None
 
 
 def test_help_names_every_command_and_fits_80_columns() -> None:
-    text = console_text.help_overview()
+    text = display.help_overview()
     assert all(name in text for name in COMMANDS)
     assert max(map(len, text.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_help_on_a_command_has_its_whole_syntax_and_fits_80_columns(name: str) -> None:
-    told = console_text.help_on(name.lower(), 80)
+    told = display.help_on(name.lower(), 80)
     assert COMMANDS[name].syntax in " ".join(" ".join(told.lines).split())
     assert max(map(len, told.lines)) < 80
 
 
 def test_help_finds_a_command_by_what_comes_after_boinc() -> None:
-    assert console_text.help_on("ping", 80) == console_text.help_on("BOINC_PING", 80)
+    assert display.help_on("ping", 80) == display.help_on("BOINC_PING", 80)
 
 
 def test_help_on_what_is_no_command_says_so() -> None:
-    told = console_text.help_on("sumbit", 80)
+    told = display.help_on("sumbit", 80)
     assert told.style == "bad"
     assert told.lines == ['there is no command "sumbit"']
 
@@ -176,6 +176,6 @@ def test_help_on_what_is_no_command_says_so() -> None:
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_an_error_is_folded_between_words(width: int) -> None:
     text = "error: BOINC_SUBMIT: app is missing; its form is: " + " ".join(["rsc_fpops_est"] * 30)
-    lines = console_text.folded(text, width).splitlines()
+    lines = display.folded(text, width).splitlines()
     assert " ".join(lines) == text
     assert max(map(len, lines)) <= width

@@ -26,8 +26,8 @@ _version cli cli.main daemon daemon.main daemon.wakeup errors gahp gahp.banner t
 #: What it has when a BOINC_PING was answered by a project: our rooms, and packages of others;
 #: tomli is Python's own tomllib from 3.11 on.
 ROOMS_AFTER_PING = {
-    "_version", "backoff", "bridge", "cli", "config", "daemon", "errors", "files", "gahp", "ledger",
-    "logs", "rpc", "secret", "states", "templates", "text", "threads",
+    "_version", "backoff", "bridge", "cli", "config", "daemon", "errors", "fetch", "files", "gahp",
+    "ledger", "logs", "rpc", "secret", "states", "submit", "templates", "text", "threads",
 }  # fmt: skip
 OTHERS_AFTER_PING = {
     "certifi", "charset_normalizer", "idna", "lxml", "platformdirs", "requests",
@@ -38,7 +38,7 @@ BESIDE = {"_distutils_hack", "brotli", "cython_runtime", "socks", "sockshandler"
 
 #: What is for people, documentation and job ads: a request of the BOINC_* family needs none of it.
 NEVER = {
-    "argcomplete", "argparse", "boinc_gahp.localproject", "boinc_gahp.remote", "classad2", "flask",
+    "argcomplete", "argparse", "boinc_gahp.localproject", "boinc_gahp.api", "classad2", "flask",
     "matplotlib", "prompt_toolkit", "rich", "sphinx", "waitress",
 }  # fmt: skip
 #: Slow parts of the standard library that nothing before the banner needs.

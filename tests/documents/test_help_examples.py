@@ -25,7 +25,7 @@ NOT_RUN = {
     "boinc_gahp ledger show": "needs jobs of HTCondor; tests/cli/test_ledger.py has some",
     "boinc_gahp ledger forget 12.0": "likewise",
     "boinc_gahp ledger status --textfile": "tests/cli/test_ledger_textfile.py",
-    "boinc_gahp ledger move": "needs a project that has moved; tests/blah/test_moving.py has one",
+    "boinc_gahp ledger move": "needs a project that has moved: tests/htcondor/test_moving.py",
     "boinc_gahp local-project run ~/project --": "the project runs already",
     "boinc_gahp local-project status ~/project --json | jq": "jq is not everywhere",
 }

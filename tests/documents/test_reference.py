@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.blah.codes import HoldCode
-from boinc_gahp.cli.parsing import STATUSES
 from boinc_gahp.config import reading
 from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.gahp.commands import COMMANDS
+from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.terminal.parsing import STATUSES
 from boinc_gahp_docs import api, commands, environment, gahp, settings
 from tests.documents.conftest import ROOT
 

@@ -6,13 +6,13 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject import Quirks
-from boinc_gahp.localproject.assimilator import assimilate_pass
+from boinc_gahp.localproject.backend.assimilator import assimilate_pass
+from boinc_gahp.localproject.backend.file_deleter import delete_pass
+from boinc_gahp.localproject.backend.scheduler import Report, Scheduler, Task
+from boinc_gahp.localproject.backend.transitioner import transition_pass
+from boinc_gahp.localproject.backend.validator import validate_pass
 from boinc_gahp.localproject.core import Core
-from boinc_gahp.localproject.file_deleter import delete_pass
-from boinc_gahp.localproject.scheduler import Report, Scheduler, Task
 from boinc_gahp.localproject.states import Outcome, ServerState, ValidateState
-from boinc_gahp.localproject.transitioner import transition_pass
-from boinc_gahp.localproject.validator import validate_pass
 from boinc_gahp.templates import (
     JobFile,
     OutputFileInfo,

@@ -12,9 +12,9 @@ import pytest
 
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.localproject.directory import make
-from boinc_gahp.localproject.server import WebServer
+from boinc_gahp.localproject.server.application import body_allowance, make_app
+from boinc_gahp.localproject.server.server import WebServer
 from boinc_gahp.localproject.settings import project_url
-from boinc_gahp.localproject.web import body_allowance, make_app
 from tests.localproject.bench import Bench
 from tests.localproject.client import Client
 from tests.localproject.on_host import OnHost

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boinc_gahp.localproject.views import Result, Workunit
+    from boinc_gahp.localproject.backend.views import Result, Workunit
 
 #: No smaller number is like no other.
 _ODD = 1000

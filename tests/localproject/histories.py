@@ -21,22 +21,22 @@ from unittest import mock
 
 from boinc_gahp.localproject import Quirks
 from boinc_gahp.localproject import directory as layout
-from boinc_gahp.localproject.assimilator import assimilate_pass
-from boinc_gahp.localproject.core import Core
-from boinc_gahp.localproject.expiry import (
+from boinc_gahp.localproject.backend.assimilator import assimilate_pass
+from boinc_gahp.localproject.backend.expiry import (
     delete_job_files,
     delete_retired_outputs,
     expire_batches,
 )
-from boinc_gahp.localproject.file_deleter import delete_pass
-from boinc_gahp.localproject.forms import Form
-from boinc_gahp.localproject.replies import RpcReply
-from boinc_gahp.localproject.request import parse_request
-from boinc_gahp.localproject.scheduler import Report, Scheduler, Task
+from boinc_gahp.localproject.backend.file_deleter import delete_pass
+from boinc_gahp.localproject.backend.scheduler import Report, Scheduler, Task
+from boinc_gahp.localproject.backend.transitioner import transition_pass
+from boinc_gahp.localproject.backend.validator import validate_pass
+from boinc_gahp.localproject.core import Core
+from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS
+from boinc_gahp.localproject.server.forms import Form
+from boinc_gahp.localproject.server.replies import RpcReply
+from boinc_gahp.localproject.server.request import parse_request
 from boinc_gahp.localproject.states import BatchState, Outcome, ServerState
-from boinc_gahp.localproject.transitioner import transition_pass
-from boinc_gahp.localproject.validator import validate_pass
-from boinc_gahp.localproject.web import FILE_RPCS, SUBMIT_RPCS
 from boinc_gahp.templates import (
     InputFileInfo,
     InputTemplate,

@@ -6,8 +6,8 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.localproject.scheduler import Report, Scheduler, Task
-from boinc_gahp.localproject.volunteer import Volunteer
+from boinc_gahp.localproject.backend.scheduler import Report, Scheduler, Task
+from boinc_gahp.localproject.hosts.volunteer import Volunteer
 from boinc_gahp.templates import (
     InputFileInfo,
     InputTemplate,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject.expiry import (
+from boinc_gahp.localproject.backend.expiry import (
     delete_job_files,
     delete_retired_outputs,
     expire_batches,

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boinc_gahp.localproject import LocalProject
-from boinc_gahp.localproject.web import FILE_RPCS, SUBMIT_RPCS, make_app
+from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS, make_app
 from tests.localproject.client import Client, job
 
 if TYPE_CHECKING:

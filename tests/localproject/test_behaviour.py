@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject.behaviour import (
+from boinc_gahp.localproject.database import Database
+from boinc_gahp.localproject.hosts.behaviour import (
     KINDS,
     Behaviour,
     clear,
@@ -16,8 +17,7 @@ from boinc_gahp.localproject.behaviour import (
     parse_behaviour,
     set_behaviours,
 )
-from boinc_gahp.localproject.database import Database
-from boinc_gahp.localproject.hosts import UnknownHost
+from boinc_gahp.localproject.hosts.hosts import UnknownHost
 
 if TYPE_CHECKING:
     from tests.localproject.bench import Bench

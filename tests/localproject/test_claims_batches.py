@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject.transitioner import transition_pass
+from boinc_gahp.localproject.backend.transitioner import transition_pass
 from tests.localproject.client import Client, error, job, value
 from tests.localproject.stage import Stage
 

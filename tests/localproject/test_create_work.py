@@ -13,12 +13,12 @@ import pytest
 
 from boinc_gahp.localproject import NewJob, Quirks, RemoteInput, WorkError, accounts
 from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject.backend.create_work import create_work, submit
+from boinc_gahp.localproject.backend.file_deleter import delete_pass
+from boinc_gahp.localproject.backend.staging import stage_file
+from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.core import Core
-from boinc_gahp.localproject.create_work import create_work, submit
-from boinc_gahp.localproject.file_deleter import delete_pass
-from boinc_gahp.localproject.staging import stage_file
 from boinc_gahp.localproject.states import BatchState, ServerState
-from boinc_gahp.localproject.transitioner import transition_pass
 from boinc_gahp.templates import (
     InputFileInfo,
     InputTemplate,

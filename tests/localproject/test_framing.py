@@ -12,8 +12,8 @@ import pytest
 import requests
 
 from boinc_gahp.localproject import PhpLimits, Quirks
-from boinc_gahp.localproject.replies import php_number
-from boinc_gahp.localproject.server import WebServer, port_is_free
+from boinc_gahp.localproject.server.replies import php_number
+from boinc_gahp.localproject.server.server import WebServer, port_is_free
 from tests.localproject.client import Client, job
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import pytest
 
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject.backend.generator import generate_pass
+from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.core import Core
-from boinc_gahp.localproject.generator import generate_pass
 from boinc_gahp.localproject.supplied import input_template, output_template
-from boinc_gahp.localproject.transitioner import transition_pass
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:

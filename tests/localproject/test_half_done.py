@@ -10,7 +10,7 @@ import pytest
 
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.localproject.core import Core
-from boinc_gahp.localproject.web import make_app
+from boinc_gahp.localproject.server.application import make_app
 from tests.localproject.client import job
 from tests.localproject.crashes import crash
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import Quirks, batches
+from boinc_gahp.localproject import Quirks
+from boinc_gahp.localproject.backend import batches
+from boinc_gahp.localproject.backend.create_work import NewJob, create_work
 from boinc_gahp.localproject.core import Core
-from boinc_gahp.localproject.create_work import NewJob, create_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.localproject.command_line import split_command_line
-from boinc_gahp.localproject.job_line import read_job_line, through_sql
-from boinc_gahp.localproject.replies import RpcFailed
+from boinc_gahp.localproject.hosts.command_line import split_command_line
+from boinc_gahp.localproject.server.job_line import read_job_line, through_sql
+from boinc_gahp.localproject.server.replies import RpcFailed
 from tests.localproject.recordings import WIRE
 
 if TYPE_CHECKING:

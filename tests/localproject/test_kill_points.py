@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 from boinc_gahp.localproject import Quirks
 from boinc_gahp.localproject.core import Core
-from boinc_gahp.localproject.assimilator import assimilate_pass
-from boinc_gahp.localproject.validator import validate_pass
+from boinc_gahp.localproject.backend.assimilator import assimilate_pass
+from boinc_gahp.localproject.backend.validator import validate_pass
 
 core = Core(Path(sys.argv[1]), Quirks())
 {program}(core, {now})

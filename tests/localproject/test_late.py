@@ -11,7 +11,7 @@ from boinc_gahp.templates import OutputFileInfo
 from tests.localproject.bench import ERROR, INIT, INVALID, NO_REPLY, SUCCESS, VALID, Bench
 
 if TYPE_CHECKING:
-    from boinc_gahp.localproject.scheduler import Task
+    from boinc_gahp.localproject.backend.scheduler import Task
 
 
 def timed_out(bench: Bench, **columns: int) -> Task:

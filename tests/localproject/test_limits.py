@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from boinc_gahp.localproject.processes import MARK, ProcessFamily
+from boinc_gahp.localproject.hosts.processes import MARK, ProcessFamily
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.templates import InputFileInfo
 from tests.helpers import wait_for
@@ -170,7 +170,7 @@ def test_a_daemon_that_a_job_has_started_is_ended(
     host: OnHost, program: str, bounds: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a busy machine looks cost more and come less often: the third is to be seen all the same.
-    monkeypatch.setattr("boinc_gahp.localproject.limits._SHARE", 1)
+    monkeypatch.setattr("boinc_gahp.localproject.hosts.limits._SHARE", 1)
     host.run(program, **bounds)
     pid = int((host.slot / "daemon").read_text())
     wait_for(lambda: _gone(pid), "the daemon is gone")

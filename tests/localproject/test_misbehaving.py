@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject.behaviour import Behaviour, set_behaviours
+from boinc_gahp.localproject.hosts.behaviour import Behaviour, set_behaviours
+from boinc_gahp.localproject.hosts.volunteer import clean_up
 from boinc_gahp.localproject.states import Outcome, ServerState
-from boinc_gahp.localproject.volunteer import clean_up
 from boinc_gahp.templates import InputFileInfo
 from tests.helpers import wait_for
 from tests.localproject.on_host import OnHost, message, out, stderr_text
@@ -269,7 +269,7 @@ def test_a_host_tells_which_files_it_has(working: Working) -> None:
 def test_a_host_waits_for_space_in_the_database(
     working: Working, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("boinc_gahp.localproject.volunteer._RETRY", 0.01)
+    monkeypatch.setattr("boinc_gahp.localproject.hosts.volunteer._RETRY", 0.01)
     working.jobs("import sys; open('out', 'w'); sys.stderr.write('x' * 60000)", "a")
     database = working.bench.core.db
     with database.write() as connection:
@@ -290,7 +290,7 @@ def test_a_host_waits_for_space_in_the_database(
 def test_a_host_waits_for_a_process_that_writes_for_long(
     working: Working, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("boinc_gahp.localproject.volunteer._RETRY", 0.01)
+    monkeypatch.setattr("boinc_gahp.localproject.hosts.volunteer._RETRY", 0.01)
     working.jobs(WORK, "a")
     database = working.bench.core.db
     with closing(sqlite3.connect(database.path, isolation_level=None)) as other:

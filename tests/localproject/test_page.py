@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from lxml import html
 
-from boinc_gahp.localproject import behaviour
-from boinc_gahp.localproject.pages import words
+from boinc_gahp.localproject.hosts import behaviour
 from boinc_gahp.localproject.states import (
     AssimilateState,
     BatchState,
@@ -21,6 +20,7 @@ from boinc_gahp.localproject.states import (
     ServerState,
     ValidateState,
 )
+from boinc_gahp.localproject.web import words
 from boinc_gahp.text import visible
 from tests.localproject.visitor import found
 from tests.localproject.visitor import words as plain

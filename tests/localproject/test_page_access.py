@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.localproject.accounts import add_user
-from boinc_gahp.localproject.pages import sign_in_link
-from boinc_gahp.localproject.web import make_app
+from boinc_gahp.localproject.server.application import make_app
+from boinc_gahp.localproject.web import sign_in_link
 from tests.localproject.visitor import Visitor, found
 
 if TYPE_CHECKING:

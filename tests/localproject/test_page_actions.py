@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from lxml import html
 
-from boinc_gahp.localproject import NewJob, expiry
+from boinc_gahp.localproject import NewJob
+from boinc_gahp.localproject.backend import expiry
 from boinc_gahp.localproject.states import BatchState, ErrorMask, Outcome
 from boinc_gahp.templates import read_workunit
 from tests.localproject.visitor import found, words

@@ -7,7 +7,7 @@ from importlib import resources
 
 import pytest
 
-_CSS = (resources.files("boinc_gahp.localproject.pages") / "static" / "page.css").read_text("utf-8")
+_CSS = (resources.files("boinc_gahp.localproject.web") / "static" / "page.css").read_text("utf-8")
 _LIGHT, _DARK = (
     dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", block))
     for block in re.findall(r":root \{(.*?)\}", _CSS, re.DOTALL)

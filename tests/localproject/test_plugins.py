@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import validators
-from boinc_gahp.localproject.plugins import (
+from boinc_gahp.localproject.backend import validators
+from boinc_gahp.localproject.backend.plugins import (
     ASSIMILATORS,
     VALIDATORS,
     WORK_GENERATORS,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.localproject import LocalProject
-from boinc_gahp.localproject.behaviour import clear, parse_behaviour, set_behaviours
-from boinc_gahp.localproject.new_job import NewJob
+from boinc_gahp.localproject.backend.new_job import NewJob
+from boinc_gahp.localproject.hosts.behaviour import clear, parse_behaviour, set_behaviours
 from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState, ValidateState
 from boinc_gahp.templates import InputTemplate, OutputTemplate
 from tests.helpers import wait_for

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject.web import FILE_RPCS, SUBMIT_RPCS
+from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS
 from tests.helpers import wait_for
 from tests.localproject.client import Client, error, job, value
 from tests.localproject.stage import Stage

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.states import (
     NEVER,
     AssimilateState,
@@ -15,7 +16,6 @@ from boinc_gahp.localproject.states import (
     ServerState,
     ValidateState,
 )
-from boinc_gahp.localproject.transitioner import transition_pass
 from tests.localproject.bench import (
     ERROR,
     IN_PROGRESS,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.localproject import hosts
-from boinc_gahp.localproject.behaviour import Behaviour, set_behaviours
+from boinc_gahp.localproject.backend.scheduler import Scheduler
 from boinc_gahp.localproject.directory import VOLUNTEERS
-from boinc_gahp.localproject.scheduler import Scheduler
+from boinc_gahp.localproject.hosts import hosts
+from boinc_gahp.localproject.hosts.behaviour import Behaviour, set_behaviours
 from boinc_gahp.localproject.states import NEVER, ErrorMask, Outcome, ServerState, ValidateState
 
 if TYPE_CHECKING:

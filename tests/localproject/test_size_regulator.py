@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject.size_regulator import regulate_pass
+from boinc_gahp.localproject.backend.size_regulator import regulate_pass
 from tests.localproject.bench import (
     IN_PROGRESS,
     INACTIVE,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boinc_gahp.localproject import NewJob, RemoteInput
-from boinc_gahp.localproject.job_line import read_job_line
+from boinc_gahp.localproject.server.job_line import read_job_line
 
 _WORD = st.text("abcXYZ019_.-", min_size=1, max_size=12).filter(lambda word: word[0] not in "-")
 _LINE = st.text("ab -_=,;$é<&>'", min_size=1, max_size=30).filter(lambda text: text[0] not in "'\"")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.localproject import programs
+from boinc_gahp.localproject.backend import programs
+from boinc_gahp.localproject.backend.supervisor import Supervisor
 from boinc_gahp.localproject.states import AssimilateState, ErrorMask, Outcome, ServerState
-from boinc_gahp.localproject.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from tests.localproject.bench import Bench

@@ -17,7 +17,7 @@ from tests.helpers import wait_for
 from tests.localproject.on_host import OnHost, message, out, stderr_text
 
 if TYPE_CHECKING:
-    from boinc_gahp.localproject.scheduler import Report
+    from boinc_gahp.localproject.backend.scheduler import Report
     from boinc_gahp.localproject.store import IncomingFile
 
 
@@ -130,7 +130,7 @@ def test_no_process_outlives_a_job_that_cannot_be_watched(
     def check(*_: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("boinc_gahp.localproject.limits.LimitWatch.check", check)
+    monkeypatch.setattr("boinc_gahp.localproject.hosts.limits.LimitWatch.check", check)
     report = host.run("import time; time.sleep(60)")
     assert (report.exit_status, "Permission denied" in message(report)) == (-185, True)
     assert psutil.Process().children() == []
@@ -161,7 +161,7 @@ def test_a_full_disk_is_not_the_jobs_fault(
     host: OnHost, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """No disk is full here: the store says so, twice."""
-    monkeypatch.setattr("boinc_gahp.localproject.volunteer._RETRY", 0.01)
+    monkeypatch.setattr("boinc_gahp.localproject.hosts.volunteer._RETRY", 0.01)
     refusals = [OSError(errno.ENOSPC, "No space left on device")] * 2
     incoming = host.core.upload.incoming
 

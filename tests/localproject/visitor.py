@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 import requests
 from lxml import html
 
-from boinc_gahp.localproject.pages import sign_in_link
+from boinc_gahp.localproject.web import sign_in_link
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

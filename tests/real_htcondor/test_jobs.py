@@ -176,7 +176,7 @@ def test_an_exit_status_that_is_not_0_arrives(node: Node) -> None:
 
 
 def _let_all_hosts(project: Any, behaviour: str) -> None:
-    from boinc_gahp.localproject.behaviour import parse_behaviour, set_behaviours
+    from boinc_gahp.localproject.hosts.behaviour import parse_behaviour, set_behaviours
 
     set_behaviours(project.core.db, [parse_behaviour(behaviour)])
 

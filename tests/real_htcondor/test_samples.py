@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject.behaviour import Behaviour, set_behaviours
+from boinc_gahp.localproject.hosts.behaviour import Behaviour, set_behaviours
 from tests.helpers import wait_for
 from tests.real_htcondor.pool import ROOT
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from boinc_gahp.errors import NotFound, ProtocolError, RpcError
 from boinc_gahp.rpc import ClientOptions, JobInfo, NoRoom, WebRpcs
 from boinc_gahp.rpc.spool import SpooledJobs
-from tests.bridge.scripted import batch, error
 from tests.contract.replay import Recording, ReplayReply, names
 from tests.rpc.canned import URL, XML, inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, short
+from tests.submit.scripted import batch, error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

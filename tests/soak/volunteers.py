@@ -8,11 +8,11 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
-from boinc_gahp.localproject import hosts
-from boinc_gahp.localproject.execution import ProcessEnd
-from boinc_gahp.localproject.scheduler import Scheduler
+from boinc_gahp.localproject.backend.scheduler import Scheduler
+from boinc_gahp.localproject.hosts import hosts
+from boinc_gahp.localproject.hosts.execution import ProcessEnd
+from boinc_gahp.localproject.hosts.volunteer import Volunteer
 from boinc_gahp.localproject.states import Outcome
-from boinc_gahp.localproject.volunteer import Volunteer
 from boinc_gahp.templates import read_workunit
 from tests.soak.work import FAILURE, work_of
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from boinc_gahp.localproject import LocalProject
-    from boinc_gahp.localproject.scheduler import Report, Task
+    from boinc_gahp.localproject.backend.scheduler import Report, Task
     from boinc_gahp.templates import ResultFile
 
 

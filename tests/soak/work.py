@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject.command_line import split_command_line
+from boinc_gahp.localproject.hosts.command_line import split_command_line
 from boinc_gahp.templates import read_workunit
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 
-from boinc_gahp.cli import words
 from boinc_gahp.cli.batch.job_options import (
     add_job_options,
     read_options,
@@ -14,8 +13,9 @@ from boinc_gahp.cli.batch.job_options import (
 from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.cli.batch.opening import opened
 from boinc_gahp.cli.batch.submitting import look_up_jobs
-from boinc_gahp.cli.live import Work
-from boinc_gahp.cli.parsing import Parser
+from boinc_gahp.terminal import words
+from boinc_gahp.terminal.live import Work
+from boinc_gahp.terminal.parsing import Parser
 
 _DESCRIPTION = """\
 Asks the project how long it would take to run jobs. Only the number of jobs and their requirements

@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli import words
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
 from boinc_gahp.cli.batch.opening import command, opened, said_again
 from boinc_gahp.cli.main import INTERRUPTED
-from boinc_gahp.cli.parsing import Parser, not_empty
-from boinc_gahp.cli.saying import command_line, complain
+from boinc_gahp.terminal import words
+from boinc_gahp.terminal.output import command_line, complain
+from boinc_gahp.terminal.parsing import Parser, not_empty
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from boinc_gahp.remote import Batch
-    from boinc_gahp.remote.fetching import Fetched, FetchedZip
+    from boinc_gahp.api import Batch
+    from boinc_gahp.api.fetching import Fetched, FetchedZip
 
 _DESCRIPTION = """\
 Fetches the outputs of a batch's finished jobs. DIR gets a folder per job, named after the job, with
@@ -174,9 +174,9 @@ def _zip(batch: Batch, options: Namespace) -> int:
 
 
 def _failed(batch: Batch, options: Namespace) -> int:
+    from boinc_gahp.api import failures, fetching_batch
     from boinc_gahp.cli.batch import fetch_view, states
     from boinc_gahp.cli.batch.jsons import print_json
-    from boinc_gahp.remote import failures, fetching_batch
 
     where = _directory(batch, options)
     known = fetching_batch.jobs_of(batch, options.job)
@@ -209,7 +209,7 @@ def _failed(batch: Batch, options: Namespace) -> int:
 
 
 def _directory(batch: Batch, options: Namespace) -> Path:
-    from boinc_gahp.remote.folders import folder_name
+    from boinc_gahp.api.folders import folder_name
 
     return Path(options.directory or folder_name(batch.name))
 

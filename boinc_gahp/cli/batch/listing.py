@@ -6,23 +6,23 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli import table, words
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.arguments import add_common, whole_number
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import command, opened
-from boinc_gahp.cli.parsing import Parser
-from boinc_gahp.cli.table import Column
-from boinc_gahp.cli.terminal import bar, coloured, width_of
 from boinc_gahp.states import BatchState
+from boinc_gahp.terminal import table, words
+from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal.table import Column
+from boinc_gahp.terminal.terminal import bar, coloured, width_of
 from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
-    from boinc_gahp.cli.table import Cell
-    from boinc_gahp.remote import Batch, Project
+    from boinc_gahp.api import Batch, Project
+    from boinc_gahp.terminal.table import Cell
 
 _DESCRIPTION = """\
 Lists the batches of your account, newest first: progress, number of failed jobs, age, estimated

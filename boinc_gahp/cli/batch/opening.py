@@ -7,15 +7,15 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.live import remark
-from boinc_gahp.cli.saying import command_line
-from boinc_gahp.cli.words import one_line
+from boinc_gahp.terminal.live import remark
+from boinc_gahp.terminal.output import command_line
+from boinc_gahp.terminal.words import one_line
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
-    from boinc_gahp.remote import Project
+    from boinc_gahp.api import Project
 
 
 #: Seconds between two messages about a project that does not answer.
@@ -32,7 +32,7 @@ def opened(options: Namespace) -> Iterator[Project]:
         ConfigError: the settings are wrong, or they have no such project, or no authenticator.
     """
     # A wrong command line can be reported with few of the imports that a project needs.
-    from boinc_gahp.remote import Project
+    from boinc_gahp.api import Project
 
     # Without any handler, logging would print warnings among the output.
     logging.getLogger().addHandler(logging.NullHandler())

@@ -8,23 +8,23 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.cli import table, words
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import print_json
-from boinc_gahp.cli.live import Work
-from boinc_gahp.cli.saying import complain
-from boinc_gahp.cli.table import Column
 from boinc_gahp.errors import JobRefused
 from boinc_gahp.submit.types import InlineFile, LocalFile, RemoteFile
+from boinc_gahp.terminal import table, words
+from boinc_gahp.terminal.live import Work
+from boinc_gahp.terminal.output import complain
+from boinc_gahp.terminal.table import Column
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterator
 
+    from boinc_gahp.api import Job, Project
+    from boinc_gahp.api.submission import Options, Plan
     from boinc_gahp.cli.batch.job_options import CommandLineJobs
-    from boinc_gahp.remote import Job, Project
-    from boinc_gahp.remote.submission import Options, Plan
     from boinc_gahp.submit.types import Input
 
 #: The most jobs, files and problems to show.
@@ -71,7 +71,7 @@ def _parts(
     if not options.split:
         yield jobs
         return
-    from boinc_gahp.remote.splitting import split
+    from boinc_gahp.api.splitting import split
 
     try:
         parts = split(project.session, options.app, jobs, **more)

@@ -7,26 +7,26 @@ from collections import Counter, deque
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.cli import table, words
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
 from boinc_gahp.cli.batch.jsons import batch_json, instance_json, job_json, print_json
 from boinc_gahp.cli.batch.listing import lease_lines
 from boinc_gahp.cli.batch.opening import opened
-from boinc_gahp.cli.parsing import Parser
-from boinc_gahp.cli.table import Column
-from boinc_gahp.cli.terminal import bar, coloured, width_of
-from boinc_gahp.cli.words import printable
 from boinc_gahp.states import BatchState, JobState
+from boinc_gahp.terminal import table, words
+from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal.table import Column
+from boinc_gahp.terminal.terminal import bar, coloured, width_of
+from boinc_gahp.terminal.words import printable
 from boinc_gahp.threads import in_order
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable, Iterator
 
-    from boinc_gahp.cli.table import Cell
-    from boinc_gahp.remote import Batch, BatchJob
+    from boinc_gahp.api import Batch, BatchJob
     from boinc_gahp.rpc.types import ResultInfo
+    from boinc_gahp.terminal.table import Cell
 
 _DESCRIPTION = """\
 Shows a batch and its jobs. A terminal shows the first 50 jobs, a pipe gets all. A retired batch is

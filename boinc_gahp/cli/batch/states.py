@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boinc_gahp import client_exits
-from boinc_gahp.cli import words
 from boinc_gahp.states import ERROR_MEANINGS, BatchState, JobState
+from boinc_gahp.terminal import words
 
 if TYPE_CHECKING:
-    from boinc_gahp.remote import Batch, BatchJob
+    from boinc_gahp.api import Batch, BatchJob
 
 #: The colours of a batch's states.
 BATCH_COLOURS = {
@@ -87,7 +87,7 @@ def unsent_words(batch: Batch) -> str | None:
 
     Only the machine that submitted them knows the version they are for.
     """
-    from boinc_gahp.remote.records import Records
+    from boinc_gahp.api.records import Records
 
     if batch.state is not BatchState.IN_PROGRESS or batch.fraction_done or batch.gone:
         return None

@@ -8,27 +8,27 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli import table, words
 from boinc_gahp.cli.batch import arguments as reading
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import news_json, print_line
 from boinc_gahp.cli.batch.opening import command, no_more_remarks, opened
-from boinc_gahp.cli.live import Live
 from boinc_gahp.cli.main import INTERRUPTED
-from boinc_gahp.cli.parsing import Parser
-from boinc_gahp.cli.saying import complain
-from boinc_gahp.cli.table import Column
-from boinc_gahp.cli.terminal import bar, coloured
-from boinc_gahp.cli.words import printable
 from boinc_gahp.errors import ProjectDown, TransportError
 from boinc_gahp.states import BatchState
+from boinc_gahp.terminal import table, words
+from boinc_gahp.terminal.live import Live
+from boinc_gahp.terminal.output import complain
+from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal.table import Column
+from boinc_gahp.terminal.terminal import bar, coloured
+from boinc_gahp.terminal.words import printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from boinc_gahp.cli.table import Cell
-    from boinc_gahp.remote import Batch, Project
+    from boinc_gahp.api import Batch, Project
+    from boinc_gahp.terminal.table import Cell
 
 _DESCRIPTION = """\
 Waits until each job of the batches is done or has failed. A terminal shows live progress; on a
@@ -130,8 +130,8 @@ def wait(arguments: list[str], config: str | None) -> int:
 
 def _found(options: Namespace, project: Project) -> list[Batch]:
     """Return the batches, each once; a project that is down is not asked beyond --timeout."""
-    from boinc_gahp.remote import Batch, finding
-    from boinc_gahp.remote.session import Session
+    from boinc_gahp.api import Batch, finding
+    from boinc_gahp.api.session import Session
 
     session = project.session
     if options.timeout is not None:
@@ -144,7 +144,7 @@ def _found(options: Namespace, project: Project) -> list[Batch]:
 def _wait(
     options: Namespace, project: Project, batches: Sequence[Batch], until: float | None
 ) -> None:
-    from boinc_gahp.remote.watching import Poll, watch
+    from boinc_gahp.api.watching import Poll, watch
 
     looks = watch(project.session, batches, poll=Poll(SHORTEST, LONGEST), until=until)
     if options.json:

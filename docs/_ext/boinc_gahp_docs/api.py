@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: Rooms whose ``__all__`` is the API; errors' is every class of the module.
-ROOMS = ("boinc_gahp.remote", "boinc_gahp.rpc", "boinc_gahp.errors")
+ROOMS = ("boinc_gahp.api", "boinc_gahp.rpc", "boinc_gahp.errors")
 
 
 def sources() -> list[str]:

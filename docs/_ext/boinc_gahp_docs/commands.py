@@ -9,13 +9,13 @@ import textwrap
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.parsing import STATUSES, arguments_of
+from boinc_gahp.terminal.parsing import STATUSES, arguments_of
 from boinc_gahp_docs import rst
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from boinc_gahp.cli.parsing import Parser
+    from boinc_gahp.terminal.parsing import Parser
 
 #: Of what is laid out: it stands indented on manual pages of 80 columns.
 _WIDTH = 70

@@ -8,7 +8,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from boinc_gahp.cli.parsing import STATUSES
+from boinc_gahp.terminal.parsing import STATUSES
 from boinc_gahp_docs import api, commands, gahp, picture, references, rooms, rst, settings
 
 if TYPE_CHECKING:

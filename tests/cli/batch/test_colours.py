@@ -13,7 +13,7 @@ import pytest
 
 from boinc_gahp.cli.commands import all_parsers
 from boinc_gahp.cli.main import main
-from boinc_gahp.cli.parsing import Group
+from boinc_gahp.terminal.parsing import Group
 from tests.cli.batch.conftest import _read
 
 if TYPE_CHECKING:

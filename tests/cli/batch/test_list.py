@@ -9,7 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.table import cells
+from boinc_gahp.terminal.table import cells
 
 if TYPE_CHECKING:
     from pathlib import Path

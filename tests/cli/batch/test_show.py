@@ -7,7 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import showing
-from boinc_gahp.localproject import Quirks, expiry
+from boinc_gahp.localproject import Quirks
+from boinc_gahp.localproject.backend import expiry
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 
 if TYPE_CHECKING:

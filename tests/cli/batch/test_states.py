@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from boinc_gahp.cli import words
+from boinc_gahp.api import BatchState, JobState
 from boinc_gahp.cli.batch import arguments, states
-from boinc_gahp.remote import BatchState, JobState
+from boinc_gahp.terminal import words
 
 _LIGHT = """
 import sys

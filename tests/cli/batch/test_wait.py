@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.remote import Batch
+    from boinc_gahp.api import Batch
     from tests.cli.batch.conftest import Command, Site
 
 

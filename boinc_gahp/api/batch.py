@@ -1,0 +1,430 @@
+"""A batch: a handle that asks the project, and keeps the last answer."""
+
+from __future__ import annotations
+
+import html
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boinc_gahp.api import controlling, fetching, finding, leases, watching
+from boinc_gahp.api.job import BatchJob
+from boinc_gahp.api.types import JobState
+from boinc_gahp.api.watching import Forecast, Poll
+from boinc_gahp.rpc import BatchState
+
+if TYPE_CHECKING:
+    import os
+    import threading
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from boinc_gahp import rpc
+    from boinc_gahp.api.fetching import Fetched, FetchedZip, JobFailure
+    from boinc_gahp.api.project import Project
+    from boinc_gahp.api.types import OnProgress
+    from boinc_gahp.errors import GahpError
+
+_OVER = (BatchState.COMPLETE, BatchState.ABORTED, BatchState.RETIRED)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many jobs of a batch are in which state."""
+
+    queued: int = 0
+    in_progress: int = 0
+    done: int = 0
+    failed: int = 0
+    unknown: int = 0
+
+    @property
+    def total(self) -> int:
+        """The sum of all states."""
+        return self.queued + self.in_progress + self.done + self.failed + self.unknown
+
+
+class Batch:
+    """One of the account's batches on a project; made by :class:`Project`, never by its class.
+
+    Its attributes say what the project answered when it was last asked: by :meth:`refresh`,
+    :meth:`wait` or :meth:`Project.watch`. All requests use the batch's id, so another batch whose
+    name is the same, or the same for the project, is never touched by mistake. Thread-safe. Handles
+    of the same batch are equal, even if one of them is out of date.
+
+    Attributes:
+        project: the project.
+        info: the project's last answer about the batch.
+        trouble: why the last attempt to ask the project failed; None if it succeeded.
+        gone: whether the project no longer knows the batch.
+        existed: whether :meth:`Project.submit` found the batch with all of its jobs, by their
+            names, and sent nothing.
+        compared: whether submit knows, from its records on this machine, that the jobs have the
+            same arguments and files.
+    """
+
+    def __init__(self, project: Project, info: rpc.BatchInfo) -> None:
+        self.project = project
+        self.info = info
+        self.trouble: GahpError | None = None
+        self.gone = False
+        self.existed = False
+        self.compared = False
+        #: The lease is not renewed before this time of time.monotonic().
+        self.renew_from = 0.0
+        self._forecast = Forecast()
+        self._forecast.see(info)
+
+    # -- what it is
+
+    @property
+    def id(self) -> int:
+        """The batch's number on the project."""
+        return self.info.id
+
+    @property
+    def name(self) -> str:
+        """The batch's name; other batches may have the same."""
+        return self.info.name
+
+    @property
+    def app_name(self) -> str:
+        """The app that its jobs run."""
+        return self.info.app_name
+
+    @property
+    def state(self) -> BatchState:
+        """The batch's state, as the project counts it."""
+        return self.info.state
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing will change any more unless somebody changes it."""
+        # Jobs are created before the batch is in progress: without jobs it stays in progress for
+        # ever (web-rpcs.rst, "submit_batch").
+        is_empty = self.state is BatchState.IN_PROGRESS and not self.njobs
+        return self.gone or is_empty or self.state in _OVER
+
+    @property
+    def njobs(self) -> int:
+        """How many jobs the batch has, or will have once it is submitted."""
+        return self.info.njobs
+
+    @property
+    def nerror_jobs(self) -> int:
+        """How many of the jobs failed or were aborted."""
+        return self.info.nerror_jobs
+
+    @property
+    def fraction_done(self) -> float:
+        """Which part of the jobs is done or has failed, between 0 and 1."""
+        return self.info.fraction_done
+
+    @property
+    def nover(self) -> int:
+        """How many of the jobs are done or have failed."""
+        return min(self.njobs, round(self.fraction_done * self.njobs))
+
+    @property
+    def create_time(self) -> float:
+        """When the batch was created, in seconds since the epoch, by the project's clock."""
+        return self.info.create_time
+
+    @property
+    def expire_time(self) -> float | None:
+        """When the lease ends; after that the project may abort and retire the batch. None: never.
+
+        :meth:`wait`, :meth:`Project.watch`, :meth:`fetch` and :meth:`fetch_zip` renew the lease for
+        ``[jobs] batch_lease`` seconds; :meth:`extend` sets it.
+        """
+        return self.info.expire_time or None
+
+    @property
+    def lease_is_over(self) -> bool:
+        """Whether the batch was aborted or retired, perhaps because its lease is over."""
+        ended = self.state in (BatchState.ABORTED, BatchState.RETIRED)
+        return ended and 0 < self.info.expire_time <= time.time()
+
+    @property
+    def completion_time(self) -> float | None:
+        """When the last job ended, by the project's clock; None: it has not, or is not told."""
+        return self.info.completion_time or None
+
+    @property
+    def expected_end(self) -> float | None:
+        """When the last job may end, in seconds since the epoch; None: this cannot be estimated."""
+        return None if self.is_over else self._forecast.end
+
+    # -- asking
+
+    def refresh(self) -> Batch:
+        """Ask the project about the batch; return the same object.
+
+        Raises:
+            NoSuchBatch: the project has deleted the batch.
+            RpcError: the project could not be asked.
+        """
+        self.see(finding.by_id(self.project.session, self.id, self.njobs))
+        return self
+
+    def jobs(self, which: Iterable[int | str] | None = None) -> Iterator[BatchJob]:
+        """Yield the jobs in the order of their submission, as the reply arrives.
+
+        This needs little memory even for many jobs. A reply that was cut off is requested again; it
+        is never taken for a batch with fewer jobs.
+
+        Args:
+            which: names and ids of jobs: yields only these, in this order, each once, with one
+                query of the batch; None: all jobs.
+
+        Raises:
+            NoSuchJob: the batch has no job of one of these names or ids.
+            RpcError: the project could not be asked.
+        """
+        for info in finding.jobs(self.project.session, self.id, self.name, which):
+            yield BatchJob(self, info)
+
+    def job(self, which: int | str) -> BatchJob:
+        """Return one job, by its name or its id.
+
+        Raises:
+            NoSuchJob: the batch has no such job; suggests similar names.
+            RpcError: the project could not be asked.
+        """
+        return BatchJob(self, finding.job(self.project.session, self.id, self.name, which))
+
+    def counts(self) -> Counts:
+        """Count the jobs by their states; asks the project for all jobs."""
+        found = dict.fromkeys(JobState, 0)
+        for info in self.project.rpc.iter_jobs(self.id):
+            found[info.state] += 1
+        return Counts(
+            queued=found[JobState.QUEUED],
+            in_progress=found[JobState.IN_PROGRESS],
+            done=found[JobState.DONE],
+            failed=found[JobState.FAILED],
+            unknown=found[JobState.UNKNOWN],
+        )
+
+    def cpu_time(self) -> float:
+        """Return the processor time of all instances so far, in seconds; asks the project.
+
+        Time on graphics cards is not counted (BOINC's "RemoteJobs", "boinc_query_batch").
+        """
+        return self.project.rpc.batch(self.id, get_cpu_time=True).total_cpu_time or 0.0
+
+    def wait(
+        self,
+        *,
+        timeout: float | None = None,
+        progress: Callable[[Batch], None] | None = None,
+        poll: Poll = Poll(),  # noqa: B008  (frozen)
+    ) -> Batch:
+        """Wait until the batch is over: complete, aborted, retired, or gone.
+
+        Renews the lease meanwhile, so that the project does not end the batch.
+
+        If the project is down, the wait goes on: ``progress`` is still called, and :attr:`trouble`
+        says what is wrong.
+
+        Args:
+            timeout: seconds; None: no limit.
+            progress: called with this batch after each look at it; an exception that it raises ends
+                the wait.
+            poll: how often to look.
+
+        Raises:
+            TimeoutError: the batch is not over yet; its jobs go on.
+            PermissionDenied: the project does not let the account look at the batch (any more).
+            RpcError: the project object was closed meanwhile.
+        """
+        return watching.wait(self, timeout=timeout, progress=progress, poll=poll)
+
+    # -- outputs
+
+    def fetch(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
+        threads: int = 4,
+        progress: OnProgress | None = None,
+        stop: threading.Event | None = None,
+        again: bool = False,
+        stderr: bool = True,
+    ) -> Fetched:
+        """Fetch the outputs of the jobs that are done, each job's into a folder of its name.
+
+        If it is interrupted, call it again: it fetches what is missing, and jobs that have become
+        done since. See :func:`boinc_gahp.api.fetching.fetch`.
+
+        Args:
+            directory: created if it is missing.
+            jobs: names, ids or handles, or one of them; None: all.
+            threads: how many jobs are fetched at a time.
+            progress: called in the calling thread with the number of jobs done and the bytes
+                received; the total of bytes is unknown, so it equals the bytes received.
+            stop: an event that any thread can set to end the fetch soon.
+            again: fetch also what is already there.
+            stderr: whether to fetch the jobs' stderr, which costs one more RPC per job.
+
+        Raises:
+            NoSuchJob: one of ``jobs`` does not exist; nothing was fetched.
+            OutputError: the directory cannot be created or written, or the disk is full.
+            RpcError: the project is down or away, or refuses the account.
+            TemplateError: the app's output template cannot be read.
+        """
+        leases.renew(self, stale=True)
+        return fetching.fetch(
+            self,
+            directory,
+            jobs=_several(jobs),
+            threads=threads,
+            progress=progress,
+            stop=stop,
+            again=again,
+            stderr=stderr,
+        )
+
+    def fetch_zip(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
+        threads: int = 4,
+        progress: OnProgress | None = None,
+        stderr: bool = True,
+    ) -> FetchedZip:
+        """Fetch the outputs of the jobs that are done as one zip archive; cannot be resumed.
+
+        See :func:`boinc_gahp.api.fetching.fetch_zip`. The archive's directory must exist; the
+        other arguments and the errors are those of :meth:`fetch`.
+        """
+        leases.renew(self, stale=True)
+        return fetching.fetch_zip(
+            self,
+            path,
+            jobs=_several(jobs),
+            threads=threads,
+            progress=progress,
+            stderr=stderr,
+        )
+
+    def failures(
+        self, *, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
+    ) -> Iterator[JobFailure]:
+        """Yield the reasons of each failed job; asks the project job by job.
+
+        Raises:
+            NoSuchJob: one of ``jobs`` does not exist.
+            RpcError: the project could not be asked.
+        """
+        return fetching.failures(self, jobs=_several(jobs))
+
+    # -- acting on it
+
+    def abort(
+        self, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
+    ) -> None:
+        """Abort the batch, or some of its jobs; jobs that are over do not change.
+
+        Args:
+            jobs: names, ids or handles, or one of them; None: the whole batch.
+
+        Raises:
+            NoSuchJob: the batch has no such job; no job was aborted.
+            BatchConflict: a submit that is still running keeps undoing the abort.
+            RpcError: the project could not be asked, or refused.
+        """
+        several = _several(jobs)
+        if several is None:
+            controlling.abort(self)
+        else:
+            controlling.abort_jobs(self, several)
+
+    def retire(self) -> None:
+        """Let the project delete the batch's files and records; unfinished jobs are aborted.
+
+        Outputs that were not fetched may be deleted at once. Calling it again does no harm.
+
+        Raises:
+            RpcError: the project could not be asked, or refused.
+        """
+        controlling.retire(self)
+
+    def extend(self, until: float) -> None:
+        """Set the lease: after this time the project may abort and retire the batch.
+
+        Args:
+            until: seconds since the epoch; ``math.inf``: for ever.
+
+        Raises:
+            BadRequest: the time is not in the future.
+            RpcError: the project could not be asked, or refused.
+        """
+        controlling.extend(self, until)
+
+    # -- for people
+
+    def see(self, info: rpc.BatchInfo) -> bool:
+        """Take the project's answer about the batch; return whether anything changed.
+
+        :meta private:
+        """
+        changed = self.info != info or self.trouble is not None or self.gone
+        self.info, self.trouble, self.gone = info, None, False
+        self._forecast.see(info)
+        return changed
+
+    def vanish(self) -> None:
+        """Note that the project no longer knows the batch.
+
+        :meta private:
+        """
+        self.gone, self.trouble = True, None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Batch):
+            return NotImplemented
+        return (self.project.url, self.id) == (other.project.url, other.id)
+
+    def __hash__(self) -> int:
+        return hash((self.project.url, self.id))
+
+    def __repr__(self) -> str:
+        words = [f"<Batch {self.id} {self.name!r} {self.state.name.lower()}"]
+        words.append(f"{self.nover}/{self.njobs} jobs")
+        text = " ".join(words)
+        if self.nerror_jobs:
+            text += f", {self.nerror_jobs} failed"
+        if self.gone:
+            text += ", gone"
+        return text + ">"
+
+    def _repr_html_(self) -> str:
+        """Return the HTML that a notebook shows."""
+        done = self.nover - self.nerror_jobs
+        rows: list[tuple[str, Any]] = [
+            ("batch", f"{self.name} (id {self.id})"),
+            ("project", self.project.url),
+            ("app", self.app_name),
+            ("state", self.state.words),
+            ("jobs", f"{done} done, {self.nerror_jobs} failed, of {self.njobs}"),
+        ]
+        cells = "".join(
+            f'<tr><th style="text-align:left">{head}</th>'
+            f'<td style="text-align:left">{html.escape(str(text))}</td></tr>'
+            for head, text in rows
+        )
+        bar = f'<progress max="1" value="{self.fraction_done:.4f}"></progress>'
+        return f"<table>{cells}<tr><th></th><td>{bar}</td></tr></table>"
+
+
+def _several(
+    jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None,
+) -> list[int | str] | None:
+    """Return names and ids of jobs as a list; a single name counts as one job, not as letters."""
+    if jobs is None:
+        return None
+    each = [jobs] if isinstance(jobs, (int, str, BatchJob)) else jobs
+    return [job.id if isinstance(job, BatchJob) else job for job in each]

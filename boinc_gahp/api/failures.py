@@ -1,0 +1,103 @@
+"""Why jobs of a batch failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.api import finding, folders
+from boinc_gahp.api.fetching_batch import check_answers
+from boinc_gahp.api.types import JobState
+from boinc_gahp.fetch.cancel import OPEN
+from boinc_gahp.fetch.destinations import explain
+from boinc_gahp.fetch.directories import make_directories
+from boinc_gahp.fetch.temporary import registry
+from boinc_gahp.threads import in_order
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator
+
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.fetch.types import Failure
+    from boinc_gahp.rpc import JobInfo
+
+__all__ = ["FAILURE", "JobFailure", "failures", "save"]
+
+#: Name of the file in a failed job's folder.
+FAILURE = "failure.txt"
+#: How many jobs are asked about at a time.
+_THREADS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class JobFailure:
+    """A job that failed or was aborted, with what the project says about it."""
+
+    name: str
+    id: int
+    failure: Failure
+
+    @property
+    def why(self) -> str:
+        """The reason for the failure, on one line."""
+        return self.failure.why
+
+    @property
+    def exit_statuses(self) -> tuple[int, ...]:
+        """The exit statuses of the failed instances, in their order."""
+        return self.failure.exit_statuses
+
+    @property
+    def text(self) -> str:
+        """Everything known about the failure, as text of several lines."""
+        return self.failure.text or f"job {self.name} failed: {self.failure.why}\n"
+
+
+def failures(
+    batch: Batch,
+    *,
+    jobs: Iterable[int | str] | None = None,
+) -> Iterator[JobFailure]:
+    """Yield each failed job of a batch with the reasons, in order; asks the project job by job.
+
+    Few projects know the stderr of a failed instance (``web-rpcs.rst``, "query_completed_job").
+
+    Args:
+        batch: the batch.
+        jobs: names or ids of jobs; None: all.
+
+    Raises:
+        NoSuchJob: one of ``jobs`` does not exist.
+        RpcError: the project could not be asked for the jobs, or stopped answering.
+    """
+    session = batch.project.session
+    listed = finding.jobs(session, batch.id, batch.name, jobs)
+
+    def ask(job: JobInfo) -> JobFailure:
+        failure = session.bridge.failure_of(job)
+        if failure.trouble is not None:
+            check_answers(session, failure.trouble)
+        return JobFailure(job.name, job.id, failure)
+
+    failed = (job for job in listed if job.state is JobState.FAILED)
+    yield from in_order(ask, failed, threads=_THREADS, name="failure")
+
+
+def save(failure: JobFailure, directory: str | os.PathLike[str]) -> Path:
+    """Write the reasons of a failure to ``failure.txt`` in the job's folder; return its path.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    root = Path(directory).absolute()
+    path = root / folders.folder_name(failure.name) / FAILURE
+    try:
+        make_directories(root, OPEN)
+    except OSError as error:
+        raise explain(error, path) from error
+    with registry.file(path, inside=root) as file:
+        file.write(failure.text.encode("utf-8", "backslashreplace"))
+        file.commit()
+    return path

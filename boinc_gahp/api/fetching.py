@@ -1,0 +1,138 @@
+"""Fetches the outputs of a batch's finished jobs into a directory, with a folder for each job.
+
+A fetch can be interrupted at any moment and started again: complete files are not fetched again. A
+file appears under its name complete, or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.api.failures import JobFailure, failures
+from boinc_gahp.api.fetching_batch import BatchFetch, Finished, jobs_of
+from boinc_gahp.api.folders import Folder, folder_name
+from boinc_gahp.api.zips import FetchedZip, fetch_zip
+from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch.cancel import OPEN
+from boinc_gahp.fetch.destinations import explain
+from boinc_gahp.fetch.directories import make_directories
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Iterable
+
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.types import OnProgress
+    from boinc_gahp.errors import GahpError
+
+__all__ = [
+    "Fetched",
+    "FetchedZip",
+    "JobFailure",
+    "failures",
+    "fetch",
+    "fetch_zip",
+    "folder_name",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The outcome of a fetch; the numbers count jobs unless it says bytes.
+
+    Attributes:
+        directory: where the jobs' folders are.
+        fetched: jobs with at least one newly fetched file.
+        here: jobs that were already complete.
+        failed: jobs that failed and have no outputs.
+        unfinished: jobs that are not done yet; fetch again later.
+        nbytes: bytes fetched now.
+        errors: by job name: errors of jobs that are done but could not be fetched.
+        stopped: whether ``stop`` was set before the fetch was finished.
+    """
+
+    directory: Path
+    fetched: int = 0
+    here: int = 0
+    failed: int = 0
+    unfinished: int = 0
+    nbytes: int = 0
+    errors: dict[str, GahpError] = field(default_factory=dict)
+    stopped: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every job is done and all of its outputs are here."""
+        return not (self.failed or self.unfinished or self.errors or self.stopped)
+
+
+def fetch(
+    batch: Batch,
+    directory: str | os.PathLike[str],
+    *,
+    jobs: Iterable[int | str] | None = None,
+    threads: int = 4,
+    progress: OnProgress | None = None,
+    stop: threading.Event | None = None,
+    again: bool = False,
+    stderr: bool = True,
+) -> Fetched:
+    """Fetch the outputs of those of a batch's jobs that are done.
+
+    The outputs are put into ``directory/JOB/``, where JOB is the job's name (see
+    :func:`folder_name`), under their open names, and stderr into ``stderr.txt``
+    (``stderr.boinc.txt`` if an output has that name). Of an open name with directories only the
+    last part is used, unless two outputs would then have the same name. A dot at the beginning of a
+    part becomes ``%2E``, so no output is hidden. A job submitted with its own output template may
+    have more outputs than the app's template lists; they are called ``output_N``, because the
+    project does not tell their names. Optional outputs that a volunteer did not send are left out.
+
+    Called again, it fetches what is missing: outputs of jobs that have become done, and files that
+    were deleted or have another size. A hidden file in each folder lists what was fetched, so this
+    works for a copy of the directory, too. A file with the name of an output is replaced; other
+    files are left alone. Several fetches into the same directory do no harm.
+
+    Arguments and errors are those of :meth:`Batch.fetch`; ``jobs`` are names or ids.
+    """
+    root = Path(os.path.abspath(directory))  # noqa: PTH100  (a link's target is not looked for)
+    known = jobs_of(batch, jobs)
+    _make(root)
+    under_way = BatchFetch(batch, known.finished, progress=progress, stop=stop)
+    sizes: list[int] = []
+
+    def work(job: Finished) -> None:
+        folder = Folder(root / folder_name(job.name), job, stderr=stderr, again=again)
+        sizes.append(folder.fill(batch.project.url, under_way.bring, under_way.gate))
+
+    under_way.each(work, threads)
+    here = sizes.count(-1)
+    return Fetched(
+        root,
+        fetched=len(sizes) - here,
+        here=here,
+        failed=known.failed,
+        unfinished=known.unfinished,
+        nbytes=sum(size for size in sizes if size > 0),
+        errors=under_way.errors,
+        stopped=under_way.stopped,
+    )
+
+
+def _make(root: Path) -> None:
+    """Create the directory; refuse one that cannot be written before anything is fetched."""
+    try:
+        make_directories(root, OPEN)
+    except NotADirectoryError as error:
+        raise OutputError(
+            f"{str(root)!r} is no directory: give another one to fetch into"
+        ) from error
+    except OSError as error:
+        raise explain(error, root) from error
+    if not os.access(root, os.W_OK | os.X_OK):
+        raise OutputError(
+            f"the directory {str(root)!r} cannot be written to: make it writable, or fetch into "
+            "another one"
+        )

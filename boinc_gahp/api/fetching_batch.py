@@ -1,0 +1,264 @@
+"""Fetches a batch's finished jobs with several threads: which jobs, progress, and when to stop.
+
+:mod:`boinc_gahp.api.folders` decides where a job's files go; the fetch engine
+(:mod:`boinc_gahp.fetch.engine`) brings them there.
+"""
+
+from __future__ import annotations
+
+import errno
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from boinc_gahp.api import finding
+from boinc_gahp.api.types import JobState
+from boinc_gahp.errors import (
+    GahpError,
+    OutputError,
+    PermissionDenied,
+    ProjectDown,
+    ProtocolError,
+    RpcError,
+    TransportError,
+)
+from boinc_gahp.fetch.cancel import Gate, Stopped
+from boinc_gahp.fetch.destinations import errno_of
+from boinc_gahp.fetch.locate import Located
+from boinc_gahp.fetch.temporary import NotNow
+from boinc_gahp.submit.types import JobIds, Progress
+from boinc_gahp.threads import in_parallel, start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.folders import Folder
+    from boinc_gahp.api.session import Session
+    from boinc_gahp.api.types import OnProgress
+    from boinc_gahp.fetch.engine import Brought
+
+#: Errors of the operating system after which no other job's outputs can be written, either.
+_NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.EMFILE}
+#: Seconds to find out whether the project still answers, after no answer about one job.
+_PATIENCE = 20.0
+#: The fetch is given up after network errors for so many jobs in a row.
+_IN_VAIN = 5
+#: Seconds between two progress reports, and for threads to end after an interruption.
+_PAUSE = 0.1
+_LEAVING = 0.5
+
+
+class Finished(NamedTuple):
+    """A job that is done; small, since there may be 100,000 of them."""
+
+    name: str
+    id: int
+    instance_id: int
+
+
+class Jobs(NamedTuple):
+    """A batch's jobs when they were listed: the finished ones, and counts of the others."""
+
+    finished: list[Finished]
+    failed: int
+    unfinished: int
+
+
+def jobs_of(batch: Batch, wanted: Iterable[int | str] | None) -> Jobs:
+    """Return the jobs to fetch.
+
+    Args:
+        batch: their batch.
+        wanted: names or ids of jobs; None: all.
+
+    Raises:
+        NoSuchJob: the batch has no such job, or the word can mean two jobs.
+        RpcError: the project could not be asked.
+    """
+    finished: list[Finished] = []
+    failed = unfinished = 0
+    for job in finding.jobs(batch.project.session, batch.id, batch.name, wanted):
+        if job.state is JobState.DONE:
+            finished.append(Finished(job.name, job.id, job.canonical_instance_id))
+        elif job.state is JobState.FAILED:
+            failed += 1
+        else:
+            unfinished += 1
+    return Jobs(finished, failed, unfinished)
+
+
+def check_answers(session: Session, error: RpcError) -> None:
+    """Raise an error if the project does not answer at all, or refuses this account.
+
+    ``error`` is the one that came up for a single job.
+
+    Raises:
+        RpcError: the project does not answer, or refuses the account.
+    """
+    if isinstance(error, (PermissionDenied, ProjectDown)):
+        raise error
+    if isinstance(error, (TransportError, ProtocolError)):
+        try:
+            session.rpc.until(time.monotonic() + _PATIENCE).ping()
+        except RpcError as trouble:
+            raise trouble from error
+
+
+class _Counter:
+    """Counts jobs and bytes in any thread; only the fetching thread reports them."""
+
+    def __init__(self, progress: OnProgress | None, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._lock = threading.Lock()
+        self._now = (0, 0)
+        self._told: tuple[int, int] | None = None
+
+    def add(self, *, jobs: int = 0, nbytes: int = 0) -> None:
+        """Add jobs that are finished, and bytes that were received."""
+        with self._lock:
+            self._now = self._now[0] + jobs, self._now[1] + nbytes
+
+    def tell(self) -> None:
+        """Report the progress, if it has changed."""
+        now = self._now
+        if self._progress is not None and now != self._told:
+            self._told = now
+            self._progress(Progress("fetching", now[0], self._total, "jobs"))
+            self._progress(Progress("fetching", now[1], now[1], "bytes"))
+
+
+class BatchFetch:
+    """Fetches jobs of one batch; used once.
+
+    Args:
+        batch: the batch.
+        jobs: those to fetch.
+        progress: called with the progress, by the thread that calls :meth:`each`.
+        stop: an event that any thread can set to end the fetch soon.
+
+    Attributes:
+        gate: is passed before anything is written; once closed, it raises.
+        errors: by job name: errors of single jobs.
+        stopped: whether ``stop`` was set before the fetch was finished.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        jobs: list[Finished],
+        *,
+        progress: OnProgress | None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        self.errors: dict[str, GahpError] = {}
+        self.stopped = False
+        self._batch = batch
+        self._session = batch.project.session
+        self._jobs = jobs
+        self._counter = _Counter(progress, len(jobs))
+        self._stop = stop or threading.Event()
+        self._halt = threading.Event()
+        self._fatal: BaseException | None = None
+        self._in_vain = 0
+        self.gate = Gate(self._halt, self._stop)
+
+    def each(self, work: Callable[[Finished], object], threads: int) -> None:
+        """Call ``work`` for every job; errors of single jobs go into :attr:`errors`.
+
+        If it is interrupted, unfinished files are removed; threads that wait for the network end
+        later and leave nothing behind.
+
+        Raises:
+            GahpError: every other job would fail with it, too.
+        """
+        ended = threading.Event()
+
+        def run() -> None:
+            try:
+                in_parallel(one, self._jobs, threads=threads, name="fetch", stop=self._halt)
+            except BaseException as error:  # noqa: BLE001  (raised below, in the caller's thread)
+                self._fatal = self._fatal or error
+            finally:
+                ended.set()
+
+        def one(job: Finished) -> None:
+            trouble: BaseException | None = None
+            try:
+                self.gate.check()
+                work(job)
+                self._in_vain = 0
+            except GahpError as error:
+                trouble = self._of_all(error)
+                if trouble is None:
+                    self.errors[job.name] = _bare(error)
+            except BaseException as error:  # noqa: BLE001  (raised below)
+                trouble = error
+            if trouble is not None:
+                # Noted now, because other threads may wait for the network for long.
+                self._fatal = self._fatal or trouble
+                raise trouble
+            self._counter.add(jobs=1)
+
+        self._counter.tell()
+        try:
+            try:
+                start(run, "fetch")
+            except RuntimeError:  # a limit on threads
+                run()
+            while not ended.wait(_PAUSE):
+                self._counter.tell()
+                self.gate.check()
+        except Stopped as error:
+            self._fatal = self._fatal or error
+        finally:
+            # Ctrl-C ends up here, too.
+            if not ended.is_set():
+                self.gate.close()
+                with suppress(KeyboardInterrupt):
+                    ended.wait(_LEAVING)
+        fatal = self._fatal
+        self.stopped = isinstance(fatal, Stopped) and self._stop.is_set()
+        if fatal is not None and not self.stopped:
+            raise fatal
+        self._counter.tell()
+
+    def bring(self, folder: Folder) -> Brought:
+        """Fetch a job's files into its folder with the engine; raises what the engine raises."""
+        ids = JobIds(folder.job.id, folder.job.instance_id)
+        return self._session.bridge.fetch(
+            Located(self._batch.id, self._batch.app_name, ids),
+            folder,
+            self.gate,
+            lambda nbytes: self._counter.add(nbytes=nbytes),
+        )
+
+    def _of_all(self, error: GahpError) -> GahpError | None:
+        """Return the error if every other job would fail with it; None: only this job fails."""
+        from boinc_gahp.templates import TemplateError  # noqa: PLC0415  (whoever fetches has it)
+
+        if isinstance(error, (Stopped, TemplateError, NotNow)):
+            return error
+        if isinstance(error, OutputError) and errno_of(error) in _NO_WRITING:
+            return error
+        if isinstance(error, RpcError):
+            try:
+                check_answers(self._session, error)
+            except RpcError as trouble:
+                return trouble
+        if isinstance(error, (TransportError, ProtocolError)):
+            self._in_vain += 1
+            if self._in_vain >= _IN_VAIN:
+                return error
+        return None
+
+
+def _bare(error: GahpError) -> GahpError:
+    """Return the error without its traceback, which keeps the frames of all calls in memory."""
+    each: BaseException | None = error
+    while each is not None:
+        each.__traceback__ = None
+        each = each.__cause__ or each.__context__
+    return error

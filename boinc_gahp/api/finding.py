@@ -1,0 +1,256 @@
+"""Finds the batch, or the job, that a name or an id stands for.
+
+A project looks for a name among the batches of all accounts, retired ones included, and returns the
+oldest match. For a project, names that differ in case, accents or trailing spaces are the same, and
+it does not find names with quotes at all (``web-rpcs.rst``, "create_batch"). So names are looked up
+in the account's own list, and all requests use ids.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING, NoReturn
+
+from boinc_gahp.errors import (
+    AmbiguousBatch,
+    BadRequest,
+    ForeignBatch,
+    NoSuchBatch,
+    NoSuchJob,
+    NotFound,
+    NotOwner,
+)
+from boinc_gahp.submit.checks import fold
+from boinc_gahp.text import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from boinc_gahp import rpc
+    from boinc_gahp.api.session import Session
+
+#: How many batches, or jobs, an error lists by name.
+_NAMED = 5
+#: The largest id that the project's database can hold.
+_MAX_ID = 2**31 - 1
+#: So many jobs need fewer bytes than 20 batches in a list.
+_FEW_JOBS = 100
+_FORCED = re.compile(r"(id|name):(.*)", re.DOTALL)
+_NUMBER = re.compile(r"\s*[0-9]{1,10}\s*", re.ASCII)
+
+
+def of_account(session: Session) -> list[rpc.BatchInfo]:
+    """Return the account's batches, newest first, retired ones left out; raises RpcError."""
+    batches = session.rpc.query_batches()
+    return sorted(batches, key=lambda batch: (batch.create_time, batch.id), reverse=True)
+
+
+def by_id(session: Session, batch_id: int, njobs: int | None = None) -> rpc.BatchInfo:
+    """Return what the project says about the batch with this id, retired or not.
+
+    Args:
+        session: the project.
+        batch_id: the batch's id.
+        njobs: how many jobs it has, if known: for a batch with few, the reply of query_batch is
+            shorter than that of query_batches.
+
+    Raises:
+        NoSuchBatch: there is no such batch.
+        ForeignBatch: it belongs to another account.
+        RpcError: the project could not be asked.
+    """
+    is_small = njobs is not None and njobs <= _FEW_JOBS
+    own = [] if is_small else of_account(session)
+    found = _with_id(session, own, batch_id)
+    if found is None:
+        _give_up(session, str(batch_id), of_account(session) if is_small else own)
+    return found
+
+
+def batch(session: Session, which: int | str) -> rpc.BatchInfo:
+    """Return the batch that is meant; see :meth:`Project.batch`."""
+    if isinstance(which, int):
+        return by_id(session, which)
+    forced = _FORCED.fullmatch(which)
+    if forced is not None and forced[1] == "id":
+        if not _NUMBER.fullmatch(forced[2]):
+            raise NoSuchBatch(
+                f"{which!r} names no batch: an id is a number, and a batch that is called so is "
+                f"name:{which}",
+                said=which,
+            )
+        return by_id(session, int(forced[2]))
+    name = which if forced is None else forced[2]
+    number = int(name) if forced is None and _NUMBER.fullmatch(name) else None
+    own = of_account(session)
+    called = _with_name(session, own, name)
+    numbered = None
+    if number is not None:
+        try:
+            numbered = _with_id(session, own, number)
+        except ForeignBatch:
+            if called is None:
+                raise
+    if called is not None and numbered is not None and called.id != numbered.id:
+        raise AmbiguousBatch(
+            f"{which!r} is the id of one batch of yours on {session.rpc.host}, "
+            f"{_described(numbered)}, and the name of another, {_described(called)}: say "
+            f"id:{numbered.id} or id:{called.id}",
+            said=which,
+        )
+    found = called or numbered or _unlisted(session, name)
+    if found is None:
+        _give_up(session, which, own)
+    return found
+
+
+def _with_id(session: Session, own: Sequence[rpc.BatchInfo], batch_id: int) -> rpc.BatchInfo | None:
+    """Return the account's batch with this id; one that is not listed may be retired."""
+    for each in own:
+        if each.id == batch_id:
+            return each
+    if not 0 < batch_id <= _MAX_ID:
+        return None
+    try:
+        return session.rpc.batch(batch_id)
+    except NotFound:
+        return None
+    except NotOwner as error:
+        raise ForeignBatch(
+            f"batch {batch_id} of {session.rpc.host} belongs to another account: only that one "
+            "can see or change it",
+            said=str(batch_id),
+        ) from error
+
+
+def _with_name(session: Session, own: Sequence[rpc.BatchInfo], name: str) -> rpc.BatchInfo | None:
+    """Return the listed batch of this name: the exact name first, then as the project compares."""
+    found = [each for each in own if each.name == name]
+    if not found:
+        found = [each for each in own if fold(each.name) == fold(name)]
+    if len(found) > 1:
+        raise AmbiguousBatch(
+            f"{len(found)} batches of yours on {session.rpc.host} are called {name!r}: "
+            f"{_several(found)}; say which by its id, for example id:{found[0].id}",
+            said=name,
+        )
+    return found[0] if found else None
+
+
+def _unlisted(session: Session, name: str) -> rpc.BatchInfo | None:
+    """Return the account's retired batch of this name, if the project's lookup returns it."""
+    if not name.strip():
+        return None
+    try:
+        found = session.rpc.query_batch(batch_name=name).batch
+    except (NotFound, BadRequest):
+        return None
+    except NotOwner as error:
+        raise ForeignBatch(
+            f"the batch called {name!r} on {session.rpc.host} belongs to another account, and you "
+            "have none of this name; one of yours that is retired is found by its id only",
+            said=name,
+        ) from error
+    # Names that are the same for the project may differ for a person ("ss" and "\u00df").
+    return found if fold(found.name) == fold(name) else None
+
+
+def _give_up(session: Session, said: str, own: Sequence[rpc.BatchInfo]) -> NoReturn:
+    """Raise the error for a name or id that was not found, with suggestions."""
+    if not own:
+        known = "you have no batches there that are not retired"
+    else:
+        known = f"your newest there: {_several(own)}"
+    names = [each.name for each in own]
+    raise NoSuchBatch(
+        f"you have no batch {said!r} on {session.rpc.host}"
+        f"{did_you_mean(said, names, fold, repr)} ({known})",
+        said=said,
+    )
+
+
+def _described(found: rpc.BatchInfo) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(found.create_time))
+    return f"{found.name!r} (id {found.id}, {found.state.words}, of {when})"
+
+
+def _several(found: Sequence[rpc.BatchInfo]) -> str:
+    return listed([_described(each) for each in found], _NAMED)
+
+
+# -- jobs
+
+
+def job(session: Session, batch_id: int, batch_name: str, which: int | str) -> rpc.JobInfo:
+    """Return one job of a batch, by its name or its id; see :meth:`Batch.job`."""
+    return _named(session, batch_id, batch_name, [which])[0]
+
+
+def jobs(
+    session: Session, batch_id: int, batch_name: str, which: Iterable[int | str] | None
+) -> Iterable[rpc.JobInfo]:
+    """Return jobs of a batch by their names or ids, in this order, each once; None: all jobs.
+
+    All jobs are streamed as they are requested.
+
+    Raises:
+        NoSuchJob: the first word that stands for no job, or for two.
+        RpcError: the project could not be asked.
+    """
+    if which is None:
+        return session.rpc.iter_jobs(batch_id)
+    return _named(session, batch_id, batch_name, which)
+
+
+def _named(
+    session: Session, batch_id: int, batch_name: str, which: Iterable[int | str]
+) -> list[rpc.JobInfo]:
+    wanted = {said: _words(said) for said in which}
+    by_name = {name for name, _ in wanted.values()}
+    by_number = {number for _, number in wanted.values()}
+    named: dict[str | None, rpc.JobInfo] = {}
+    numbered: dict[int | None, rpc.JobInfo] = {}
+    names = []
+    for each in session.rpc.iter_jobs(batch_id) if wanted else ():
+        names.append(each.name)
+        if each.name in by_name:
+            named[each.name] = each
+        if each.id in by_number:
+            numbered[each.id] = each
+    where = f"batch {batch_name!r} (id {batch_id}) of {session.rpc.host}"
+    found: dict[int, rpc.JobInfo] = {}
+    for said, (name, number) in wanted.items():
+        one, other = named.get(name), numbered.get(number)
+        if one is not None and other is not None and one is not other:
+            raise NoSuchJob(
+                f"{said!r} is the name of one job of {where}, and the id of another, "
+                f"{other.name!r}: say name:{said} or id:{said}"
+            )
+        meant = one or other
+        if meant is None:
+            raise NoSuchJob(f"{where} has no job {str(said)!r}{_meant(str(said), names)}")
+        found[meant.id] = meant
+    return list(found.values())
+
+
+def _meant(said: str, names: Sequence[str]) -> str:
+    """Return suggestions for the name of a job that does not exist."""
+    if not names:
+        return ": it has none at all"
+    return (
+        did_you_mean(said, names, fold, repr)
+        or f": its first is {names[0]!r}, its last {names[-1]!r}"
+    )
+
+
+def _words(which: int | str) -> tuple[str | None, int | None]:
+    """Return the name and the id that a word for a job can mean."""
+    if isinstance(which, int):
+        return None, which
+    forced = _FORCED.fullmatch(which)
+    name = which if forced is None else forced[2]
+    number = int(name) if _NUMBER.fullmatch(name) else None
+    if forced is None:
+        return name, number
+    return (None, number) if forced[1] == "id" else (name, None)

@@ -1,0 +1,267 @@
+"""Folders with one job's outputs each: where files go, and the note that lists what was fetched.
+
+The note is a hidden file and is written last. It belongs to the folder: in a copy on another
+machine it still says that everything was fetched, and it is deleted with the folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch.directories import open_parent
+from boinc_gahp.fetch.leftovers import sweep
+from boinc_gahp.fetch.names import new_file, shown
+from boinc_gahp.fetch.sinks import Delivery, Sink
+from boinc_gahp.fetch.temporary import registry
+from boinc_gahp.fetch.types import OWN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from boinc_gahp.api.fetching_batch import Finished
+    from boinc_gahp.fetch.cancel import Gate
+    from boinc_gahp.fetch.engine import Brought
+
+__all__ = ["NOTE", "Folder", "Note", "folder_name", "read_note", "write_note"]
+
+#: The note's file name.
+NOTE = f"{OWN}.json"
+
+#: The file name of stderr, and the one used if an output has that name.
+_STDERR = ("stderr.txt", "stderr.boinc.txt")
+
+_FORMAT = 1
+#: How many bytes a folder's name may have, and the digest that replaces the rest.
+_LONGEST = 200
+_DIGEST = 16
+
+
+def folder_name(name: str) -> str:
+    """Return a name for a folder: the job's or batch's own name, if a folder can have it.
+
+    Different names give different folders. Slashes, percent signs, a leading dot and unprintable
+    characters become ``%`` and two hex digits for each byte; a name that is too long ends in a
+    digest.
+    """
+    safe = "".join(
+        each if each.isprintable() and each not in "/%" else _escaped(each) for each in name
+    )
+    if safe.startswith("."):
+        safe = _escaped(".") + safe[1:]
+    if len(safe.encode()) > _LONGEST:
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
+        cut = safe.encode()[: _LONGEST - _DIGEST - 2].decode("utf-8", "ignore")
+        # In every other name a percent sign is followed by two hex digits.
+        return f"{cut}%~{digest}"
+    return safe or "%"
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Says which job's outputs a folder holds.
+
+    Attributes:
+        project: the project's address.
+        job_id: the job's id on the project.
+        instance_id: the canonical instance that made the outputs.
+        files: the size of each file in bytes, by its path in the folder; includes stderr.
+        stderr: the path of stderr; None if it was not fetched.
+    """
+
+    project: str
+    job_id: int
+    instance_id: int
+    files: dict[str, int]
+    stderr: str | None
+
+    def there(self, folder: Path) -> dict[str, int]:
+        """Return the files that are still in place with the same size."""
+        found = {}
+        for name, size in self.files.items():
+            try:
+                status = os.stat(folder / name, follow_symlinks=False)  # noqa: PTH116
+            except (OSError, ValueError):
+                continue
+            if stat.S_ISREG(status.st_mode) and status.st_size == size:
+                found[name] = size
+        return found
+
+
+def read_note(folder: Path) -> Note | None:
+    """Return the note in a folder; None if there is none, or it cannot be read."""
+    try:
+        said: Any = json.loads((folder / NOTE).read_bytes())
+        if said["format"] != _FORMAT:
+            return None
+        files = {str(name): int(size) for name, size in said["files"].items()}
+        return Note(
+            str(said["project"]),
+            int(said["job_id"]),
+            int(said["instance_id"]),
+            files,
+            None if said["stderr"] is None else str(said["stderr"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def write_note(folder: Path, note: Note, job_name: str, gate: Gate) -> None:
+    """Write a folder's note.
+
+    Raises:
+        OutputError: the note cannot be written.
+        Exception: whatever a closed gate raises.
+    """
+    text = json.dumps(
+        {
+            "format": _FORMAT,
+            "job": job_name,
+            "project": note.project,
+            "job_id": note.job_id,
+            "instance_id": note.instance_id,
+            "stderr": note.stderr,
+            "files": note.files,
+        }
+    )
+    with registry.file(folder / NOTE, gate, inside=folder.parent) as file:
+        file.write(text.encode() + b"\n")
+        file.commit()
+
+
+class Folder(Sink):
+    """A folder for the files of one job, under the outputs' own names.
+
+    Outputs have their open names without directories; if two have the same last part, they keep
+    their directories. The user cannot choose names here, so a dot at the beginning of a part
+    becomes ``%2E``. An app's zip archive is not unpacked.
+
+    Args:
+        path: the folder's absolute path, in an existing directory.
+        job: the job.
+        stderr: whether to fetch stderr, too.
+        again: whether to fetch also what is already there.
+
+    Attributes:
+        job: the job.
+        have: size in bytes of each file that is in place, by its path in the folder.
+    """
+
+    def __init__(self, path: Path, job: Finished, *, stderr: bool, again: bool) -> None:
+        super().__init__(job.name, path)
+        self.again = again
+        self.have: dict[str, int] = {}
+        self.job = job
+        self._wants_stderr = stderr
+
+    def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
+        """Return all outputs."""
+        return self.distinct(
+            self._delivery(name, new_file(shown(plain), self.whose(name)))
+            for name, plain in outputs.items()
+        )
+
+    def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:
+        """Return where stderr goes; no output has that name."""
+        if not self._wants_stderr:
+            return None
+        taken = {self._name(item.destination) for item in self.select(outputs)}
+        free = (name for name in _STDERR if name not in taken)
+        return self._delivery("stderr", next(free, f"{OWN}.stderr"))
+
+    def has(self, item: Delivery) -> bool:
+        """Return whether the note lists the file and it is in place."""
+        return self._name(item.destination) in self.have
+
+    def _delivery(self, output: str, name: str) -> Delivery:
+        # The folder's name comes from the network, too.
+        return Delivery(output, self.directory / name, self.directory.parent)
+
+    def _name(self, path: Path) -> str:
+        return str(path.relative_to(self.directory))
+
+    def make(self, gate: Gate) -> None:
+        """Create the folder if it is missing.
+
+        Raises:
+            OutputError: it cannot be created, or something else has its name, even a link.
+            Exception: whatever a closed gate raises.
+        """
+        try:
+            os.close(open_parent(self.directory / NOTE, gate, inside=self.directory.parent))
+        except NotADirectoryError as error:
+            raise OutputError(
+                f"{str(self.directory)!r} is no directory: move it away, or fetch into another "
+                "directory"
+            ) from error
+        except OSError as error:
+            raise OutputError(
+                f"the directory {str(self.directory)!r} cannot be made: {error.strerror or error}"
+            ) from error
+
+    def fill(self, project: str, bring: Callable[[Folder], Brought], gate: Gate) -> int:
+        """Fetch what the folder lacks; return the number of new bytes, -1 if nothing was fetched.
+
+        Args:
+            project: the project's address.
+            bring: fetches into the folder with the engine.
+            gate: is passed before anything is written.
+
+        Raises:
+            OutputError: the folder is another job's, or cannot be created or written.
+            Exception: whatever ``bring`` or a closed gate raises.
+        """
+        _clear(self.directory)
+        note = read_note(self.directory)
+        if note is not None and (note.project, note.job_id) != (project, self.job.id):
+            raise OutputError(
+                f"{str(self.directory)!r} holds the outputs of another job (id {note.job_id} on "
+                f"{note.project}): fetch into another directory, or delete it"
+            )
+        stderr: str | None = None
+        if note is not None and note.instance_id == self.job.instance_id and not self.again:
+            self.have = note.there(self.directory)
+            stderr = note.stderr if note.stderr in self.have else None
+            outputs = note.files.keys() - {note.stderr}
+            if outputs <= self.have.keys() and (stderr or not self._wants_stderr):
+                return -1
+        self.make(gate)
+        brought = bring(self)
+        new = {self._name(path): _size(path) for path in brought.outputs}
+        if brought.stderr is not None:
+            stderr = self._name(brought.stderr)
+            new[stderr] = _size(brought.stderr)
+        files = {**self.have, **new}
+        written = Note(project, self.job.id, self.job.instance_id, files, stderr)
+        write_note(self.directory, written, self.job_name, gate)
+        return sum(new.values())
+
+
+def _clear(folder: Path) -> None:
+    """Remove what a killed fetch has left in a folder; never fails."""
+    try:
+        with os.scandir(folder) as entries:
+            dirty = any(each.name.startswith(f"{OWN}-") for each in entries)
+    except OSError:
+        return
+    if dirty:
+        sweep(folder)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise OutputError(
+            f"{str(path)!r} was taken away while it was fetched: {error.strerror or error}"
+        ) from error

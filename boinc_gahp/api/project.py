@@ -1,0 +1,367 @@
+"""A project and an account there: the entry point of the API."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp import config as settings_files
+from boinc_gahp.api import finding, leases, splitting, submission, watching
+from boinc_gahp.api.app import look_up
+from boinc_gahp.api.batch import Batch
+from boinc_gahp.api.comparing import is_final
+from boinc_gahp.api.session import open_session
+from boinc_gahp.api.types import Parameters
+from boinc_gahp.api.watching import Poll
+from boinc_gahp.config.accounts import authenticator_of, find_project
+from boinc_gahp.errors import GahpError, RpcError
+from boinc_gahp.rpc import BatchInfo, BatchState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from typing_extensions import Self, Unpack
+
+    from boinc_gahp.api.app import App
+    from boinc_gahp.api.submission import Options, Plan
+    from boinc_gahp.api.types import Job
+    from boinc_gahp.bridge import Bridge
+    from boinc_gahp.config import Settings
+    from boinc_gahp.rpc import WebRpcs as Rpc
+    from boinc_gahp.secret import Authenticator
+    from boinc_gahp.submit.types import OnProgress, Progress
+
+
+class Project:
+    """A BOINC project, as one account sees it.
+
+    ::
+
+        with Project("https://boinc.example.edu/test/", authenticator) as project:
+            batch = project.submit("uppercase", [Job(inputs={"in": "a.txt"})], name="first")
+            batch.wait()
+            batch.fetch("results")
+            batch.retire()
+
+    Thread-safe: all threads of a program can share one object. Passing failures are retried; submit
+    creates every job exactly once, whatever happens meanwhile. Errors are those of
+    :mod:`boinc_gahp.errors`.
+
+    Args:
+        url: the project's address, as volunteers use it.
+        authenticator: the account's authenticator, from its page on the project's web site.
+        settings: None: the defaults; see :meth:`from_settings`.
+        name: the NAME of its section ``[projects.NAME]`` in the settings.
+
+    Attributes:
+        session: connections and settings, shared by all objects made from this one.
+        rpc: the project's web RPCs.
+        name: as given.
+
+    Raises:
+        BadRequest: ``url`` is not a project's address.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        authenticator: str | Authenticator,
+        *,
+        settings: Settings | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.session = open_session(url, authenticator, settings, name)
+        self.name = name
+
+    @classmethod
+    def from_settings(
+        cls, name: str | None = None, *, config: str | os.PathLike[str] | None = None
+    ) -> Self:
+        """Return a project from the settings files.
+
+        Args:
+            name: the NAME of a section ``[projects.NAME]``, or the project's address; None:
+                ``[project]``.
+            config: a settings file that is read last and overrides the others.
+
+        Raises:
+            ConfigError: the settings are wrong, or lack the project or its authenticator.
+        """
+        settings = settings_files.load(None if config is None else os.fspath(config))
+        found, project = find_project(settings, name)
+        authenticator = authenticator_of(settings, project)
+        return cls(project.url, authenticator, settings=settings, name=found or None)
+
+    # -- what it is
+
+    @property
+    def rpc(self) -> Rpc:
+        """The project's web RPCs, typed, and retried where that is safe."""
+        return self.session.rpc
+
+    @property
+    def _bridge(self) -> Bridge:
+        return self.session.bridge
+
+    @property
+    def url(self) -> str:
+        """The project's address; always ends in ``/``."""
+        return self.rpc.url
+
+    @property
+    def host(self) -> str:
+        """The project's host, with the port unless it is the usual one."""
+        return self.rpc.host
+
+    @property
+    def account(self) -> str:
+        """16 hex digits that identify the account and reveal nothing about it."""
+        return self.rpc.account
+
+    def ping(self) -> None:
+        """Ask whether the project answers; raises RpcError if it does not."""
+        self.rpc.ping()
+
+    def app(self, name: str) -> App:
+        """Return an app: which inputs its jobs need, and which outputs they make.
+
+        Raises:
+            NotFound: the project has no such app.
+            TemplateError: its templates cannot be read.
+            RpcError: the project could not be asked.
+        """
+        return look_up(self.session, name)
+
+    # -- batches
+
+    def batches(self) -> tuple[Batch, ...]:
+        """Return the account's batches, newest first, without retired ones.
+
+        Raises:
+            RpcError: the project could not be asked.
+        """
+        return tuple(Batch(self, info) for info in finding.of_account(self.session))
+
+    def batch(self, which: int | str) -> Batch:
+        """Return one of the account's batches, which may be retired.
+
+        Args:
+            which: its id or its name. For a project, names that differ in case, accents or trailing
+                spaces are the same: such a batch is returned if no batch has exactly this name and
+                only one is like it. Write ``id:5`` or ``name:5`` to say which of the two is meant.
+
+        Raises:
+            NoSuchBatch: there is no such batch; suggests similar names.
+            AmbiguousBatch: several batches match; lists them, and says how to choose one.
+            ForeignBatch: it belongs to another account.
+            RpcError: the project could not be asked.
+        """
+        return Batch(self, finding.batch(self.session, which))
+
+    def submit(
+        self,
+        app: App | str,
+        jobs: Iterable[Job],
+        *,
+        name: str | None = None,
+        parameters: Parameters = Parameters(),  # noqa: B008  (frozen)
+        priority: int | None = None,
+        app_version_num: int | None = None,
+        lease: float | None = None,
+        input_template_filename: str | None = None,
+        output_template_filename: str | None = None,
+        progress: OnProgress | None = None,
+    ) -> Batch:
+        """Send files and jobs, so that each job exists exactly once; return their batch.
+
+        Called again with the same jobs and the same ``name``, at any time and from any process, it
+        completes what an earlier call began, or finds it done. So a program that may be killed
+        while it submits should choose the name itself. Each file content is sent only once, and not
+        at all if the project has it. :attr:`Batch.existed` says whether the batch was found
+        complete. Jobs are found by their names, since a project does not tell a job's arguments and
+        files. These are recorded on this machine: other jobs under the same name are an error, and
+        :attr:`Batch.compared` says whether there was a record to compare with.
+
+        Args:
+            app: the app that the jobs run.
+            jobs: at least one.
+            name: unique over the whole project; None: ``<app>-<time>-<letters>``.
+            parameters: what the jobs need and may use, unless their own values say otherwise.
+            priority: for jobs without a priority of their own.
+            app_version_num: run the jobs with this version of the app only. A project does not list
+                its versions: it accepts jobs for one that does not exist, and they stay queued for
+                ever.
+            lease: seconds that the batch is kept if nobody waits for it, fetches from it or calls
+                :meth:`Batch.extend`; None: as long as its jobs may take with their deadlines and
+                retries, but at least ``[jobs] batch_lease`` (14 days).
+            input_template_filename: a file in the project's own directory of templates; None: the
+                app's.
+            output_template_filename: likewise, for outputs.
+            progress: called with the progress; an exception that it raises ends the submit.
+
+        Raises:
+            BadRequest: a value has the wrong type.
+            JobRefused: the project would mangle a job or choke on it; nothing was created.
+            BatchConflict: the name belongs to another batch, to a batch that takes no more jobs, or
+                to one that was submitted with other arguments or files.
+            StagingError: an input file cannot be read, measured or sent.
+            NotFound: there is no such app.
+            PermissionDenied: the account may not submit to it.
+            TemplateError: the app's templates cannot be read.
+            RpcError: the project refused, or could not be asked.
+        """
+        app_name = _name(app)
+        is_made_up = name is None
+        name = submission.new_batch_name(app_name) if name is None else name
+        began = time.time()
+        sending = False
+
+        def told(news: Progress) -> None:
+            nonlocal sending
+            sending = sending or news.step == "submitting"
+            if progress is not None:
+                progress(news)
+
+        try:
+            batch_id, compared = submission.submit(
+                self.session,
+                app_name,
+                jobs,
+                name=name,
+                parameters=parameters,
+                priority=priority,
+                app_version_num=app_version_num,
+                lease=lease,
+                input_template_filename=input_template_filename,
+                output_template_filename=output_template_filename,
+                progress=told,
+            )
+        except GahpError as error:
+            if is_made_up and is_final(error):
+                # Only this call knows the made-up name.
+                submission.drop_begun(self.session, name)
+            raise
+        try:
+            batch = Batch(self, self.rpc.batch(batch_id))
+        except RpcError as error:
+            # All jobs exist. After an error the caller might submit them again.
+            batch = Batch(self, _unseen(batch_id, name, app_name, began))
+            batch.trouble = error
+        batch.existed, batch.compared = not sending, compared
+        if batch.existed:
+            leases.renew(batch)
+        return batch
+
+    def submit_split(
+        self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]
+    ) -> list[Batch]:
+        """Send jobs like :meth:`submit`, in several batches if they do not fit into one request.
+
+        Called again with the same jobs and the same ``name``, it completes what an earlier call
+        began, or finds it done. If the number of jobs that fit into a request has changed
+        meanwhile, it raises BatchConflict.
+
+        Args:
+            app: the app that the jobs run.
+            jobs: at least one.
+            options: those of :meth:`submit`. Several batches are called ``<name>-1``, ``<name>-2``,
+                …; the jobs have the same names as in one batch.
+
+        Raises:
+            BadRequest, JobRefused, BatchConflict, StagingError, NotFound, PermissionDenied,
+                TemplateError, RpcError: as :meth:`submit`; the batches before the one that failed
+                are submitted.
+        """
+        parts = splitting.split(self.session, _name(app), jobs, **options)
+        batches = []
+        for name, part in parts:
+            options["name"] = name
+            batches.append(self.submit(app, part, **options))
+        return batches
+
+    def plan(self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]) -> Plan:
+        """Show what :meth:`submit` would do; creates, sends and fetches nothing.
+
+        Args:
+            app: the app that the jobs run.
+            jobs: at least one.
+            options: those of :meth:`submit`.
+
+        Raises:
+            BadRequest, StagingError, NotFound, PermissionDenied, TemplateError, RpcError: as
+                :meth:`submit`.
+            JobRefused: a job's arguments cannot be split; all other problems of jobs are in the
+                plan.
+        """
+        return submission.plan(self.session, _name(app), jobs, **options)
+
+    def estimate(self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]) -> float:
+        """Return how many seconds the project thinks the jobs would take; creates nothing.
+
+        Args:
+            app: the app that the jobs run.
+            jobs: at least one.
+            options: those of :meth:`submit`.
+
+        Raises:
+            BadRequest, JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
+                :meth:`submit`.
+        """
+        return submission.estimate(self.session, _name(app), jobs, **options)
+
+    def watch(
+        self,
+        batches: Sequence[Batch],
+        *,
+        poll: Poll = Poll(),  # noqa: B008  (frozen)
+    ) -> Iterator[tuple[Batch, ...]]:
+        """Yield the batches, refreshed, after every look at them; end when all are over.
+
+        The first look is immediate. While the project is down, the same handles are yielded and
+        :attr:`Batch.trouble` says what is wrong.
+
+        Raises:
+            PermissionDenied: the project does not let the account look at them (any more).
+            RpcError: the project object was closed meanwhile.
+        """
+        return watching.watch(self.session, batches, poll=poll)
+
+    # -- the end
+
+    def close(self) -> None:
+        """Close the connections; waits for batches, in any thread, end."""
+        self.session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc_info: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        called = f"{self.name!r} " if self.name else ""
+        return f"<Project {called}{self.url} account {self.account}>"
+
+
+def _name(app: App | str) -> str:
+    return app if isinstance(app, str) else app.name
+
+
+def _unseen(batch_id: int, name: str, app_name: str, create_time: float) -> BatchInfo:
+    """Return what is known of a new batch that cannot be asked for."""
+    return BatchInfo(
+        id=batch_id,
+        name=name,
+        app_name=app_name,
+        state=BatchState.UNKNOWN,
+        create_time=create_time,
+        expire_time=0.0,
+        est_completion_time=0.0,
+        completion_time=0.0,
+        njobs=0,
+        nerror_jobs=0,
+        fraction_done=0.0,
+        credit_estimate=0.0,
+        credit_canonical=0.0,
+    )

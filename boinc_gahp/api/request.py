@@ -1,0 +1,264 @@
+"""Turns jobs of the Python API into a request to the bridge: names, words, files."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import secrets
+import string
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+from boinc_gahp.api.files import split_args
+from boinc_gahp.api.types import (
+    InlineFile,
+    Job,
+    Parameters,
+    RemoteFile,
+    StagedFile,
+)
+from boinc_gahp.errors import BadRequest, JobRefused, StagingError
+from boinc_gahp.submit.types import SubmitRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeGuard
+
+    from typing_extensions import Unpack
+
+    from boinc_gahp.api.submission import Options
+
+    Measure = Callable[[Sequence[str]], Mapping[str, RemoteFile]]
+
+#: Characters that a batch's name may have, but not a job's (``web-rpcs.rst``, "Job names").
+_NOT_IN_JOB_NAMES = re.compile(r"[\s/]")
+#: Placeholder with as many digits as the size of a large file.
+_NO_SIZE = 10**12
+_NO_MD5 = "0" * 32
+
+
+def new_batch_name(app_name: str) -> str:
+    """Return a name that no other batch has: ``<app>-<UTC date and time>-<four letters>``."""
+    now = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    letters = "".join(secrets.choice(string.ascii_lowercase) for _ in range(4))
+    return f"{app_name}-{now}-{letters}"
+
+
+def job_names(batch_name: str, jobs: Sequence[Job]) -> list[str]:
+    """Return the jobs' names; a job without one gets the batch's name and its number, from 0.
+
+    The same jobs in a batch of the same name always get the same names. That is why a repeated
+    submit completes the first one.
+    """
+    width = len(str(len(jobs) - 1))
+    prefix = _NOT_IN_JOB_NAMES.sub("_", batch_name)
+    return [
+        f"{prefix}_{number:0{width}d}" if job.name is None else job.name
+        for number, job in enumerate(jobs)
+    ]
+
+
+def build_request(
+    app_name: str,
+    jobs: Iterable[Job],
+    *,
+    measure: Measure | None,
+    **options: Unpack[Options],
+) -> SubmitRequest:
+    """Return the request to the bridge.
+
+    Args:
+        app_name: the app.
+        jobs: those of the batch.
+        measure: returns remote files with their sizes and MD5s, by URL; None: nothing is fetched,
+            and unknown values are placeholders.
+        options: as :meth:`boinc_gahp.api.Project.submit` has them.
+
+    Raises:
+        BadRequest: a value has the wrong type, or a number is out of range.
+        JobRefused: a job's arguments cannot be split.
+        StagingError: a remote file cannot be fetched, or has another size or MD5 than it should.
+    """
+    listed = list_of(jobs)
+    said: dict[str, Any] = {**options}
+    name = said.pop("name", None)
+    batch_name = new_batch_name(app_name) if name is None else name
+    _check_texts("the batch's ", name=batch_name)
+    for each in ("input_template_filename", "output_template_filename"):
+        _check_texts("", optional=True, **{each: said.get(each)})
+    for each in ("priority", "app_version_num"):
+        _check_whole("", **{each: said.get(each)})
+    _check_numbers("", lease=said.get("lease"))
+    said["parameters"] = _checked(said.get("parameters", Parameters()))
+    names = job_names(batch_name, listed)
+    for job, job_name in zip(listed, names, strict=True):
+        _check_job(job, job_name)
+    urls = unmeasured(listed)
+    remote = measure(urls) if measure is not None and urls else {}
+    return SubmitRequest(
+        batch_name,
+        app_name,
+        [(each, _resolved(job, each, remote)) for job, each in zip(listed, names, strict=True)],
+        by_name=True,
+        **{each: _plain(value) for each, value in said.items()},
+    )
+
+
+def list_of(jobs: Iterable[Job]) -> list[Job]:
+    """Return the jobs as a list; raises BadRequest for anything else."""
+    if isinstance(jobs, Job):
+        raise BadRequest("jobs is one Job: expected several, so write [job]")
+    if not isinstance(jobs, Iterable):
+        raise BadRequest(f"jobs is a {type(jobs).__name__}: expected a list of boinc_gahp.Job")
+    listed = list(jobs)
+    for number, job in enumerate(listed):
+        if not isinstance(job, Job):
+            raise BadRequest(f"jobs[{number}] is a {type(job).__name__}: expected a boinc_gahp.Job")
+    return listed
+
+
+def _checked(parameters: Parameters) -> Parameters:
+    """Return the parameters with Python's own number types."""
+    if not isinstance(parameters, Parameters):
+        raise BadRequest(
+            f"parameters is a {type(parameters).__name__}: expected boinc_gahp.Parameters"
+        )
+    said = asdict(parameters)
+    _check_numbers("", **said)
+    return Parameters(**{field: _plain(number) for field, number in said.items()})
+
+
+def _check_numbers(where: str, **said: object) -> None:
+    for what, found in said.items():
+        if found is not None and not (_is_number(found) and 0 < found < math.inf):
+            raise BadRequest(f"{where}{what} is {found!r}: expected a positive number")
+
+
+def _check_whole(where: str, **said: object) -> None:
+    for what, found in said.items():
+        if found is not None and (isinstance(found, bool) or not isinstance(found, Integral)):
+            raise BadRequest(f"{where}{what} is {found!r}: expected a whole number")
+
+
+def _check_texts(where: str, *, optional: bool = False, **said: object) -> None:
+    for what, found in said.items():
+        if not isinstance(found, str) and not (optional and found is None):
+            raise BadRequest(f"{where}{what} is a {type(found).__name__}: expected a string")
+
+
+def _is_number(found: Any) -> TypeGuard[float]:
+    """Tell whether something is a number, including numpy's; True is not."""
+    return isinstance(found, Real) and not isinstance(found, bool)
+
+
+def _plain(found: Any) -> Any:
+    """Return a number as Python's own type, and everything else unchanged.
+
+    Other libraries' numbers may print differently.
+    """
+    if type(found) in (int, float) or not isinstance(found, Real):
+        return found
+    return int(found) if isinstance(found, Integral) else float(found)
+
+
+def _check_job(job: Job, name: str) -> None:
+    _check_texts("a job's ", name=name)
+    where = f"job {name!r}: "
+    if not isinstance(job.inputs, Mapping):
+        raise BadRequest(
+            f"{where}inputs is a {type(job.inputs).__name__}: expected files by open names, as in "
+            "{'in': 'data.txt'}"
+        )
+    if not isinstance(job.args, Iterable):
+        raise BadRequest(
+            f"{where}args is a {type(job.args).__name__}: expected words, or one string"
+        )
+    _check_numbers(where, fpops=job.fpops)
+    _check_whole(where, priority=job.priority)
+    _check_texts(
+        where,
+        optional=True,
+        input_template=job.input_template,
+        output_template=job.output_template,
+    )
+    for open_name, file in job.files.items():
+        at = f"job {name!r}: input {open_name!r}: "
+        _check_texts(at, name=open_name)
+        if isinstance(file, StagedFile):
+            _check_texts(at, physical_name=file.physical_name)
+        elif isinstance(file, InlineFile):
+            _check_texts(at, text=file.text)
+        elif isinstance(file, RemoteFile):
+            _check_texts(at, url=file.url)
+            _check_whole(at, nbytes=file.nbytes)
+            _check_texts(at, optional=True, md5=file.md5)
+        elif not isinstance(getattr(file, "path", None), str):
+            found = getattr(file, "path", file)
+            raise BadRequest(
+                f"job {name!r}: input {open_name!r} is a {type(found).__name__}: expected a path, "
+                "or a LocalFile, StagedFile, RemoteFile or InlineFile"
+            )
+
+
+def _resolved(job: Job, name: str, remote: Mapping[str, RemoteFile]) -> Job:
+    """Return a job with its arguments as words, Python's own numbers, and measured files."""
+    inputs = {
+        each: _known(file, remote.get(file.url, file)) if isinstance(file, RemoteFile) else file
+        for each, file in job.inputs.items()
+    }
+    priority, fpops = _plain(job.priority), _plain(job.fpops)
+    return replace(job, args=_words(job, name), inputs=inputs, priority=priority, fpops=fpops)
+
+
+def _words(job: Job, name: str) -> tuple[str, ...]:
+    if isinstance(job.args, str):
+        try:
+            return split_args(job.args)
+        except BadRequest as error:
+            raise JobRefused(f"job {name!r}: {error}", job_name=name) from error
+    return tuple(_word(name, word) for word in job.args)
+
+
+def _word(name: str, word: object) -> str:
+    if isinstance(word, str):
+        return word
+    # Numbers and paths mean what they look like; True and None do not.
+    if _is_number(word):
+        return str(word)
+    if isinstance(word, os.PathLike):
+        return os.fsdecode(word)
+    raise BadRequest(
+        f"job {name!r}: the argument {word!r} is a {type(word).__name__}: expected a string"
+    )
+
+
+def _known(said: RemoteFile, found: RemoteFile) -> RemoteFile:
+    """Return a remote file with the values that were measured, or placeholders."""
+    for what, expected, came in (
+        ("size", said.nbytes, found.nbytes),
+        ("MD5", said.md5, found.md5),
+    ):
+        if None not in (expected, came) and str(expected).lower() != str(came).lower():
+            raise StagingError(
+                f"remote file {said.url!r}: expected the {what} {expected}, what came has {came}: "
+                "correct what was said of it, or the file",
+                path=said.url,
+            )
+    nbytes = found.nbytes if said.nbytes is None else said.nbytes
+    md5 = said.md5 or found.md5
+    return RemoteFile(said.url, _NO_SIZE if nbytes is None else nbytes, md5 or _NO_MD5)
+
+
+def unmeasured(jobs: Iterable[Job]) -> list[str]:
+    """Return the URLs of remote files whose size or MD5 is unknown, each once."""
+    urls = dict.fromkeys(
+        file.url
+        for job in jobs
+        for file in job.inputs.values()
+        if isinstance(file, RemoteFile) and (file.nbytes is None or file.md5 is None)
+    )
+    return list(urls)

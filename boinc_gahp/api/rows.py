@@ -1,0 +1,135 @@
+"""Reads jobs from a file with one row per job: CSV with a header, or JSON lines.
+
+Rows are read one at a time, and errors name the line. Relative paths of input files and templates
+start in the directory of the file; for standard input, in the working directory.
+
+CSV has the columns ``name``, ``args`` (split as a shell would), ``inputs`` (words ``NAME=FILE``,
+quoted as for a shell), ``input:NAME`` (a file, see :mod:`boinc_gahp.api.files`), ``template`` or
+``input_template``, ``output_template`` (paths), ``priority`` and ``fpops``, in any order; cells may
+be empty. Empty rows are skipped. JSON lines are objects with the same names; ``args`` may be a
+list, and ``inputs`` is an object by open names.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from boinc_gahp.api.row_csv import csv_rows
+from boinc_gahp.api.row_json import json_rows
+from boinc_gahp.api.row_values import Values, WrongRow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import BinaryIO
+
+    from boinc_gahp.api.types import Job
+
+__all__ = ["FORMATS", "Format", "Row", "WrongRow", "read_rows", "rows_of"]
+
+Format = Literal["csv", "jsonl"]
+
+#: By extension; in other files the first character decides.
+FORMATS: dict[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+}
+
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A job, and the line on which it begins, from 1."""
+
+    line: int
+    job: Job
+
+
+def read_rows(path: str | os.PathLike[str], form: Format | None = None) -> Iterator[Row]:
+    """Yield the jobs of a file; ``-`` is standard input.
+
+    Args:
+        path: the file's path.
+        form: None: decided by the name's extension, or else by the first character.
+
+    Raises:
+        WrongRow: the file cannot be opened, or a row is wrong: says what was expected and found.
+    """
+    name = os.fspath(path)
+    if name == "-":
+        yield from rows_of(sys.stdin.buffer, form, name="standard input")
+        return
+    form = form or FORMATS.get(Path(name).suffix.lower())
+    try:
+        stream = open(name, "rb")  # noqa: PTH123, SIM115  (a name may hold bytes; closed below)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise WrongRow(
+            f"{name}: the file with the rows cannot be opened: {reason}; check its path"
+        ) from error
+    with stream:
+        yield from rows_of(stream, form, name=name, directory=Path(name).parent)
+
+
+def rows_of(
+    stream: BinaryIO | Iterable[bytes],
+    form: Format | None = None,
+    *,
+    name: str = "rows",
+    directory: str | os.PathLike[str] = "",
+) -> Iterator[Row]:
+    """Yield the jobs from lines of bytes in UTF-8, with or without a byte order mark.
+
+    Args:
+        stream: the lines, with their ends.
+        form: None: decided by the first character.
+        name: the file's name, for errors.
+        directory: relative paths start here.
+
+    Raises:
+        WrongRow: as :func:`read_rows`.
+    """
+    lines = _lines(stream, name)
+    head: list[str] = []
+    for line in lines:
+        head.append(line)
+        if line.strip():
+            break
+    else:
+        raise WrongRow(f"{name}: there is nothing in it: expected a header, or JSON objects")
+    if form is None:
+        form = "jsonl" if head[-1].lstrip().startswith("{") else "csv"
+    values = Values(name, Path(directory) if os.fspath(directory) else None)
+    rows = csv_rows if form == "csv" else json_rows
+    for number, job in rows(head, lines, values):
+        yield Row(number, job)
+
+
+def _lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
+    lines = enumerate(stream, 1)
+    while True:
+        try:
+            number, raw = next(lines)
+        except StopIteration:
+            return
+        except OSError as error:
+            raise WrongRow(f"{name}: it cannot be read: {error.strerror}") from error
+        if number == 1:
+            if raw.startswith(_UTF_16):
+                raise WrongRow(f"{name}: it is UTF-16: save it as UTF-8")
+            raw = raw.removeprefix(codecs.BOM_UTF8)
+        try:
+            yield raw.decode()
+        except UnicodeDecodeError as error:
+            raise WrongRow(
+                f"{name}:{number}: byte {raw[error.start]:#04x} at column {error.start + 1} is no "
+                "UTF-8: save the file as UTF-8"
+            ) from error

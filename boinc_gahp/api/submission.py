@@ -1,0 +1,352 @@
+"""Submits, plans and estimates batches.
+
+:meth:`boinc_gahp.bridge.Bridge.submit` creates each job exactly once: a batch is identified by its
+name, and a submit of the same jobs under the same name completes the first one, or finds it done.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypedDict
+
+from boinc_gahp.api import remote_files
+from boinc_gahp.api.app import unknown_app
+from boinc_gahp.api.comparing import Comparison
+from boinc_gahp.api.request import build_request, list_of, new_batch_name, unmeasured
+from boinc_gahp.errors import (
+    AppNotFound,
+    BatchConflict,
+    BatchTooLarge,
+    GahpError,
+    StagingError,
+)
+from boinc_gahp.submit.types import Progress, StagedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from typing_extensions import Unpack
+
+    from boinc_gahp.api.session import Session
+    from boinc_gahp.api.types import Job, Parameters, RemoteFile
+    from boinc_gahp.submit.types import Judgement, OnProgress, SubmitRequest
+
+__all__ = ["Options", "Plan", "PlannedFile", "estimate", "new_batch_name", "plan", "submit"]
+
+log = logging.getLogger("boinc_gahp.api")
+
+#: How many requests with part of the jobs are written to learn how many fit.
+_LOOKS = 6
+
+
+class Options(TypedDict, total=False):
+    """Arguments of :meth:`boinc_gahp.api.Project.submit` besides app and jobs."""
+
+    name: str | None
+    parameters: Parameters
+    priority: int | None
+    app_version_num: int | None
+    lease: float | None
+    input_template_filename: str | None
+    output_template_filename: str | None
+    progress: OnProgress | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """A local input file.
+
+    Attributes:
+        path: as it was given.
+        nbytes: its size.
+        physical_name: its name on the project.
+        present: whether the project has it already, so that it need not be sent.
+    """
+
+    path: str
+    nbytes: int
+    physical_name: str
+    present: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a submit would do, as far as this is known beforehand.
+
+    Attributes:
+        request: the request to the bridge.
+        refusal: the problem of the batch as a whole; None: there is none.
+        problems: problems of jobs, by job name.
+        files: the local files that are needed, each content once.
+        remote: URLs of the files that would be fetched to be measured.
+        request_bytes: the size of the request that holds the jobs.
+        max_request_bytes: the largest request that the project's settings allow.
+        jobs_that_fit: how many of the jobs, counted from the first, one request can hold.
+        batch_id: the id of an existing batch of this name; None: there is none.
+        jobs_there: how many of the jobs that batch has.
+        compared: whether its jobs are known to have these arguments and files.
+        lease: seconds that a new batch would be kept without a renewal.
+        sizes: the smallest and the largest value that the project would keep for the jobs, by the
+            fields of :class:`Parameters`; empty if their template is a file on the project, which
+            cannot be read from here.
+        jobs_with_template: how many jobs are sent with an input template that has their values
+            filled in, because their own template or the app's says otherwise.
+        template_bytes: how many bytes of the request these templates take.
+    """
+
+    request: SubmitRequest
+    refusal: GahpError | None
+    problems: Mapping[str, GahpError]
+    files: tuple[PlannedFile, ...]
+    remote: tuple[str, ...]
+    request_bytes: int
+    max_request_bytes: int
+    jobs_that_fit: int
+    batch_id: int | None = None
+    jobs_there: int = 0
+    compared: bool = False
+    lease: float = 0.0
+    sizes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    jobs_with_template: int = 0
+    template_bytes: int = 0
+
+    @property
+    def is_good(self) -> bool:
+        """Whether there is no problem."""
+        return self.refusal is None and not self.problems
+
+    @property
+    def nbytes(self) -> int:
+        """The total size of the files that would be sent, in bytes."""
+        return sum(file.nbytes for file in self.files if not file.present)
+
+    def __repr__(self) -> str:
+        verdict = "good" if self.is_good else f"{len(self.problems)} jobs refused"
+        if self.refusal is not None:
+            verdict = "the batch is refused"
+        return (
+            f"<Plan {self.request.batch_name!r} {len(self.request.jobs)} jobs, "
+            f"{self.nbytes} bytes to be sent, {verdict}>"
+        )
+
+
+def submit(
+    session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]
+) -> tuple[int, bool]:
+    """Create the jobs on the project, each exactly once.
+
+    Returns:
+        The batch's id, and whether its jobs are known to have these arguments and files.
+
+    Repeated with the same jobs and the same name, at any time and from any process, it completes
+    the first submit or finds it done.
+
+    Raises:
+        BadRequest: a value has the wrong type.
+        JobRefused: the project would mangle a job or choke on it; nothing was created.
+        BatchConflict: the name belongs to another batch, to a batch that takes no more jobs, or to
+            one that was submitted with other arguments or files.
+        StagingError: an input file cannot be read, measured or sent.
+        NotFound: there is no such app.
+        PermissionDenied: the account may not submit to it.
+        TemplateError: the app's templates cannot be read.
+        RpcError: the project refused, or could not be asked.
+    """
+    measure = partial(_measure, session, options.get("progress"))
+    request = build_request(app_name, jobs, measure=measure, **options)
+    comparison = Comparison(session, request)
+    comparison.check()
+    try:
+        batch_id = session.bridge.submit(request, comparison)
+    except AppNotFound as error:
+        raise unknown_app(session, app_name, error) from error
+    except BatchTooLarge as error:
+        raise _split(session, request, error) from error
+    return batch_id, comparison.knows(batch_id)
+
+
+def drop_begun(session: Session, batch_name: str) -> bool:
+    """Retire the batch of a submit that failed for good, if it has no jobs; return if it had none.
+
+    Its name stays taken, so this is for made-up names only.
+    """
+    try:
+        return session.bridge.withdraw_empty(batch_name)
+    except GahpError as error:
+        log.warning("Whether a batch %s was begun is not known: %s", batch_name, error)
+        return False
+
+
+def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]) -> Plan:
+    """Show what :func:`submit` would do; creates, sends and fetches nothing.
+
+    Local files whose MD5s are not remembered are read, since the project knows files by their MD5s.
+
+    Raises:
+        BadRequest, NotFound, PermissionDenied, TemplateError, RpcError: as :func:`submit`.
+        JobRefused: a job's arguments cannot be split.
+        StagingError: a file changed while it was read.
+    """
+    listed = list_of(jobs)
+    progress = options.get("progress")
+    request = build_request(app_name, listed, measure=None, **options)
+    try:
+        judged = session.bridge.judge(request)
+    except AppNotFound as error:
+        raise unknown_app(session, app_name, error) from error
+    files = _files(session, judged, progress)
+    refusal = judged.refusal
+    if isinstance(refusal, BatchTooLarge):
+        refusal = _split(session, request, refusal)
+    problems = dict(judged.refusals)
+    for name, absent in _absent_staged(session, request, judged.staged).items():
+        problems.setdefault(name, absent)
+    batch_id, there, compared = None, 0, False
+    if options.get("name") is not None and refusal is None:
+        comparison = Comparison(session, request)
+        try:
+            batch_id, there = session.bridge.jobs_there(request)
+            comparison.check()
+        except BatchConflict as error:
+            refusal = error
+        compared = batch_id is not None and comparison.knows(batch_id)
+    return Plan(
+        request=request,
+        refusal=refusal,
+        # In the order of the jobs.
+        problems={name: problems[name] for name, _ in request.jobs if name in problems},
+        files=files,
+        remote=tuple(unmeasured(listed)),
+        request_bytes=judged.request_bytes,
+        max_request_bytes=judged.max_post_bytes,
+        jobs_that_fit=_fitting(session, request, judged.request_bytes),
+        batch_id=batch_id,
+        jobs_there=there,
+        compared=compared,
+        lease=judged.lease if request.lease is None else request.lease,
+        sizes=_sizes(judged),
+        jobs_with_template=sum(bool(each.elements) for each in judged.filled.values()),
+        template_bytes=sum(each.nbytes for each in judged.filled.values()),
+    )
+
+
+def estimate(
+    session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]
+) -> float:
+    """Return how many seconds the project thinks the jobs take; creates and sends nothing.
+
+    Raises:
+        BadRequest, JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
+            :func:`submit`.
+    """
+    request = build_request(app_name, jobs, measure=None, **options)
+    try:
+        return session.bridge.estimate(request)
+    except AppNotFound as error:
+        raise unknown_app(session, app_name, error) from error
+
+
+def _measure(
+    session: Session, progress: OnProgress | None, urls: list[str]
+) -> Mapping[str, RemoteFile]:
+    return remote_files.measure(
+        urls, session.project_settings, session.settings.timeouts, progress, session.closing
+    )
+
+
+def _sizes(judged: Judgement) -> dict[str, tuple[float, float]]:
+    """Return the smallest and largest values kept for the jobs; empty if any is unknown."""
+    if len(judged.filled) < len(judged.inputs):
+        return {}
+    kept = [each.stored for each in judged.filled.values()]
+    ranges = {}
+    for element in kept[0] if kept else ():
+        values = [each[element] for each in kept]
+        ranges[element.removeprefix("rsc_")] = (min(values), max(values))
+    return ranges
+
+
+# -- what is there
+
+
+def _files(
+    session: Session, judged: Judgement, progress: OnProgress | None
+) -> tuple[PlannedFile, ...]:
+    if progress is not None and judged.files:
+        progress(Progress("reading", 0, sum(judged.files.values()), "bytes"))
+    names = session.bridge.physical_names(judged.files)
+    first = {names[path]: path for path in reversed(list(judged.files))}
+    absent = session.bridge.absent(first) if first else set()
+    return tuple(
+        PlannedFile(path, nbytes, names[path], names[path] not in absent)
+        for path, nbytes in judged.files.items()
+        if first[names[path]] == path
+    )
+
+
+def _absent_staged(
+    session: Session, request: SubmitRequest, staged: Collection[str]
+) -> dict[str, StagingError]:
+    """Return, by job, errors for files that should be on the project and are not.
+
+    Only names in ``staged`` are looked up: query_files fails at text that cannot be a file's name.
+    """
+    absent = session.bridge.absent(staged) if staged else set()
+    found: dict[str, StagingError] = {}
+    for name, job in request.jobs:
+        for open_name, item in job.files.items():
+            if isinstance(item, StagedFile) and item.physical_name in absent:
+                found.setdefault(
+                    name,
+                    StagingError(
+                        f"job {name!r}: {session.rpc.host} has no file "
+                        f"{item.physical_name!r} for its input {open_name!r}: name the "
+                        "local file instead, which is sent if the project lacks it"
+                    ),
+                )
+    return found
+
+
+# -- how many fit
+
+
+def _fitting(session: Session, request: SubmitRequest, size: int) -> int:
+    """Return how many of the jobs, from the first, fit into one request; all have ``size`` bytes.
+
+    Jobs of one batch are similar, so the size of some of them tells which number to try next.
+    """
+    limit = session.bridge.max_post_bytes
+    most = len(request.jobs)
+    if size <= limit:
+        return most
+    fits, guess = 0, max(1, most * limit // size)
+    for _ in range(_LOOKS):
+        try:
+            found = session.bridge.request_size(replace(request, jobs=request.jobs[:guess]))
+        except GahpError:
+            return fits
+        if found <= limit:
+            fits = max(fits, guess)
+        else:
+            most = min(most, guess)
+        following = min(max(guess * limit // found, fits + 1), most - 1)
+        if following <= fits or following == guess:
+            break
+        guess = following
+    return fits
+
+
+def _split(session: Session, request: SubmitRequest, error: BatchTooLarge) -> BatchTooLarge:
+    """Return the error with the numbers needed to split the batch."""
+    fits = _fitting(session, request, error.nbytes)
+    count = len(request.jobs)
+    if not 0 < fits < count:
+        return error
+    batches = -(-count // fits)
+    return BatchTooLarge(
+        f"{error}; {fits} of these {count} jobs fit into one request, so make {batches} batches of "
+        f"{-(-count // batches)} jobs or fewer (batch submit --split and Project.submit_split do)",
+        nbytes=error.nbytes,
+    )

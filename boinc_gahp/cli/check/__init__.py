@@ -1,0 +1,101 @@
+"""``boinc_gahp check``: tests point by point whether everything fits together."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp import logs
+from boinc_gahp.cli.check import checks
+from boinc_gahp.cli.check.checks import Level, Point
+from boinc_gahp.cli.check.htcondor_checks import htcondor_points
+from boinc_gahp.cli.check.project_checks import project_points
+from boinc_gahp.config import load
+from boinc_gahp.errors import ConfigError
+from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal.terminal import coloured
+from boinc_gahp.terminal.words import one_line
+from boinc_gahp.text import count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_COLOURS = {
+    Level.OK: "green",
+    Level.NOTE: "faint",
+    Level.WARNING: "yellow",
+    Level.FAILED: "red",
+}
+
+_DESCRIPTION = """\
+Checks that the settings, directories, project, account, apps and HTCondor work together. Each point
+is "ok"; a "note" on something that cannot be checked; a "warning"; or "FAILED", with what to do.
+"""
+
+
+def run(arguments: list[str], config: str | None) -> int:
+    """Print the points; return 0 if all is well, else 1."""
+    options = run_parser(config).read(arguments)
+    # Without any handler, logging would print warnings between the points.
+    logging.getLogger().addHandler(logging.NullHandler())
+    levels = []
+    for point in _points(options.config, options.project, options.app):
+        levels.append(point.level)
+        print(_shown(point), flush=True)
+    failures, warnings = levels.count(Level.FAILED), levels.count(Level.WARNING)
+    print()
+    if failures or warnings:
+        print(f"{count(failures, 'failure')}, {count(warnings, 'warning')}.")
+        return 1
+    print("All is well.")
+    return 0
+
+
+def run_parser(config: str | None = None) -> Parser:
+    """Return the parser of the command's arguments."""
+    parser = Parser(
+        "check",
+        _DESCRIPTION,
+        examples=(
+            "boinc_gahp check",
+            "boinc_gahp check --app uppercase --app multi",
+            "boinc_gahp check --project astro --config ~/astro.toml",
+        ),
+        statuses={1: "a warning or a failure"},
+    )
+    parser.add_argument(
+        "--app",
+        action="append",
+        default=[],
+        metavar="APP",
+        help="an app that your jobs use; may be repeated",
+    )
+    parser.add_project()
+    parser.add_config(config)
+    return parser
+
+
+def _points(config: str | None, name: str | None, apps: Sequence[str]) -> Iterator[Point]:
+    try:
+        settings = load(config)
+    except ConfigError as error:
+        yield checks.failed(f"settings: {error.told()}")
+        return
+    yield from checks.settings_points(settings)
+    local = list(checks.directory_points(settings))
+    yield from local
+    if local[0].level is Level.OK:
+        logs.start(settings)
+    yield from htcondor_points(settings, Path(sys.argv[0]).resolve(), config)
+    project, choice = checks.chosen_project(settings, name)
+    yield choice
+    if project is not None:
+        yield from project_points(settings, project, apps)
+
+
+def _shown(point: Point) -> str:
+    width = max(len(level.value) for level in Level) + 2
+    word = coloured(point.level.value, _COLOURS[point.level], sys.stdout)
+    return word + " " * (width - len(point.level.value)) + one_line(point.text)

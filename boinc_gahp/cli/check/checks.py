@@ -1,0 +1,135 @@
+"""What ``check`` tests on this machine: settings, directories, log, ledger."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from boinc_gahp.config import cache_dir, ledger_file, log_file
+from boinc_gahp.config.accounts import find_project
+from boinc_gahp.errors import ConfigError, GahpError
+from boinc_gahp.files import NotOurs, make_private_directory
+from boinc_gahp.ledger import JobLedger, Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from boinc_gahp.config import ProjectSettings, Settings
+
+
+#: The most problems of the ledger to list.
+NAMED = 10
+
+
+class Level(Enum):
+    """The outcome of a point; the value is the word shown."""
+
+    OK = "ok"
+    #: It cannot be found out, or was not checked.
+    NOTE = "note"
+    #: It works, but not as well or as safely as it should.
+    WARNING = "warning"
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A checked point: its outcome, and a message or advice."""
+
+    level: Level
+    text: str
+
+
+def ok(text: str) -> Point:
+    """Return a point that is in order."""
+    return Point(Level.OK, text)
+
+
+def note(text: str) -> Point:
+    """Return a point that says what could not be found out."""
+    return Point(Level.NOTE, text)
+
+
+def warning(text: str) -> Point:
+    """Return a point that works, but not as it should."""
+    return Point(Level.WARNING, text)
+
+
+def failed(text: str) -> Point:
+    """Return a point that does not work."""
+    return Point(Level.FAILED, text)
+
+
+def settings_points(settings: Settings) -> Iterator[Point]:
+    """Report where the settings came from; loading them has shown that they are right."""
+    if settings.sources:
+        yield ok(f"settings: read from {', '.join(map(str, settings.sources))}")
+    else:
+        yield note("settings: no file was found; all is at its default")
+    for problem in settings.problems:
+        yield warning(f"settings: {problem}")
+
+
+def chosen_project(settings: Settings, name: str | None) -> tuple[ProjectSettings | None, Point]:
+    """Return the project to check, and a message about the choice."""
+    try:
+        found, project = find_project(settings, name)
+    except ConfigError as error:
+        return None, failed(f"project: {error.told()}")
+    return project, ok(f"project: {f'[projects.{found}] is ' if found else ''}{project.url}")
+
+
+def directory_points(settings: Settings) -> Iterator[Point]:
+    """Check whether log, ledger and cache can be written."""
+    path = log_file(settings)
+    if settings.logging.level == "off":
+        yield note("log: off, as [logging] level says")
+    else:
+        setting = "[logging] file or [state] dir"
+        yield _writable("log", path.parent, str(path), setting, or_shared=True)
+    yield from _ledger_points(settings)
+    trouble = _writable("cache", cache_dir(settings), str(cache_dir(settings)), "[state] cache_dir")
+    if trouble.level is Level.FAILED:
+        # Files are then read again, which only takes time.
+        trouble = warning(trouble.text)
+    yield trouble
+
+
+def _ledger_points(settings: Settings) -> Iterator[Point]:
+    from boinc_gahp.cli.ledger.wrong import wrong, wrong_words
+
+    try:
+        ledger = Ledger(ledger_file(settings))
+        try:
+            now = time.time()
+            found = wrong(JobLedger(ledger.store), settings, now)
+        finally:
+            ledger.close()
+    except GahpError as error:
+        yield failed(f"ledger: {error.told()}")
+        return
+    yield ok(f"ledger: {ledger_file(settings)}")
+    for each in found[:NAMED]:
+        yield warning(f"ledger: {wrong_words(each, now)}")
+    if len(found) > NAMED:
+        yield warning(f"ledger: {len(found) - NAMED} more, which boinc_gahp ledger list has")
+
+
+def _writable(
+    what: str, directory: Path, shown: str, setting: str, *, or_shared: bool = False
+) -> Point:
+    try:
+        make_private_directory(directory, or_shared=or_shared)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except NotOurs as error:
+        return failed(f"{what}: {error}; or set {setting}")
+    except OSError as error:
+        return failed(
+            f"{what}: {shown} cannot be written ({error.strerror}); mend that, or set {setting}"
+        )
+    return ok(f"{what}: {shown}")

@@ -1,0 +1,227 @@
+"""What ``check`` says about HTCondor on this machine, and about the daemon that it starts.
+
+HTCondor starts the daemon as the owner of the jobs, with the environment of condor_master and that
+user's HOME (``gridmanager-batch.rst``, "Starting the GAHP").
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import boinc_gahp
+from boinc_gahp.cli.check import condor_tools
+from boinc_gahp.cli.check.checks import failed, note, ok, warning
+from boinc_gahp.cli.check.route_checks import route_points
+from boinc_gahp.config import load
+from boinc_gahp.config.accounts import named_projects, no_account
+from boinc_gahp.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.cli.check.checks import Point
+    from boinc_gahp.config import Settings
+    from boinc_gahp.config.urls import ProjectUrl
+
+_EXAMPLE = "conf/20-boinc_gahp.condor.conf"
+#: The first HTCondor without its own grid type for BOINC.
+_BATCH_ONLY = 10
+#: Seconds that HTCondor gives a command unless its configuration says otherwise (``gahp.rst``,
+#: "Time limits").
+CALL_TIMEOUT = 300
+#: Seconds by which ``[timeouts] submit`` should stay below that.
+CALL_MARGIN = 30
+#: Variables that move this user's files away from where HTCondor's daemon looks for them.
+_MOVERS = {"XDG_CONFIG_HOME": ".config", "XDG_STATE_HOME": ".local/state"}
+
+
+def htcondor_points(settings: Settings, command: Path, config: str | None) -> Iterator[Point]:
+    """Check whether HTCondor's configuration fits, if there is an HTCondor.
+
+    Args:
+        settings: all settings.
+        command: the boinc_gahp to check.
+        config: the settings file named on the command line.
+    """
+    if not condor_tools.is_here():
+        yield note("HTCondor: condor_config_val is not on the PATH, so this was not looked at")
+        return
+    broken = condor_tools.broken()
+    if broken is not None:
+        yield failed(f"HTCondor: it cannot read its own settings, so nothing works: {broken}")
+        return
+    version = condor_tools.version()
+    yield _version_point(version)
+    silent = condor_tools.silent()
+    if silent is not None:
+        yield warning(f"HTCondor: condor_q gets no answer; is HTCondor running here? {silent}")
+    yield from _program_points(command)
+    if version is not None and version[0] >= _BATCH_ONLY:
+        yield _cancel_time_point()
+    else:
+        yield _submit_time_point(settings.timeouts.submit)
+    if version is None or version[0] >= _BATCH_ONLY:
+        yield from route_points(version)
+        yield from _settings_points(config)
+
+
+def _version_point(version: tuple[int, int, int] | None) -> Point:
+    if version is None:
+        return note("HTCondor: condor_version does not tell the version")
+    shown = ".".join(map(str, version))
+    if version[0] < _BATCH_ONLY:
+        return ok(f"HTCondor: version {shown}; jobs are sent with grid_resource = boinc")
+    return ok(f"HTCondor: version {shown}; jobs are sent with grid_resource = batch boinc")
+
+
+# -- the program
+
+
+def _program_points(command: Path) -> Iterator[Point]:
+    named = condor_tools.value("BOINC_GAHP")
+    if named is None:
+        yield failed(
+            f"HTCondor: BOINC_GAHP is not set; set it to {command} ({_EXAMPLE}), or jobs fail with "
+            "boinc_ping.sh: No such file"
+        )
+    elif not named.startswith("/"):
+        yield failed(
+            f"HTCondor: BOINC_GAHP is {named}; an absolute path without arguments is expected, "
+            f"such as {command}"
+        )
+    elif not shutil.which(named):
+        yield failed(f"HTCondor: BOINC_GAHP is {named}, which is no program that can be run")
+    else:
+        # Only this running program can tell what it imports.
+        own = (Path(boinc_gahp.__file__),) if Path(named).resolve() == command else ()
+        closed = closed_to_others(Path(named), own)
+        if closed is None:
+            yield ok(f"HTCondor: BOINC_GAHP is {named}")
+        else:
+            needed = "x" if closed.is_dir() else "rx"
+            yield warning(
+                f"HTCondor: BOINC_GAHP is {named}, which other users cannot run, because of "
+                f"{closed}; HTCondor runs it as the owner of the jobs: install it where everybody "
+                "may read, such as in /opt, with a Python that everybody may run, such as "
+                f"/usr/bin/python3, or open that: chmod o+{needed} {closed}"
+            )
+
+
+def closed_to_others(program: Path, modules: tuple[Path, ...] = ()) -> Path | None:
+    """Return why other users cannot run a program; None if they can.
+
+    Checks the program, its interpreter if it is a script, ``modules``, which it reads, and all
+    directories above them, also along symbolic links.
+    """
+    interpreter = _interpreter(program)
+    programs = (program,) if interpreter is None else (program, interpreter)
+    for file in (*programs, *modules):
+        for path in _way_to(file):
+            mode = path.stat().st_mode
+            if stat.S_ISDIR(mode):
+                needed = stat.S_IXOTH
+            else:
+                needed = stat.S_IROTH if file in modules else stat.S_IROTH | stat.S_IXOTH
+            if mode & needed != needed:
+                return path
+    return None
+
+
+def _way_to(file: Path) -> Iterator[Path]:
+    """Yield the directories from the root down, then the file; links are followed."""
+    seen = set()
+    for way in (file.absolute(), file.resolve()):
+        for path in (*reversed(way.parents), way):
+            if path not in seen:
+                seen.add(path)
+                yield path
+
+
+def _interpreter(program: Path) -> Path | None:
+    try:
+        with program.open("rb") as file:
+            first = file.readline(1000)
+    except OSError:
+        return None
+    words = first.removeprefix(b"#!").split()
+    if not (first.startswith(b"#!") and words):
+        return None
+    found = Path(os.fsdecode(words[0]))
+    return found if found.exists() else None
+
+
+# -- time limits
+
+
+def _cancel_time_point() -> Point:
+    from boinc_gahp.htcondor.service import WITHDRAWAL
+
+    text, given = _call_timeout()
+    if given is None:
+        return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is no number")
+    if given <= WITHDRAWAL:
+        return warning(
+            f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}; removing a job whose outputs are "
+            f"being written may take {WITHDRAWAL:g} s: leave it at {CALL_TIMEOUT}"
+        )
+    return ok(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}")
+
+
+def _submit_time_point(submit: float) -> Point:
+    text, given = _call_timeout()
+    if given is None:
+        return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is no number")
+    both = (
+        f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}, [timeouts] submit in boinc_gahp.toml "
+        f"is {submit:g}"
+    )
+    advice = f"set submit = {given - CALL_MARGIN}"
+    if submit >= given:
+        return failed(f"{both}: answers come too late, and jobs are submitted twice; {advice}")
+    if submit < given - 2 * CALL_MARGIN:
+        return warning(f"{both}: large inputs get less time than they could; {advice}")
+    return ok(both)
+
+
+def _call_timeout() -> tuple[str, int | None]:
+    text = condor_tools.value("GRIDMANAGER_GAHP_CALL_TIMEOUT") or str(CALL_TIMEOUT)
+    return text, int(text) if text.isdigit() else None
+
+
+# -- what the daemon finds
+
+
+def _settings_points(config: str | None) -> Iterator[Point]:
+    for variable, usual in _MOVERS.items():
+        moved = os.environ.get(variable)
+        if moved and Path(moved) != Path(os.environ.get("HOME", "/"), usual):
+            yield warning(
+                f"HTCondor: {variable} is {moved} for you, but not for the boinc_gahp that it "
+                f"starts: that one looks into ~/{usual}"
+            )
+    try:
+        found = load(None, {})
+    except ConfigError as error:
+        yield _holding(error)
+        return
+    urls = [each.url for _, each in named_projects(found) if each.authenticator is not None]
+    if urls:
+        yield ok(f"HTCondor: a boinc_gahp that it starts for you finds accounts on {_list(urls)}")
+        return
+    named = config or os.environ.get("BOINC_GAHP_CONFIG")
+    why = f"{named} is not read then: " if named else ""
+    yield _holding(no_account(found), why)
+
+
+def _holding(error: ConfigError, why: str = "") -> Point:
+    return failed(
+        f"HTCondor: a boinc_gahp that it starts for you holds your jobs: {why}{error.told()}"
+    )
+
+
+def _list(urls: list[ProjectUrl]) -> str:
+    return ", ".join(dict.fromkeys(urls))

@@ -1,0 +1,277 @@
+"""What ``check`` asks the project: whether it answers, and what the account may do there."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli.check.checks import Point, failed, note, ok, warning
+from boinc_gahp.config.accounts import no_authenticator
+from boinc_gahp.errors import (
+    ConfigError,
+    GahpError,
+    NoFileAccess,
+    NoSubmitAccess,
+    NotFound,
+    PermissionDenied,
+    ProjectDown,
+    ProtocolError,
+    TransportError,
+)
+from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.templates import (
+    DEFAULTS,
+    DOCUMENT_LIMIT,
+    InputTemplate,
+    JobFile,
+    OutputTemplate,
+    TemplateError,
+    fill_input,
+    fill_output,
+    read_templates,
+)
+from boinc_gahp.terminal import words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from boinc_gahp.config import ProjectSettings, Settings
+
+#: Seconds; if they are too few, the user can start ``check`` again.
+RETRY = 5.0
+READ = 30.0
+
+#: Seconds by which the clocks may differ; so little makes no difference to anybody.
+CLOCK_DIFFERENCE = 60.0
+
+#: A job's documents can grow by the lengths of names and command lines; from here on that matters.
+NEARLY_FULL = 0.8
+
+#: How the project's message begins for an account without rights (``web-rpcs.rst``, "Rights").
+
+#: An MD5 with an extension; a job's name of the longest accepted length, and its result's suffix
+#: (``web-rpcs.rst``, "The RPCs" and "Job names").
+LONG_FILE_NAME = f"{'f' * 32}.extension"
+LONG_RESULT_NAME = "r" * 180
+
+
+def project_points(
+    settings: Settings, chosen: ProjectSettings, apps: Sequence[str]
+) -> Iterator[Point]:
+    """Ask the project, point by point; stops when the next points cannot be checked."""
+    options = ClientOptions(
+        connect_timeout=settings.timeouts.connect,
+        read_timeout=min(settings.timeouts.read, READ),
+        retry_total=min(settings.timeouts.retry, RETRY),
+        ca_bundle=chosen.ca_bundle,
+        proxy=chosen.proxy,
+    )
+    try:
+        client = WebRpcs(chosen.url, chosen.authenticator or "", options=options)
+    except ConfigError as error:
+        yield failed(f"address: {error.told()}")
+        yield note("account, files and apps: not looked at, since the project cannot be asked")
+        return
+    with client as project:
+        trouble = _trouble(project.ping)
+        if trouble is not None:
+            yield failed(f"address: {trouble}")
+            yield note("account, files and apps: not looked at, since the project did not answer")
+            return
+        if project.https_url is not None:
+            # The request redirected here is a ping, which contains no authenticator.
+            yield failed(
+                f"address: {project.host} sends http on to https, and each request is in clear "
+                f"until then, with the authenticator: set url to {project.https_url}"
+            )
+            yield from _account_points(settings, chosen, project, apps)
+            return
+        trusted = ", its certificate is trusted" if project.url.startswith("https:") else ""
+        yield ok(f"address: {project.host} answers as a BOINC project{trusted}")
+        if trusted == "":
+            yield from _plain_http_points(project)
+        yield from _account_points(settings, chosen, project, apps)
+
+
+def _plain_http_points(project: WebRpcs) -> Iterator[Point]:
+    host = project.host.rsplit(":", 1)[0]
+    if host not in {"localhost", "127.0.0.1", "[::1]"}:
+        yield warning(
+            "address: with http:// anybody on the way can read the authenticator; "
+            "use https:// if the project has it"
+        )
+
+
+def _account_points(
+    settings: Settings, chosen: ProjectSettings, project: WebRpcs, apps: Sequence[str]
+) -> Iterator[Point]:
+    if chosen.authenticator is None:
+        yield failed(f"account: {no_authenticator(settings, chosen).told()}")
+        yield note("files and apps: not looked at without an authenticator")
+        return
+    without = None
+    try:
+        trouble = _trouble(project.query_batches, but=PermissionDenied)
+    except PermissionDenied as error:
+        trouble, without = error.told(), "an account that the project knows"
+        if isinstance(error, NoSubmitAccess | NoFileAccess):
+            trouble = error.told(
+                f"the project knows it, but it has no right to submit ({error.words}): ask the "
+                "project's admin for it (a row in user_submit)"
+            )
+            without = "the right to submit"
+    if trouble is not None:
+        yield failed(f"account: {trouble}")
+        yield note(
+            "files and apps: not looked at, since the project did not answer for the account"
+            if without is None
+            else f"files and apps: not looked at without {without}"
+        )
+        return
+    yield ok("account: the project knows it")
+    yield _clock_point(project)
+    yield _staging_point(project)
+    yield _limits_note(settings, chosen)
+    if not apps:
+        yield note("apps: not looked at; name those that you use: boinc_gahp check --app APP")
+    for app in apps:
+        yield from _app_points(project, app)
+
+
+def _clock_point(project: WebRpcs) -> Point:
+    begun = time.time()
+    try:
+        theirs = float(project.query_batch2([]).server_time)
+    except (GahpError, ValueError) as error:
+        return note(f"clock: the project does not tell its time ({error})")
+    difference = theirs - (begun + time.time()) / 2
+    if abs(difference) <= CLOCK_DIFFERENCE:
+        return ok(f"clock: the project's differs from this machine's by {abs(difference):.1f} s")
+    ahead = "ahead of" if difference > 0 else "behind"
+    return warning(
+        f"clock: the project's is {abs(difference):.0f} s {ahead} this machine's; leases of "
+        "batches and lifetimes of files are sent by the project's, other times are off by as much: "
+        "set the one that is wrong"
+    )
+
+
+def _staging_point(project: WebRpcs) -> Point:
+    # Without batch_id: the project would record it with a batch that does not exist.
+    trouble = _trouble(lambda: project.query_files(["boinc_gahp_check"]))
+    if trouble is not None:
+        return failed(f"files: {trouble}")
+    return ok("files: the account may stage input files")
+
+
+def _limits_note(settings: Settings, chosen: ProjectSettings) -> Point:
+    return note(
+        "limits: a project does not tell PHP's limits. Assumed are requests of "
+        f"{chosen.max_post_bytes:,} bytes (max_post_bytes), and uploads of "
+        f"{settings.staging.files_per_post} files (files_per_post) and "
+        f"{settings.staging.bytes_per_post:,} bytes (bytes_per_post) at a time; as shipped, PHP "
+        "takes no file over 2 MiB (upload_max_filesize), which its admin can raise"
+    )
+
+
+def _app_points(project: WebRpcs, app: str) -> Iterator[Point]:
+    try:
+        text = project.get_templates(app_name=app)
+    except NotFound as error:
+        text = f"app {app}: the project has no app of this name; check its spelling"
+        yield failed(error.told(text))
+        return
+    except PermissionDenied as error:
+        yield failed(
+            error.told(
+                f"app {app}: the account may not submit to it; ask the project's admin for the "
+                f"right (the project says: {error.words})"
+            )
+        )
+        return
+    except GahpError as error:
+        yield failed(f"app {app}: {error.told()}")
+        return
+    try:
+        inputs, outputs = read_templates(text)
+    except TemplateError as error:
+        yield failed(f"app {app}: its templates cannot be used: {error.told()}")
+        return
+    yield ok(
+        f"app {app}: jobs may be submitted; inputs {_names(inputs.per_job_files)}, "
+        f"outputs {_names(outputs.files)}"
+    )
+    yield _asking_point(app, inputs)
+    yield _size_point(app, project.url, inputs, outputs)
+    yield from _no_delete_points(app, inputs, outputs)
+
+
+def _asking_point(app: str, template: InputTemplate) -> Point:
+    """Return the values for a job that asks for nothing (``web-rpcs.rst``, "The template wins")."""
+    said = {
+        name: DEFAULTS[name] if getattr(template, name) is None else getattr(template, name)
+        for name in ("delay_bound", "rsc_memory_bound", "rsc_disk_bound", "rsc_fpops_bound")
+    }
+    return ok(
+        f"app {app}: a job that asks for nothing has {words.span(said['delay_bound'])} until its "
+        f"deadline, {words.size(said['rsc_memory_bound'])} of memory, "
+        f"{words.size(said['rsc_disk_bound'])} of disk, {said['rsc_fpops_bound']:g} floating-point "
+        "operations"
+    )
+
+
+def _size_point(app: str, url: str, inputs: InputTemplate, outputs: OutputTemplate) -> Point:
+    file_url = f"{url}download/3ff/{LONG_FILE_NAME}"
+    file = JobFile(LONG_FILE_NAME, 10**12, "0" * 32, (file_url,))
+    try:
+        documents = {
+            "input template": fill_input(inputs, [file] * len(inputs.per_job_files)),
+            "output template": fill_output(
+                outputs, LONG_RESULT_NAME, f"{url}cgi/file_upload_handler", "r1234567890_0"
+            ),
+        }
+    except TemplateError as error:
+        return failed(f"app {app}: {error.told()}")
+    name, size = max(
+        ((name, len(text.encode())) for name, text in documents.items()), key=lambda each: each[1]
+    )
+    sizes = f"filled in, its {name} has up to {size:,} bytes of {DOCUMENT_LIMIT:,}"
+    if size > NEARLY_FULL * DOCUMENT_LIMIT:
+        return warning(f"app {app}: {sizes}; long command lines may not fit: fewer files help")
+    return ok(f"app {app}: {sizes}")
+
+
+def _no_delete_points(app: str, inputs: InputTemplate, outputs: OutputTemplate) -> Iterator[Point]:
+    shared = [file for file in inputs.per_job_files if not file.no_delete]
+    if shared:
+        yield warning(
+            f"app {app}: the input template lacks <no_delete/> for {_names(shared)}; the project "
+            "deletes a file that several jobs share as soon as the first of them is done: ask its "
+            "admin to add it"
+        )
+    fetched = [file for file in outputs.files if not file.no_delete]
+    if fetched:
+        yield warning(
+            f"app {app}: the output template lacks <no_delete/> for {_names(fetched)}; the project "
+            "may delete outputs before they are fetched: ask its admin to add it"
+        )
+
+
+def _names(files: Sequence[object]) -> str:
+    return ", ".join(str(getattr(file, "open_name", file)) for file in files) or "none"
+
+
+def _trouble(ask: Callable[[], object], but: type[GahpError] | tuple[()] = ()) -> str | None:
+    """Return the error of a request, or None; errors of the class ``but`` are raised."""
+    try:
+        ask()
+    except but:
+        raise
+    except ProtocolError as error:
+        return error.told(
+            f"{error}; if the project's URL is right, its admin has to look into this"
+        )
+    except (ProjectDown, TransportError, PermissionDenied) as error:
+        return error.told()
+    except GahpError as error:
+        return error.told(f"{error}; tell the project's admin")
+    return None

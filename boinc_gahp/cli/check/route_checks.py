@@ -1,0 +1,178 @@
+"""What ``check`` says about the Job Router: whether vanilla jobs find their way to volunteers.
+
+A mistake in a route shows only in JobRouterLog, and the route is dropped
+(``gridmanager-batch.rst``, "Job Router"); the mistakes seen there are named here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli.check import condor_tools
+from boinc_gahp.cli.check.checks import failed, note, ok, warning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.cli.check.checks import Point
+
+EXAMPLE = "conf/zz-boinc_gahp.router.conf"
+
+#: The HTCondor that dropped JOB_ROUTER_ENTRIES (seen with 25.14.1; 23.9.6 still had it).
+_NO_ENTRIES = 25
+
+_LEADS_TO_BOINC = re.compile(r"\bbatch\s+boinc\b", re.IGNORECASE)
+_COPIED = re.compile(r"^\s*COPY\s+TransferOutputRemaps\s+(\w+)\s*$", re.IGNORECASE | re.MULTILINE)
+_SETS_REMAPS = re.compile(
+    r"^\s*(?:SET|EVALSET)\s+TransferOutputRemaps\b(.*)$|^\s*COPY\s+(\w+)\s+TransferOutputRemaps\s*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_REQUIREMENTS = re.compile(r"^\s*REQUIREMENTS\b", re.IGNORECASE | re.MULTILINE)
+_NEEDS_EQUALS = re.compile(r"(MaxJobs|MaxIdleJobs)\s+[^\s=]", re.IGNORECASE)
+
+
+def route_points(version: tuple[int, int, int] | None) -> Iterator[Point]:
+    """Check the routes to BOINC; never raises."""
+    listed = condor_tools.definition("JOB_ROUTER_ROUTE_NAMES")
+    routes, unlisted = _divided(listed, "JOB_ROUTER_ROUTE_", _LEADS_TO_BOINC)
+    entries = _LEADS_TO_BOINC.search(condor_tools.value("JOB_ROUTER_ENTRIES") or "")
+    if entries:
+        yield _entries_point(version)
+    for name in unlisted:
+        yield failed(
+            f"Job Router: route {name} leads to BOINC, but is not in JOB_ROUTER_ROUTE_NAMES, "
+            f"{_last_word(listed)}; add it there, and run condor_reconfig"
+        )
+    if not routes:
+        if not entries and not unlisted:
+            yield note(
+                "Job Router: no route leads to BOINC, so vanilla jobs stay in the pool "
+                f"({EXAMPLE} has one)"
+            )
+        return
+    daemons = condor_tools.definition("DAEMON_LIST", "MASTER")
+    if "JOB_ROUTER" not in map(str.upper, daemons.words):
+        yield failed(
+            f"Job Router: there is a route to BOINC ({', '.join(routes)}), but no JOB_ROUTER in "
+            f"{daemons.name}, {_last_word(daemons)}; add it there, and run condor_reconfig"
+        )
+    yield from _constraint_points()
+    accepted = condor_tools.accepted_routes()
+    for name, text in routes.items():
+        mistakes = [*_mistakes(text)]
+        yield from (failed(f"Job Router: route {name}: {each}") for each in mistakes)
+        if accepted is not None and name not in accepted:
+            if not mistakes:
+                yield failed(f"Job Router: HTCondor drops route {name}; {_why_dropped(text)}")
+        elif not mistakes:
+            yield ok(f"Job Router: route {name} leads to BOINC")
+        yield from _lost_points(name, text)
+
+
+def _constraint_points() -> Iterator[Point]:
+    """Check whether the constraint on all routes admits a job that sets only its app."""
+    from boinc_gahp.htcondor.attributes import AdRefused, Attributes
+
+    name = "JOB_ROUTER_SOURCE_JOB_CONSTRAINT"
+    text = condor_tools.value(name)
+    if text is None:
+        return
+    scopeless = re.sub(r"\b(?:MY|TARGET)\.", "", text, flags=re.IGNORECASE)
+    try:
+        job = Attributes(f'[ JobUniverse = 5; BoincApp = "app"; Routed = ({scopeless}); ]')
+        routed = job.get("Routed")
+    except AdRefused:
+        routed = None
+    if not routed:
+        place = condor_tools.definition(name).place or "a file"
+        yield warning(
+            f"Job Router: {name}, which is last set in {place}, does not let in every vanilla job "
+            "for BOINC; add to it there: || (BoincApp isnt undefined), and run condor_reconfig"
+        )
+
+
+def _divided(
+    listed: condor_tools.Definition, prefix: str, wanted: re.Pattern[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the settings of a family that are for BOINC: in use, and named in no list."""
+    found = {
+        name: text for name, text in condor_tools.family(prefix).items() if wanted.search(text)
+    }
+    used = {name.lower() for name in listed.words}
+    return (
+        {name: text for name, text in found.items() if name.lower() in used},
+        {name: text for name, text in found.items() if name.lower() not in used},
+    )
+
+
+def _last_word(found: condor_tools.Definition) -> str:
+    return f"which is last set in {found.place}" if found.place else "which no file sets"
+
+
+def _entries_point(version: tuple[int, int, int] | None) -> Point:
+    remedy = f"write the route with JOB_ROUTER_ROUTE_NAMES and JOB_ROUTER_ROUTE_..., as {EXAMPLE}"
+    if version is not None and version[0] >= _NO_ENTRIES:
+        shown = ".".join(map(str, version))
+        return failed(f"Job Router: HTCondor {shown} refuses JOB_ROUTER_ENTRIES; {remedy}")
+    if (condor_tools.value("JOB_ROUTER_USE_DEPRECATED_ROUTER_ENTRIES") or "").lower() != "true":
+        return failed(
+            "Job Router: JOB_ROUTER_ENTRIES is not looked at unless "
+            f"JOB_ROUTER_USE_DEPRECATED_ROUTER_ENTRIES is true; {remedy}"
+        )
+    return warning(f"Job Router: JOB_ROUTER_ENTRIES works only up to HTCondor 24; {remedy}")
+
+
+def _mistakes(text: str) -> Iterator[str]:
+    """Yield mistakes for which HTCondor drops a route, or sends its jobs nowhere."""
+    if text.lstrip().startswith("["):
+        yield f"it is in the old syntax, in brackets; write it as {EXAMPLE} has it"
+        return
+    for line in map(str.strip, text.splitlines()):
+        words = line.split(None, 2)
+        first = words[0].lower() if words else ""
+        if first == "gridresource" and not line[len(first) :].lstrip().startswith("="):
+            yield f'"{line}" is no instruction; write: SET GridResource "batch boinc"'
+        elif first == "set" and len(words) == 3 and words[1].lower() == "gridresource":
+            if not words[2].startswith('"'):
+                yield f'in "{line}" the value lacks quotes; write: SET GridResource "batch boinc"'
+        elif _NEEDS_EQUALS.match(line):
+            yield f'"{line}" lacks an =; write: {words[0]} = {words[1]}'
+
+
+def _why_dropped(text: str) -> str:
+    if not (_REQUIREMENTS.search(text) or condor_tools.value("JOB_ROUTER_SOURCE_JOB_CONSTRAINT")):
+        return f"it has no REQUIREMENTS, which say what jobs it is for, as in {EXAMPLE}"
+    return f"JobRouterLog says why; {EXAMPLE} has one that works"
+
+
+def _lost_points(name: str, text: str) -> Iterator[Point]:
+    """Yield what a routed job would lose on its way."""
+    if not re.search(r"\b(remote_Boinc|BatchQueue)", text, re.IGNORECASE):
+        yield warning(
+            f"Job Router: route {name} passes on no app: only attributes that are called "
+            "remote_... reach boinc_gahp; add: COPY /^Boinc(.+)/ remote_Boinc\\1"
+        )
+    used = " ".join("".join(found.groups("")) for found in _SETS_REMAPS.finditer(text))
+    read = set(re.findall(r"\w+", used.lower()))
+    listed = condor_tools.definition("JOB_TRANSFORM_NAMES")
+    transforms, unlisted = _divided(listed, "JOB_TRANSFORM_", _COPIED)
+    if any(_saves(read, each) for each in transforms.values()):
+        return
+    for transform, each in unlisted.items():
+        if _saves(read, each):
+            yield warning(
+                f"Job Router: route {name} loses transfer_output_remaps, for the transform "
+                f"{transform}, which saves them, is not in JOB_TRANSFORM_NAMES, "
+                f"{_last_word(listed)}; add it there, and run condor_reconfig"
+            )
+            return
+    yield warning(
+        f"Job Router: route {name} loses transfer_output_remaps, so outputs keep their own "
+        f"names; save them in a JOB_TRANSFORM and put them back in the route, as {EXAMPLE}"
+    )
+
+
+def _saves(read: set[str], transform: str) -> bool:
+    """Tell whether a transform keeps a job's remaps in an attribute that boinc_gahp reads."""
+    return any(copy.lower() in read for copy in _COPIED.findall(transform))

@@ -1,0 +1,152 @@
+"""``boinc_gahp ledger forget``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli.ledger import words
+from boinc_gahp.cli.ledger.showing import find
+from boinc_gahp.config import ledger_file
+from boinc_gahp.ledger import JobLedger, Store
+from boinc_gahp.terminal.parsing import Parser
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boinc_gahp.ledger import BatchRow, JobRow
+
+_DESCRIPTION = """\
+Deletes jobs from the ledger: the given ones (see boinc_gahp ledger show --help; a batch means all
+its jobs), or all that ended some time ago. If HTCondor asks about a deleted job later, the job is
+unknown, and HTCondor puts it on hold. Unfinished jobs, and jobs that the project has yet to abort,
+are deleted only with --alive. They then continue on the project: nothing is aborted or retired, and
+no outputs are fetched.
+"""
+_EXAMPLES = (
+    "boinc_gahp ledger forget 12.0",
+    "boinc_gahp ledger forget --ended --older-than 30 --yes",
+)
+
+_ALIVE = """\
+{jobs} not over, or still to be aborted on the project. Forgetting aborts nothing: what the project
+has of them goes on there until it ends or its batch's lease does, and no outputs are fetched.
+"""
+
+
+def run(arguments: list[str], config: str | None) -> int:
+    """Drop the named jobs and batches; return 0, or 1 if that was not done."""
+    parser = run_parser(config)
+    options = parser.read(arguments)
+    if bool(options.names) == options.ended:
+        parser.error("name jobs or batches, or say --ended")
+    if not options.ended and options.older_than is not None:
+        parser.error("--older-than goes with --ended")
+    settings = words.settings_of(options)
+    path = ledger_file(settings)
+    if not words.exists(path):
+        raise words.LedgerWish(words.none_yet(path))
+    store = Store(path)
+    try:
+        jobs = JobLedger(store)
+        if options.ended:
+            days = options.older_than
+            seconds = settings.htcondor.history if days is None else days * 86400.0
+            ids = jobs.ended_before(words.now() - seconds)
+            return _forget(jobs, ids, (), alive=False, ask=not options.yes)
+        rows, batches = _named(jobs, options.names)
+        if not options.alive:
+            _refuse_alive(jobs, rows)
+        ids = [row.id for row in rows]
+        kept = [batch.id for batch in batches]
+        living = [row for row in rows if _is_alive(row)]
+        if living:
+            print(_ALIVE.rstrip().format(jobs=words.count(len(living), "job is", "jobs are")))
+        return _forget(jobs, ids, kept, alive=options.alive, ask=not options.yes)
+    finally:
+        store.close()
+
+
+def run_parser(config: str | None = None) -> Parser:
+    """Return the parser of the action's arguments."""
+    parser = Parser(
+        "ledger forget",
+        _DESCRIPTION,
+        examples=_EXAMPLES,
+        statuses={1: "nothing was deleted: stderr says why, or you answered no"},
+    )
+    parser.add_argument(
+        "names", metavar="JOB|BATCH", nargs="*", help="what to delete; a batch means all its jobs"
+    )
+    parser.add_argument("--ended", action="store_true", help="all jobs that have ended")
+    parser.add_argument(
+        "--older-than",
+        type=words.positive("days"),
+        metavar="DAYS",
+        help="with --ended: only jobs that ended at least this long ago (default: as long "
+        "as the settings keep them, [htcondor] history)",
+    )
+    parser.add_argument("--alive", action="store_true", help="also delete unfinished jobs")
+    parser.add_argument("--yes", action="store_true", help="do not ask, even on a terminal")
+    parser.add_config(config)
+    return parser
+
+
+def _named(jobs: JobLedger, names: Sequence[str]) -> tuple[list[JobRow], list[BatchRow]]:
+    """Return the jobs and batches with these names; the jobs of these batches are included."""
+    rows: dict[int, JobRow] = {}
+    batches: dict[int, BatchRow] = {}
+    for name in names:
+        found, of_name = find(jobs, name)
+        if len(found) + len(of_name) > 1:
+            several = [words.job_id(jobs, row) for row in found]
+            several += [batch.name for batch in of_name]
+            raise words.LedgerWish(f"{name!r} may mean {', '.join(several)}: say which")
+        for batch in of_name:
+            batches[batch.id] = batch
+            found = jobs.jobs_of(batch.id)
+        rows.update((row.id, row) for row in found)
+    return list(rows.values()), list(batches.values())
+
+
+def _is_alive(row: JobRow) -> bool:
+    return row.is_alive or row.abort_owed
+
+
+def _refuse_alive(jobs: JobLedger, rows: Sequence[JobRow]) -> None:
+    living = [row for row in rows if _is_alive(row)]
+    if not living:
+        return
+    first = living[0]
+    others = f", and {len(living) - 1} more like it" if len(living) > 1 else ""
+    if first.is_alive:
+        state, remedy = words.state_words(first), "Remove it with condor_rm"
+    else:
+        state = "cancelled, but the project is still to be told to abort it"
+        remedy = "Let boinc_gahp ledger settle do that"
+    raise words.LedgerWish(
+        f"nothing was forgotten: job {words.job_id(jobs, first)} is {state}{others}. {remedy}, or "
+        "say --alive: what the project has then goes on there, and nobody aborts it"
+    )
+
+
+def _forget(
+    jobs: JobLedger, ids: Sequence[int], batches: Sequence[int], *, alive: bool, ask: bool
+) -> int:
+    what = words.count(len(ids), "job")
+    if batches:
+        what += f" and {words.count(len(batches), 'batch', 'batches')}"
+    if not (ids or batches):
+        print("There is nothing to forget.")
+        return 0
+    if ask and sys.stdin.isatty():
+        answer = input(f"Forget {what}? [y/N] ")
+        if answer.strip().lower() not in {"y", "yes"}:
+            print("Nothing was forgotten.")
+            return 1
+    forgotten = jobs.forget(ids, batches, alive=alive)
+    print(f"Forgotten: {words.count(forgotten.jobs, 'job')}.")
+    left = [batch_id for batch_id in batches if jobs.batch(batch_id) is not None]
+    if left:
+        print("The batch stays until it is retired on the project.")
+    return 0

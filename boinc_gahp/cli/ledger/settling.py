@@ -1,0 +1,188 @@
+"""``boinc_gahp ledger settle``: pays debts when there is no daemon to do it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli.ledger import words
+from boinc_gahp.config import ledger_file, state_dir
+from boinc_gahp.htcondor.owners import owner_key
+from boinc_gahp.ledger import JobLedger, KeeperLock
+from boinc_gahp.ledger.listing import all_debts
+from boinc_gahp.terminal.parsing import Parser
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.config import Settings
+    from boinc_gahp.htcondor.settling import Settlement
+    from boinc_gahp.ledger import BatchRow, Store
+
+_DESCRIPTION = """\
+Sends the requests that are owed to projects: aborts of cancelled jobs, retirements of finished
+batches, leases. HTCondor stops a user's daemon when the user's last job has left the queue.
+Requests that the daemon could not send are sent by the user's next daemon, or by this command. If a
+daemon of this user is working for a project, this command leaves the project to it. Jobs of an
+interrupted BOINC_SUBMIT are aborted once HTCondor has not asked for them for an hour.
+"""
+_EXAMPLES = (
+    "boinc_gahp ledger settle",
+    "boinc_gahp ledger settle --quiet --timeout 600  # as cron does it",
+)
+
+
+def run(arguments: list[str], config: str | None) -> int:
+    """Pay; print what was done, and which debts remain and why."""
+    options = run_parser(config).read(arguments)
+    deadline = time.monotonic() + options.timeout
+    settings = words.settings_of(options)
+    path = ledger_file(settings)
+    if not words.exists(path):
+        if not options.quiet:
+            print(f"Nothing is owed: there is no ledger {path} yet.")
+        return 0
+    return _settle(settings, deadline, quiet=options.quiet)
+
+
+def run_parser(config: str | None = None) -> Parser:
+    """Return the parser of the action's arguments."""
+    parser = Parser(
+        "ledger settle",
+        _DESCRIPTION,
+        examples=_EXAMPLES,
+        statuses={
+            0: "nothing is owed any more",
+            1: "some requests stay owed, or the ledger could not be read",
+        },
+    )
+    parser.add_argument(
+        "--timeout",
+        type=words.positive("seconds"),
+        default=60.0,
+        metavar="SECONDS",
+        help="start no more requests after this time (default: 60)",
+    )
+    parser.add_argument("--quiet", action="store_true", help="print only what stays owed, and why")
+    parser.add_config(config)
+    return parser
+
+
+def _settle(settings: Settings, deadline: float, *, quiet: bool) -> int:
+    from boinc_gahp import logs
+    from boinc_gahp.bridge import Opener
+    from boinc_gahp.htcondor.settling import settle
+
+    logs.start(settings)
+    opener = Opener()
+    try:
+        store = opener.ledger(settings).store
+        before = _debts(store)
+        settlements = settle(settings, opener, deadline)
+        after = _debts(store)
+        all_is_paid = not after and all(
+            each.problem is None
+            and each.settled is not None
+            and (each.settled.is_done or each.settled.kept_elsewhere)
+            for each in settlements
+        )
+        lines = [line for each in settlements for line in _lines(settings, store, each, quiet)]
+        worked_for = {owner_key(each.url, each.account) for each in settlements}
+        lines += list(_debt_lines(before, after, worked_for, quiet))
+    finally:
+        opener.close()
+        logs.stop()
+    if not (lines or quiet):
+        lines = ["Nothing is owed."]
+    for line in lines:
+        print(line)
+    return 0 if all_is_paid else 1
+
+
+def _lines(settings: Settings, store: Store, settlement: Settlement, quiet: bool) -> Iterator[str]:
+    project = f"{settlement.url} {words.project_words(settlement.project_name)}"
+    settled = settlement.settled
+    if settled is None:
+        yield f"{project}: {words.printable(settlement.problem or 'nothing could be done')}"
+        return
+    if settled.kept_elsewhere:
+        if not quiet:
+            lock = KeeperLock(state_dir(settings), settlement.url, settlement.account)
+            process = lock.holder()
+            who = "" if process is None else f" (process {process})"
+            yield f"{project}: left to the daemon{who} that is at work for it"
+        return
+    kinds = (
+        (settled.aborts, "job", "aborted"),
+        (settled.retirements, "batch", "retired"),
+        (settled.unclear, "batch", "given up"),
+    )
+    done, left = [], []
+    for (before, after), what, verb in kinds:
+        if before > after:
+            done.append(f"{_count(before - after, what)} {verb}")
+        if after:
+            left.append(f"{_count(after, what)} to be {verb}")
+    if done and not quiet:
+        yield f"{project}: done: {', '.join(done)}"
+    if left:
+        yield f"{project}: still owed: {', '.join(left)}"
+        yield from (f"  {reason}" for reason in _reasons(store, settlement))
+
+
+def _count(number: int, what: str) -> str:
+    return words.count(number, what, "batches" if what == "batch" else None)
+
+
+def _reasons(store: Store, settlement: Settlement) -> Iterator[str]:
+    jobs = JobLedger(store)
+    owner = (settlement.url, settlement.account)
+    now = words.now()
+    trouble = jobs.troubles().get(owner)
+    if trouble is not None:
+        yield f"since {words.at(trouble.since)}: {words.printable(trouble.text)}"
+    for batch in jobs.batches(*owner, "planned", "sent", "giving_up", "ended"):
+        for note in words.batch_notes(batch, now):
+            yield f"batch {words.printable(batch.name)}: {note}"
+    for abort in jobs.aborts_owed(*owner):
+        job = jobs.job(abort.job_id)
+        if job is not None and job.trouble:
+            yield f"job {abort.job_name}: {words.printable(job.trouble)}"
+
+
+def _debts(store: Store) -> dict[tuple[str, str], list[BatchRow]]:
+    """Return BOINC_SUBMIT's batches with debts, by project and account.
+
+    A submission that may still be under way has no debts.
+    """
+    now = words.now()
+    found: dict[tuple[str, str], list[BatchRow]] = {}
+    for batch in all_debts(store):
+        if batch.state == "giving_up" or batch.not_before < now:
+            found.setdefault((batch.project_url, batch.account), []).append(batch)
+    return found
+
+
+def _debt_lines(
+    before: dict[tuple[str, str], list[BatchRow]],
+    after: dict[tuple[str, str], list[BatchRow]],
+    worked_for: set[tuple[str, str]],
+    quiet: bool,
+) -> Iterator[str]:
+    from boinc_gahp.submit.control import FORGOTTEN
+
+    for owner in before.keys() | after.keys():
+        left = after.get(owner, [])
+        done = len(before.get(owner, [])) - len(left)
+        of = f"{owner[0]}: {{}} of BOINC_SUBMIT requests that were cut short"
+        if done > 0 and not quiet:
+            yield of.format(f"done: {words.count(done, 'abort')}")
+        waiting = [batch.not_before for batch in left if batch.state == "sent"]
+        if owner_key(*owner) not in worked_for:
+            why = "no settings have this project"
+        elif waiting:
+            why = f"HTCondor may ask for them until {words.at(max(waiting) + FORGOTTEN)}"
+        else:
+            why = "the log says why"
+        if left:
+            yield of.format(f"still owed: {words.count(len(left), 'abort')}") + f" ({why})"

@@ -1,0 +1,178 @@
+"""``boinc_gahp ledger show``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.cli.ledger import words
+from boinc_gahp.cli.ledger.listing import as_json
+from boinc_gahp.config import ledger_file
+from boinc_gahp.states import LEDGER_WORDS
+from boinc_gahp.terminal.parsing import Parser
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.cli.ledger.words import Opened
+    from boinc_gahp.config import Settings
+    from boinc_gahp.ledger import BatchRow, JobLedger, JobRow
+
+#: With more jobs than this, the user has to name one.
+_MANY = 20
+
+_DESCRIPTION = """\
+Shows everything that is known about a job or a batch. A job is given by its number in the ledger,
+by its id (boinc/<token>.<number>), by its cluster and process in HTCondor's queue (12.0), by its
+JobDirectory or a part of it, or by its name on the project; a batch by its name or the beginning of
+it. This command only reads.
+"""
+_EXAMPLES = ("boinc_gahp ledger show 12.0", "boinc_gahp ledger show 7 --json")
+
+
+def run(arguments: list[str], config: str | None) -> int:
+    """Print what was found; return 0."""
+    options = run_parser(config).read(arguments)
+    settings = words.settings_of(options)
+    with words.opened(settings) as ledger:
+        if ledger is None:
+            raise words.LedgerWish(words.none_yet(ledger_file(settings)))
+        jobs, batches = find(ledger.jobs, options.name)
+        if options.json:
+            print(json.dumps(_as_json(ledger, jobs, batches, settings), indent=1))
+        else:
+            shown = [list(_job_lines(ledger.jobs, job, settings)) for job in jobs]
+            shown += [list(_batch_lines(ledger.jobs, batch)) for batch in batches]
+            print("\n\n".join("\n".join(lines) for lines in shown))
+    return 0
+
+
+def run_parser(config: str | None = None) -> Parser:
+    """Return the parser of the action's arguments."""
+    parser = Parser("ledger show", _DESCRIPTION, examples=_EXAMPLES)
+    parser.add_argument("name", metavar="JOB|BATCH", help="a job or a batch, as described above")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_config(config)
+    return parser
+
+
+def find(jobs: JobLedger, name: str) -> tuple[list[JobRow], list[BatchRow]]:
+    """Return the jobs, or else the batches, that ``name`` may mean.
+
+    Raises:
+        LedgerWish: there is none, or there are too many.
+        LedgerError: the ledger cannot be read.
+    """
+    found = jobs.find_jobs(name)
+    batches = [] if found else jobs.find_batches(name)
+    number = len(found) + len(batches)
+    if number == 0:
+        raise words.LedgerWish(
+            f"the ledger {jobs.store.path} has no job or batch {name!r}; boinc_gahp ledger list "
+            "--all lists what there is"
+        )
+    if number > _MANY:
+        raise words.LedgerWish(f"{name!r} may mean {number} things in the ledger: say more of it")
+    return found, batches
+
+
+def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str]:
+    now = words.now()
+    yield f"Job {words.job_id(jobs, job)}"
+    yield from _lines(
+        {
+            "state": f"{_state(job)} since {words.at(job.changed)}",
+            "in HTCondor's queue": words.cluster_proc(job),
+            "JobDirectory": job.job_directory,
+            "attempt": job.attempt if job.attempt > 1 else None,
+            "project": f"{job.project_url} {words.project_words(job.project_name)}",
+            "account": f"key {job.account}",
+            "app": job.app_name,
+            "on the project": job.job_name,
+            "accepted": words.at(job.accepted),
+            "last asked about": f"{words.at(job.asked)}, {words.span(now - job.asked)} ago",
+            "end told to HTCondor": _yes(job.told) if not job.is_alive else None,
+            "exit code": job.exit_code,
+            "CPU time": None if job.cpu_time is None else f"{job.cpu_time:g} s",
+            "being written into": "yes" if job.writing else None,
+        }
+    )
+    for note in words.job_notes(job, settings.htcondor.lease, now):
+        yield f"  ! {note}"
+    yield "  asked for:"
+    yield from _description(job.description)
+    batch = None if job.batch_id is None else jobs.batch(job.batch_id)
+    if batch is not None:
+        yield from _batch_lines(jobs, batch)
+
+
+def _state(job: JobRow) -> str:
+    shown = words.state_words(job)
+    return shown if shown == job.state else f"{shown} ({job.state})"
+
+
+def _batch_lines(jobs: JobLedger, batch: BatchRow) -> Iterator[str]:
+    now = words.now()
+    counts = jobs.counts(batch.id)
+    yield f"Batch {words.printable(batch.name)}"
+    yield from _lines(
+        {
+            "state": f"{words.BATCH_WORDS[batch.state]} ({batch.state})",
+            "project": batch.project_url,
+            "app": batch.app_name,
+            "id on the project": batch.project_batch_id,
+            "made": words.at(batch.created),
+            "lease until": words.at(batch.lease_until),
+            "jobs": ", ".join(f"{counts[state]} {LEDGER_WORDS[state].words}" for state in counts)
+            or "none",
+        }
+    )
+    for note in words.batch_notes(batch, now):
+        yield f"  ! {note}"
+
+
+def _lines(values: dict[str, object]) -> Iterator[str]:
+    known = {key: value for key, value in values.items() if value is not None}
+    width = max(map(len, known)) + 2
+    for key, value in known.items():
+        yield f"  {key + ':':<{width}}{words.printable(str(value))}"
+
+
+def _description(text: str) -> Iterator[str]:
+    """Yield what a job asked for, as far as it can be read."""
+    try:
+        values = json.loads(text)
+    except ValueError:
+        values = {"description": text}
+    if not isinstance(values, dict):
+        values = {"description": values}
+    for key, value in values.items():
+        if key in {"job_directory", "app_name"} or value in (None, [], ""):
+            continue
+        many = value if isinstance(value, list) and key != "args" else [value]
+        for each in many:
+            yield f"    {words.printable(str(key))}: {words.printable(_said(each))}"
+
+
+def _said(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _yes(yes: bool) -> str:
+    return "yes" if yes else "no"
+
+
+def _as_json(
+    ledger: Opened, jobs: list[JobRow], batches: list[BatchRow], settings: Settings
+) -> dict[str, Any]:
+    now = words.now()
+    shown = []
+    for job in jobs:
+        try:
+            description = json.loads(job.description)
+        except ValueError:
+            description = job.description
+        values = as_json(ledger, job, settings.htcondor.lease, now)
+        shown.append({**values, "description": description})
+    return {"jobs": shown, "batches": [asdict(batch) for batch in batches]}

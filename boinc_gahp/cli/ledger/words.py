@@ -1,0 +1,187 @@
+"""What the actions of ``boinc_gahp ledger`` share: opening the ledger to read it, and words."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boinc_gahp.config import ledger_file, load
+from boinc_gahp.errors import GahpError, LedgerError
+from boinc_gahp.ledger import JobLedger, Store
+from boinc_gahp.states import LEDGER_WORDS
+from boinc_gahp.terminal.words import at, count, now, printable, size, span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from boinc_gahp.config import Settings
+    from boinc_gahp.ledger import BatchRow, JobRow
+
+__all__ = [
+    "BATCH_WORDS",
+    "LedgerWish",
+    "Opened",
+    "at",
+    "batch_notes",
+    "cluster_proc",
+    "count",
+    "exists",
+    "is_orphan",
+    "job_id",
+    "job_notes",
+    "none_yet",
+    "now",
+    "opened",
+    "positive",
+    "printable",
+    "project_words",
+    "settings_of",
+    "size",
+    "span",
+    "state_words",
+]
+
+#: A batch's states.
+BATCH_WORDS = {
+    "planned": "to be sent",
+    "sent": "being sent",
+    "submitted": "on the project",
+    "giving_up": "being given up",
+    "ended": "to be retired",
+    "retired": "over",
+}
+
+_CLUSTER_PROC = re.compile(r"_([0-9]+\.[0-9]+)_[0-9]+\Z")
+
+
+class LedgerWish(GahpError):
+    """The requested action on the ledger is impossible; the text says why."""
+
+    code = "BG-LEDGER-WISH"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A ledger that is open for reading only."""
+
+    path: Path
+    store: Store
+    jobs: JobLedger
+
+
+def settings_of(options: argparse.Namespace) -> Settings:
+    """Return the settings; raises ConfigError."""
+    return load(options.config)
+
+
+def exists(path: Path) -> bool:
+    """Tell whether there is a ledger; raises LedgerError if that cannot be found out."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise LedgerError(
+            f"the ledger {path} cannot be opened: {error.strerror}; it can be read only by the "
+            "user whose jobs are in it"
+        ) from error
+    return True
+
+
+def none_yet(path: Path) -> str:
+    """Return the message if there is no ledger."""
+    return f"There is no ledger {path} yet; the first job makes it."
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Opened | None]:
+    """Open this user's ledger; None if there is none yet. Raises LedgerError."""
+    path = ledger_file(settings)
+    if not exists(path):
+        yield None
+        return
+    store = Store(path, read_only=True)
+    try:
+        yield Opened(path, store, JobLedger(store))
+    finally:
+        store.close()
+
+
+def job_id(jobs: JobLedger, job: JobRow) -> str:
+    """Return a job's id in HTCondor's form."""
+    return f"boinc/{jobs.token}.{job.id}"
+
+
+def cluster_proc(job: JobRow) -> str | None:
+    """Return a job's id in HTCondor's queue, from its JobDirectory, if that has one."""
+    found = _CLUSTER_PROC.search(job.job_directory)
+    return found[1] if found else None
+
+
+def state_words(job: JobRow) -> str:
+    """Return the state of a job for people."""
+    state = LEDGER_WORDS[job.state]
+    if job.exit_reason is not None and state.failed:
+        return state.failed.format(job.exit_code)
+    return state.words
+
+
+def project_words(name: str) -> str:
+    """Return the section of the settings with which a project's jobs were accepted."""
+    return f"[projects.{printable(name)}]" if name else "[project]"
+
+
+def is_orphan(job: JobRow, orphaned_after: float, now: float) -> bool:
+    """Tell whether HTCondor has not asked about a live job for ``orphaned_after`` s."""
+    return job.is_alive and now - job.asked > orphaned_after
+
+
+def job_notes(job: JobRow, orphaned_after: float, now: float) -> list[str]:
+    """Return problems that somebody may want to solve."""
+    notes = []
+    if is_orphan(job, orphaned_after, now):
+        notes.append(
+            f"orphan: HTCondor has not asked for {span(now - job.asked)}; its lease is not renewed"
+        )
+    # HTCondor cancels a job after putting it on hold.
+    if job.hold_reason is not None and not job.is_alive:
+        notes.append(
+            f"{printable(job.hold_reason or '')} (code {job.hold_code}, subcode {job.hold_subcode})"
+        )
+    if job.exit_reason is not None and job.hold_reason is None:
+        notes.append(printable(job.exit_reason))
+    if job.trouble and job.is_alive:
+        notes.append(printable(job.trouble))
+    if job.abort_owed:
+        notes.append("the project is still to be told to abort it")
+    return notes
+
+
+def batch_notes(batch: BatchRow, now: float) -> list[str]:
+    """Return problems that somebody may want to solve."""
+    notes = []
+    if batch.state in {"planned", "sent", "submitted"} and batch.lease_until < now:
+        notes.append(f"its lease ended {span(now - batch.lease_until)} ago")
+    if batch.trouble and batch.state != "retired":
+        again = f"; tried again at {at(batch.not_before)}" if batch.not_before > now else ""
+        notes.append(printable(batch.trouble) + again)
+    return notes
+
+
+def positive(unit: str) -> Callable[[str], float]:
+    """Return a function that reads a number of ``unit`` from the command line."""
+
+    def read(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = -1.0
+        if not 0 <= number < 1e9:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number of {unit}")
+        return number
+
+    return read

@@ -1,0 +1,147 @@
+"""A job's settings for BOINC: ``Boinc…`` attributes, or options in ``BatchExtraSubmitArgs``.
+
+``+remote_BoincDelayBound = 86400`` in a submit file arrives as the attribute ``BoincDelayBound``
+(``gridmanager-batch.rst``, "The submit ad"); ``batch_extra_submit_args = --delay-bound 86400``
+means the same. The attribute wins.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from boinc_gahp.htcondor.attributes import AdRefused, as_word, show
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boinc_gahp.htcondor.attributes import Attributes
+
+#: The attributes' names after ``Boinc``.
+NAMES = (
+    "Project",
+    "App",
+    "RemoteFiles",
+    "RscFpopsEst",
+    "RscFpopsBound",
+    "RscMemoryBound",
+    "RscDiskBound",
+    "DelayBound",
+    "Priority",
+    "AppVersionNum",
+    "InputTemplate",
+    "OutputTemplate",
+    "FailedJobs",
+)
+
+#: The columns are signed 32-bit numbers.
+_MAX_INT = 2**31 - 1
+
+EXTRA = "BatchExtraSubmitArgs"
+
+
+def option(name: str) -> str:
+    """Return the option for ``Boinc<name>``: ``--delay-bound`` for ``DelayBound``."""
+    return "--" + re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
+
+
+_OPTIONS = {option(name): name for name in NAMES}
+
+
+class Wishes:
+    """What a job wants from BOINC; raises AdRefused for an unknown option."""
+
+    def __init__(self, attributes: Attributes) -> None:
+        self._attributes = attributes
+        self._options = _read_options(attributes.text(EXTRA) or "")
+
+    def get(self, name: str) -> tuple[str, object] | None:
+        """Return the name under which the job gives the value of ``Boinc<name>``, and the value.
+
+        None if the job does not give it, or gives an empty text.
+        """
+        attribute = f"Boinc{name}"
+        value = self._attributes.get(attribute)
+        if value is None or (isinstance(value, str) and not value.strip()):
+            if name not in self._options:
+                return None
+            return f"{option(name)} in {EXTRA}", self._options[name]
+        return attribute, value
+
+    def word(self, name: str) -> str | None:
+        """Return a text; raises AdRefused if the value is not a text."""
+        said = self.get(name)
+        return None if said is None else as_word(*said)
+
+    def one_of(self, name: str, choices: Sequence[str]) -> str | None:
+        """Return one of some words, in any case; raises AdRefused for anything else."""
+        said = self.get(name)
+        if said is None:
+            return None
+        word = as_word(*said).lower()
+        if word not in choices:
+            raise AdRefused(
+                f"{said[0]} is {show(said[1])}; one of {', '.join(choices)} is expected"
+            )
+        return word
+
+    def amount(self, name: str) -> float | None:
+        """Return a number greater than 0; raises AdRefused for anything else."""
+        said = self.get(name)
+        return None if said is None else positive(*said)
+
+    def whole(self, name: str, least: int) -> int | None:
+        """Return a whole number of 32 bits, ``least`` or more; raises AdRefused."""
+        said = self.get(name)
+        if said is None:
+            return None
+        shown, value = said
+        number = _number(value)
+        if number is None or not number.is_integer() or not least <= number <= _MAX_INT:
+            raise AdRefused(
+                f"{shown} is {show(value)}; a whole number from {least} to {_MAX_INT} is expected"
+            )
+        return int(number)
+
+
+def positive(shown: str, value: object) -> float:
+    """Return ``value`` as a number greater than 0; raises AdRefused with ``shown`` otherwise."""
+    number = _number(value)
+    if number is None or number <= 0:
+        raise AdRefused(f"{shown} is {show(value)}; a number greater than 0 is expected")
+    return number
+
+
+def _number(value: object) -> float | None:
+    """Return a finite number, which may be written as a text; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    if isinstance(value, str) and "_" in value:  # only Python allows it
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _read_options(text: str) -> dict[str, str]:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise AdRefused(f"{EXTRA} is {show(text)}, which cannot be read: {error}") from None
+    options: dict[str, str] = {}
+    while words:
+        word, equals, value = words.pop(0).partition("=")
+        if word not in _OPTIONS:
+            raise AdRefused(
+                f"{EXTRA} has {show(word)}, which is no option; there are {', '.join(_OPTIONS)}"
+            )
+        if not equals:
+            if not words:
+                raise AdRefused(f"{EXTRA} ends with {word}, which needs a value")
+            value = words.pop(0)
+        options[_OPTIONS[word]] = value
+    return options

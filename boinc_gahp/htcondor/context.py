@@ -1,0 +1,172 @@
+"""What the parts of a keeper share, and the gates that protect a cancelled job's directory.
+
+A gate is closed before BLAH_JOB_CANCEL is answered (:class:`boinc_gahp.fetch.cancel.Gate`).
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from boinc_gahp.fetch.cancel import Gate
+from boinc_gahp.htcondor.patience import longest_pause
+from boinc_gahp.htcondor.pauses import Pauses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from boinc_gahp.bridge import Bridge
+    from boinc_gahp.config import Settings
+    from boinc_gahp.config.settings import HTCondor
+    from boinc_gahp.ledger.jobs import JobLedger
+
+#: Seconds that a cancel waits for a fetch to remove its temporary files. That is all that the fetch
+#: can still do: it writes no content once the gate is closed.
+CLEARING = 10.0
+
+
+class Withdrawn(Exception):
+    """HTCondor has cancelled the job in the meantime: leave its directory as it is."""
+
+
+class Gates:
+    """The gates of this process; thread-safe.
+
+    A fetch opens the gate first, and only then asks the ledger whether the job is still wanted
+    (:meth:`JobLedger.writing`): so a later cancel finds the gate.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._gates: dict[int, Gate] = {}
+        self._troubles: dict[int, str] = {}
+
+    @contextmanager
+    def open(self, job_id: int) -> Iterator[Gate]:
+        """Yield a gate for the job while the block runs; only one fetch of a job at a time."""
+        gate = Gate(error=Withdrawn)
+        with self._changed:
+            self._gates[job_id] = gate
+        try:
+            yield gate
+        finally:
+            with self._changed:
+                del self._gates[job_id]
+                self._changed.notify_all()
+
+    def blocked(self, job_id: int, trouble: str | None) -> None:
+        """Note why this submit node cannot store the job's outputs now; None: it can."""
+        with self._changed:
+            if trouble is None:
+                self._troubles.pop(job_id, None)
+            else:
+                self._troubles[job_id] = trouble
+
+    def trouble(self, job_id: int) -> str | None:
+        """Return why this submit node cannot store the job's outputs now; None if it can."""
+        with self._changed:
+            return self._troubles.get(job_id)
+
+    def jobs(self) -> tuple[int, ...]:
+        """Return the jobs that have a gate now."""
+        with self._changed:
+            return tuple(self._gates)
+
+    def close(self, job_id: int, clearing: float = CLEARING) -> None:
+        """Close the job's gate, if it has one.
+
+        Returns when nothing is written any more, and waits up to ``clearing`` seconds for the fetch
+        to end.
+        """
+        with self._changed:
+            self._troubles.pop(job_id, None)
+            gate = self._gates.get(job_id)
+        if gate is None:
+            return
+        gate.close()
+        with self._changed:
+            self._changed.wait_for(lambda: self._gates.get(job_id) is not gate, clearing)
+
+
+class Kept:
+    """What a keeper gives to its parts; thread-safe.
+
+    Settings and bridge are the current ones: long work keeps the bridge that it was begun with, and
+    later work uses the new one.
+
+    Args:
+        bridge: the bridge to the project.
+        jobs: the ledger of jobs.
+        url: the project's address, as the ledger has it.
+        account: the account on it (:attr:`Authenticator.account`).
+        settings: all settings.
+        wake: makes the keeper look for work at once.
+        stopping: set when the process is about to end: begin nothing long.
+        gates: the gates of this process.
+
+    Attributes:
+        pauses: what has to wait, and until when.
+    """
+
+    def __init__(
+        self,
+        *,
+        bridge: Bridge,
+        jobs: JobLedger,
+        url: str,
+        account: str,
+        settings: Settings,
+        wake: Callable[[], None],
+        stopping: threading.Event,
+        gates: Gates,
+    ) -> None:
+        self._now = (settings, bridge)
+        self.jobs = jobs
+        self.url = url
+        self.account = account
+        self.wake = wake
+        self.stopping = stopping
+        self.gates = gates
+        self.pauses = Pauses(
+            ping=self._ping,
+            tell=self._tell,
+            pauses=self._pauses,
+            longest=lambda: self.longest_pause,
+            wake=wake,
+            url=url,
+        )
+
+    @property
+    def settings(self) -> Settings:
+        """All settings, as they are now."""
+        return self._now[0]
+
+    @property
+    def htcondor(self) -> HTCondor:
+        """The section ``[htcondor]``, as it is now."""
+        return self._now[0].htcondor
+
+    @property
+    def longest_pause(self) -> float:
+        """The longest pause between attempts, in seconds."""
+        return longest_pause(self.htcondor)
+
+    @property
+    def bridge(self) -> Bridge:
+        """The bridge to the project, for work that is begun now."""
+        return self._now[1]
+
+    def change(self, settings: Settings, bridge: Bridge) -> None:
+        """Use these for all work that is begun from now on."""
+        self._now = (settings, bridge)
+
+    def _ping(self) -> None:
+        self.bridge.ping()
+
+    def _tell(self, trouble: str | None) -> None:
+        if not self.stopping.is_set():  # work under way fails because connections are closed
+            self.jobs.project_trouble(self.url, self.account, trouble)
+
+    def _pauses(self) -> tuple[float, float]:
+        return self.htcondor.poll_shortest, self.htcondor.poll_longest

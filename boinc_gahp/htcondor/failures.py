@@ -1,0 +1,183 @@
+"""Jobs that failed on the project: which ones HTCondor completes, and which ones it holds.
+
+A job whose program ran and failed is completed with the program's exit status, unless the job or
+the settings want it held; so HTCondor's retries work, above all DAGMan's RETRY. If the program is
+not to blame, the job is held: somebody has to look.
+
+HTCondor's HoldReason, or ExitReason, is one line, and often all that a scientist sees: it says
+which job it was, where, what the project says, how the job ended on the volunteers' computers, and
+what to do.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import (
+    BatchNotFound,
+    JobNotFound,
+    RpcError,
+)
+from boinc_gahp.htcondor import exits
+from boinc_gahp.htcondor.description import JobDescription
+from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.ledger.jobs import Hold, ProgramFailure
+from boinc_gahp.states import CANCELLED
+from boinc_gahp.text import shorten
+
+if TYPE_CHECKING:
+    from boinc_gahp.errors import GahpError
+    from boinc_gahp.fetch.types import Failure
+    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.ledger.jobs import BatchRow, JobRow
+
+log = logging.getLogger("boinc_gahp.htcondor")
+
+#: Errors that certainly mean that the project has no such job or batch.
+IS_LOST = (BatchNotFound, JobNotFound)
+#: Instances whose exit statuses are listed; the last ones matter.
+_LISTED = 10
+#: Characters of a stderr that are quoted.
+_QUOTED = 300
+#: Characters that the ledger keeps for a failed job's stderr file: of the stderr itself a project's
+#: database keeps 64 kB (``web-rpcs.rst``).
+_KEPT = 1 << 17
+_AGAIN = "condor_release sends it again, as a new job"
+
+
+def fail(kept: Kept, job: JobRow) -> bool:
+    """Find out why a job is in error on the project, and complete or hold it with that reason.
+
+    A failure that is in the ledger stays, even if the job succeeds on the project later: HTCondor
+    may know about it already, and a job must not both fail and succeed. Until then the project's
+    latest answer counts.
+
+    Returns:
+        Whether there is nothing more to do: False if the project could not be reached, or now says
+        that the job is not in error (with a late result an aborted job can still succeed).
+
+    Raises:
+        LedgerError: the ledger cannot be read or written.
+    """
+    batch = None if job.batch_id is None else kept.jobs.batch(job.batch_id)
+    if batch is None or batch.project_batch_id is None or job.job_name is None:
+        return True  # it is in no batch (any more)
+    try:
+        failure = kept.bridge.failure(job.job_name, batch.project_batch_id)
+    except RpcError as error:
+        if lose_if_gone(kept, job, batch, error):
+            return True
+        log.warning("It is not known why job %s failed: %s", job.job_name, error)
+        return False
+    if failure is None:
+        return False
+    cpu_time = failure.result.cpu_time if failure.result else None
+    if not CANCELLED.isdisjoint(failure.words):
+        hold = Hold(_aborted(kept, job, batch), HoldCode.ABORTED, 0)
+    else:
+        reason = reason_of(kept, job, batch, failure)
+        code = exits.exit_code(failure)
+        if code is not None and _completes(kept, job):
+            ended = ProgramFailure(code, cpu_time, reason, _kept(failure.text))
+            kept.jobs.program_failed(job.id, ended)
+            log.info("Job %d is to be completed with exit code %d: %s", job.id, code, reason)
+            return True
+        hold = Hold(reason, HoldCode.FAILED, exits.last_status(failure))
+    status = exits.last_status(failure) if failure.result else None
+    kept.jobs.fail(job.id, hold, status, cpu_time)
+    log.info("Job %d is held: %s", job.id, hold.reason)
+    return True
+
+
+def _kept(text: str) -> str:
+    if len(text) <= _KEPT:
+        return text
+    half = _KEPT // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"
+
+
+def _completes(kept: Kept, job: JobRow) -> bool:
+    """Tell whether a job whose program failed is to be completed."""
+    try:
+        wish = JobDescription.from_json(job.description).failed_jobs
+    except ValueError:
+        wish = None  # the fetcher reports the error when it writes the job's stderr
+    return (wish or kept.htcondor.failed_jobs) == "complete"
+
+
+def lose_if_gone(kept: Kept, job: JobRow, batch: BatchRow, error: GahpError) -> bool:
+    """Hold a job if the project does not have it any more; return whether that is so.
+
+    Args:
+        kept: what the keeper gives to its parts.
+        job: the job.
+        batch: the job's batch.
+        error: the project's last error. If it says that there is no such job, the project is asked
+            again: with database trouble, it may not find a job that it has.
+
+    Raises:
+        LedgerError: the ledger cannot be written.
+    """
+    if not isinstance(error, IS_LOST):
+        return False
+    try:
+        look = kept.bridge.look_at(batch.project_batch_id or 0)
+        gone = look.complete and job.job_name not in dict(look.jobs)
+    except RpcError as trouble:
+        gone = isinstance(trouble, IS_LOST)
+    if gone:
+        lose(kept, [job], batch)
+    return gone
+
+
+def lose(kept: Kept, jobs: list[JobRow], batch: BatchRow) -> None:
+    """Hold jobs of a batch that the project does not have any more.
+
+    Raises:
+        LedgerError: the ledger cannot be written.
+    """
+    host = host_of(kept)
+    reason = (
+        f"the BOINC project {host} does not have this job any more, which was in its batch "
+        f"{batch.name} (id {batch.project_batch_id}): its admin may know what became of it; "
+        f"{_AGAIN}"
+    )
+    kept.jobs.hold([job.id for job in jobs], Hold(reason, HoldCode.LOST, 0))
+    log.error("%d jobs of batch %s are held: %s does not have them", len(jobs), batch.name, host)
+
+
+def host_of(kept: Kept) -> str:
+    """Return the project's host as people know it."""
+    return ProjectUrl(kept.url).host
+
+
+def _aborted(kept: Kept, job: JobRow, batch: BatchRow) -> str:
+    return (
+        f"job {job.job_name} (batch id {batch.project_batch_id}) was aborted on the BOINC project "
+        f"{host_of(kept)}, not by HTCondor: on its web site, by its admin, or because its batch's "
+        f"lease had run out; {_AGAIN}"
+    )
+
+
+def reason_of(kept: Kept, job: JobRow, batch: BatchRow, failure: Failure) -> str:
+    """Return the reason to tell a failed job's owner, on one line."""
+    parts = [
+        f"job {job.job_name} (batch id {batch.project_batch_id}) failed on the BOINC project "
+        f"{host_of(kept)}: {shorten(failure.why)}"
+    ]
+    statuses = failure.exit_statuses
+    if statuses:
+        listed = ", ".join(map(str, statuses[-_LISTED:]))
+        dots = "..., " if len(statuses) > _LISTED else ""
+        parts.append(f"exit statuses on the volunteers' computers: {dots}{listed}")
+        parts += [
+            f"{status} as a rule means: {exits.MEANINGS[status]}"
+            for status in dict.fromkeys(statuses[-_LISTED:])
+            if status in exits.MEANINGS
+        ]
+    stderr = shorten(failure.stderr[-_QUOTED:], _QUOTED)
+    if stderr:
+        parts.append(f"its stderr ends: {stderr}")
+    return "; ".join(parts)

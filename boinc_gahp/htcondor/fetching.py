@@ -1,0 +1,237 @@
+"""Fetches the outputs of finished jobs to where their submit files want them.
+
+There are three kinds of trouble. If the project cannot be reached, or cannot deliver the files, the
+fetch is retried for as long as it takes. If the submit node cannot store the outputs at the moment
+(a full disk, an unreachable file server), it is retried for :data:`PATIENCE`, because a held job
+loses its results (HTCondor cancels it, and a release is a new job); meanwhile HTCondor shows the
+job as suspended, with the reason. If a person has to act (a directory is missing or not writable,
+an output does not exist), the job is held at once with the reason, because owners do not look for
+trouble in a job that seems to run.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os.path
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import GahpError, LedgerError, OutputError, RpcError
+from boinc_gahp.fetch.destinations import errno_of
+from boinc_gahp.fetch.fetch_output import NoResult
+from boinc_gahp.fetch.leftovers import sweep
+from boinc_gahp.fetch.temporary import NotNow
+from boinc_gahp.fetch.types import AdFiles, FetchRequest
+from boinc_gahp.htcondor import failures
+from boinc_gahp.htcondor.context import Withdrawn
+from boinc_gahp.htcondor.description import JobDescription
+from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.htcondor.patience import PASSING
+from boinc_gahp.ledger.jobs import Hold
+from boinc_gahp.submit.checks import base_name
+
+if TYPE_CHECKING:
+    from boinc_gahp.fetch.cancel import Gate
+    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.ledger.jobs import BatchRow, JobRow
+
+log = logging.getLogger("boinc_gahp.htcondor")
+
+#: Seconds that a finished job waits until the submit node can store its outputs.
+PATIENCE = 86400.0
+
+#: RPCs that serve all jobs of a batch: where they are, and which outputs their app has.
+_OF_ALL = frozenset({"query_batch", "get_templates"})
+
+#: Troubles of the submit node that pass, or that somebody repairs without knowing the job.
+_PASSING = PASSING | {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBUSY}
+
+
+class Fetcher:
+    """Fetches the outputs of an owner's jobs; thread-safe, with one fetch of a job at a time."""
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+
+    def fetch(self, job: JobRow) -> bool:
+        """Put a finished job's outputs, stdout and stderr in place, and note it in the ledger.
+
+        A job that could not be fetched now stays ``finished``, with its trouble noted. A repeated
+        fetch, after a crash at any point, gives the same files. Raises nothing.
+
+        Returns:
+            Whether the project did not answer a request that all jobs of the batch depend on.
+        """
+        kept = self._kept
+        trouble: GahpError | None = None
+        try:
+            # The gate comes first: a cancel after the look at the ledger has to find it.
+            with kept.gates.open(job.id) as gate:
+                if not kept.jobs.writing(job.id, True):
+                    return False
+                try:
+                    trouble = self._fetch(job, gate)
+                finally:
+                    # For a job that has ended this is in the ledger already, but not for one that
+                    # was cancelled meanwhile: the cancel waits for it.
+                    row = kept.jobs.job(job.id)
+                    if row is None or row.writing:
+                        kept.jobs.writing(job.id, False)
+        except Withdrawn:
+            log.info("Job %d (%s) is cancelled: not fetched", job.id, job.job_name)
+        except LedgerError as error:
+            log.error("Job %d (%s) has to wait: %s", job.id, job.job_name, error)
+        except Exception as error:  # a bug must not keep the other jobs from being fetched
+            log.exception("job %d (%s) cannot be fetched", job.id, job.job_name)
+            self._note(job, f"a fault of boinc_gahp, see its log: {type(error).__name__}")
+        return isinstance(trouble, RpcError) and trouble.rpc in _OF_ALL
+
+    def _fetch(self, job: JobRow, gate: Gate) -> GahpError | None:
+        """Fetch; return why the job has to wait, or None if it is no longer ``finished``."""
+        kept = self._kept
+        batch = None if job.batch_id is None else kept.jobs.batch(job.batch_id)
+        try:
+            description = JobDescription.from_json(job.description)
+        except ValueError as error:
+            self._hold(job, HoldCode.OUTPUT, f"its description in the ledger: {error}", 0)
+            return None
+        request = request_for(
+            job.job_name or "", description, None if batch is None else batch.project_batch_id
+        )
+        try:
+            exit_code, cpu_time = self._bring(job, request, gate)
+        except GahpError as error:
+            if not self._failed(job, batch, description, error):
+                return error
+            found_out = isinstance(error, NoResult) and kept.jobs.program_failure(job.id)
+            return self._fetch(job, gate) if found_out else None
+        kept.gates.blocked(job.id, None)
+        if kept.jobs.fetched(job.id, exit_code, cpu_time) == "gone":
+            raise Withdrawn  # right after the last file was put in place
+        log.info("Job %d (%s) is fetched: exit code %d", job.id, job.job_name, exit_code)
+        kept.wake()
+        return None
+
+    def _bring(self, job: JobRow, request: FetchRequest, gate: Gate) -> tuple[int, float | None]:
+        """Put a job's files in place; return its exit code and its CPU time in seconds."""
+        failure = self._kept.jobs.program_failure(job.id)
+        if failure is not None:
+            self._kept.bridge.write_failure(request, failure.stderr, gate)
+            return failure.exit_code, failure.cpu_time
+        result = self._kept.bridge.fetch_output(request, gate)
+        return result.exit_status, result.cpu_time
+
+    def _failed(
+        self, job: JobRow, batch: BatchRow | None, description: JobDescription, error: GahpError
+    ) -> bool:
+        """Hold the job or let it wait.
+
+        Returns:
+            Whether it is no longer ``finished``, or it is now known that its program failed.
+        """
+        over = False
+        if not isinstance(error, OutputError):
+            self._kept.gates.blocked(job.id, None)
+        if isinstance(error, NoResult):
+            # It was done at the last poll: it was aborted since, or the project was set back.
+            over = failures.fail(self._kept, job)
+        elif batch is not None and failures.lose_if_gone(self._kept, job, batch, error):
+            over = True
+        elif isinstance(error, OutputError) and not isinstance(error, NotNow):
+            return self._cannot(job, description, error)
+        return over or self._wait(job, error)
+
+    def _cannot(self, job: JobRow, description: JobDescription, error: OutputError) -> bool:
+        number = errno_of(error)
+        passing = number in _PASSING or (
+            # The directory was there at the submit, so its file system is not mounted now.
+            number == errno.ENOENT and not os.path.isdir(description.iwd)  # noqa: PTH112
+        )
+        # When the process ends, temporary files are removed while they are being written.
+        if self._kept.stopping.is_set():
+            return self._wait(job, error)
+        if passing and time.time() < job.changed + PATIENCE:
+            self._kept.gates.blocked(job.id, str(error))
+            return self._wait(job, error)
+        return self._hold(job, HoldCode.OUTPUT, error.told(), number)
+
+    def _hold(self, job: JobRow, code: HoldCode, reason: str, subcode: int) -> bool:
+        host = failures.host_of(self._kept)
+        reason = f"outputs of job {job.job_name} of the BOINC project {host}: {reason}"
+        self._kept.jobs.fail(job.id, Hold(reason, code, subcode))
+        log.warning("Job %d is held: %s", job.id, reason)
+        self._kept.wake()
+        return True
+
+    def _wait(self, job: JobRow, error: GahpError) -> bool:
+        words = str(error)
+        # It is retried again and again: only a new trouble is a warning.
+        level = logging.DEBUG if job.trouble == words else logging.WARNING
+        log.log(level, "Job %d (%s) is not fetched yet: %s", job.id, job.job_name, words)
+        self._kept.jobs.job_trouble([job.id], words)
+        return False
+
+    def _note(self, job: JobRow, trouble: str) -> None:
+        try:
+            self._kept.jobs.job_trouble([job.id], trouble)
+        except LedgerError as error:
+            log.error("Not noted in the ledger: %s", error)
+
+
+def clear_away(job: JobRow) -> None:
+    """Remove the leftovers of a daemon that was killed while it fetched a job; never fails.
+
+    A cancel calls it, because no later fetch will take these files over. It looks where the job's
+    files would go, and leaves files alone that fetches of other jobs are writing.
+    """
+    try:
+        description = JobDescription.from_json(job.description)
+    except ValueError:
+        return
+    iwd = Path(description.iwd)
+    streams = [iwd / path for path in (description.stdout, description.stderr) if path]
+    remapped = [iwd / path for _, path in description.remaps]
+    parents = [path.parent for path in (*streams, *remapped)]
+    for directory in {iwd, *parents, *remapped}:
+        sweep(directory)
+
+
+def request_for(
+    job_name: str, description: JobDescription, project_batch_id: int | None
+) -> FetchRequest:
+    """Return which files of a job to fetch, and where to.
+
+    A remap names an output as TransferOutput does or by its base name, as in HTCondor. If it goes
+    to a directory (its path ends in a slash, or is one), the output keeps its base name there.
+    """
+    if description.outputs is None:
+        specs = [
+            (name, _in_directory(description, name, path)) for name, path in description.remaps
+        ]
+    else:
+        specs = []
+        for name in description.outputs:
+            base = base_name(name)
+            paths = [path for of, path in description.remaps if of in (name, base)]
+            specs += [(name, _in_directory(description, name, path)) for path in paths or [base]]
+    return FetchRequest(
+        job_name=job_name,
+        directory=description.iwd,
+        stderr=description.stderr,
+        mode="ALL" if description.outputs is None else "SOME",
+        specs=tuple(specs),
+        ad=AdFiles(
+            stdout=description.stdout,
+            batch_id=project_batch_id,
+            output_template=description.output_template,
+        ),
+    )
+
+
+def _in_directory(description: JobDescription, name: str, path: str) -> str:
+    at = os.path.join(description.iwd, path)  # noqa: PTH118  (keeps bytes that are not UTF-8)
+    if path.endswith("/") or os.path.isdir(at):  # noqa: PTH112
+        return os.path.join(path, base_name(name))  # noqa: PTH118
+    return path

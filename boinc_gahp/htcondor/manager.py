@@ -1,0 +1,431 @@
+"""The keeper of one account on one project: the thread that sends, follows, fetches and ends jobs.
+
+All that it knows is in the ledger, and the states there decide what it does, not who asked for it.
+So a keeper can die at any point, and the next one needs nothing but the ledger: it sends an
+unfinished batch again under the same names, fetches unfinished outputs again, and still owes what
+was owed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from boinc_gahp.errors import LedgerError
+from boinc_gahp.htcondor.cleanup import Ender
+from boinc_gahp.htcondor.context import Kept
+from boinc_gahp.htcondor.fetching_queue import FetchQueue
+from boinc_gahp.htcondor.following import Follower
+from boinc_gahp.htcondor.guard import Guard
+from boinc_gahp.htcondor.leases import Leases
+from boinc_gahp.htcondor.patience import drop_past, is_ahead
+from boinc_gahp.htcondor.sending import Sender
+from boinc_gahp.ledger.jobs import ALIVE
+from boinc_gahp.ledger.keeping import KeeperLock
+from boinc_gahp.threads import Workers, start
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from boinc_gahp.bridge import Bridge
+    from boinc_gahp.config import Settings
+    from boinc_gahp.htcondor.context import Gates
+    from boinc_gahp.htcondor.duties import Duty
+    from boinc_gahp.ledger.jobs import BatchRow, JobLedger
+
+log = logging.getLogger("boinc_gahp.htcondor")
+
+#: States of a batch in which it is not certain what the project has of it.
+UNCLEAR: Final = ("planned", "sent", "giving_up")
+#: Batches at a time, of each kind: those with long uploads, the others, and those that are given
+#: up. So small batches do not wait for uploads that take hours.
+SLOTS = 4
+#: Seconds between attempts to become the keeper.
+_LOCK_EVERY = 1.0
+#: Seconds between looks for what other processes have written: with jobs that are alive, without.
+_LOOK_BUSY, _LOOK_IDLE = 0.25, 1.0
+#: Looks at the ledger take at most one part in this many of the time ...
+_SHARE = 5.0
+#: ... and are at least this many seconds apart, however often the keeper is woken.
+_APART = 0.02
+#: Seconds after which a keeper looks at everything in any case.
+_LOOK_ANYWAY = 30.0
+#: Seconds that closing waits before it ends pauses between attempts.
+_NEARLY = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The result of :meth:`Keeper.settle_once`.
+
+    Attributes:
+        kept_elsewhere: a daemon is the keeper, and pays what is owed.
+        aborts: number of jobs whose abort is owed, before and after.
+        retirements: number of batches whose retirement is owed, before and after.
+        unclear: number of batches without a wanted job for which it is not certain what the
+            project has, before and after.
+    """
+
+    kept_elsewhere: bool = False
+    aborts: tuple[int, int] = (0, 0)
+    retirements: tuple[int, int] = (0, 0)
+    unclear: tuple[int, int] = (0, 0)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is owed any more."""
+        left = self.aborts[1] + self.retirements[1] + self.unclear[1]
+        return not (self.kept_elsewhere or left)
+
+
+class Keeper:
+    """Works on the jobs of one account on one project, once no other process does.
+
+    Args:
+        bridge: the bridge to the project; :meth:`close` closes it.
+        jobs: the ledger of jobs.
+        owner: the project's URL and the account, as the ledger has them.
+        settings: all settings.
+        gates: the gates of this process.
+        state_dir: the directory of the keeper's lock.
+    """
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        jobs: JobLedger,
+        owner: tuple[str, str],
+        *,
+        settings: Settings,
+        gates: Gates,
+        state_dir: Path,
+    ) -> None:
+        self._store = jobs.store
+        self._jobs = jobs
+        self._owner = owner
+        self._gates = gates
+        self._lock = KeeperLock(state_dir, *owner)
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        self._kept = Kept(
+            bridge=bridge,
+            jobs=jobs,
+            url=owner[0],
+            account=owner[1],
+            settings=settings,
+            wake=self.wake,
+            stopping=self._stopping,
+            gates=gates,
+        )
+        self._sender = Sender(self._kept)
+        self._follower = Follower(self._kept)
+        self._workers = Workers(f"worker {owner[0]}", self.wake)
+        self._guard = Guard(f"the keeper of {owner[0]}")
+        self._fetches = FetchQueue(self._kept, self._workers, self._guard)
+        self._ender = Ender(self._kept, lambda batch: self._workers.is_running(("send", batch)))
+        self._duties: tuple[Duty, ...] = (Leases(self._kept).duty, *self._ender.duties)
+        self._thread: threading.Thread | None = None
+        self._seen = 0
+        self._is_busy = False
+        # By batch: the time before which it is not sent again.
+        self._resting: dict[int, float] = {}
+        self._has_sent = threading.Event()
+        self._next_poll = 0.0
+        # Whether that is because the project has trouble: then it waits no longer than the others.
+        self._poll_waits = False
+        # By duty: the time before which it is not tried again, because the ledger failed.
+        self._next_try: dict[str, float] = {}
+        # Bridges of earlier settings, with the work that may still use them.
+        self._old: list[tuple[Bridge, frozenset[int]]] = []
+
+    # -- for other threads
+
+    @property
+    def owner(self) -> tuple[str, str]:
+        """Project URL and account."""
+        return self._owner
+
+    @property
+    def holds(self) -> bool:
+        """Whether this process is the keeper."""
+        return self._lock.is_held
+
+    def start(self) -> None:
+        """Begin, on a separate thread."""
+        self._thread = start(self._run, f"keeper {self._owner[0]}")
+
+    def change(self, settings: Settings, bridge: Bridge | None) -> None:
+        """Go on with other settings; work under way keeps the settings it was begun with.
+
+        Args:
+            settings: all settings.
+            bridge: a new bridge, if one is needed; :meth:`close` closes it.
+        """
+        old = self._kept.bridge
+        self._kept.change(settings, bridge or old)
+        if bridge is not None:
+            self._old.append((old, self._workers.numbers()))
+        self.wake()
+
+    def wake(self) -> None:
+        """Look soon for work to do; returns at once."""
+        self._news.set()
+
+    def stop(self) -> None:
+        """Begin nothing more; returns at once."""
+        self._stopping.set()
+        self.wake()
+
+    def close(self, timeout: float) -> None:
+        """Begin nothing more; wait at most ``timeout`` seconds for work that is under way.
+
+        The next keeper does interrupted work again. The lock is released only when no work is
+        under way any more, or when the process ends.
+        """
+        deadline = time.monotonic() + timeout
+        self.stop()
+        # It is better to finish work that is nearly done than to do it again.
+        self._workers.wait(time.monotonic() + min(_NEARLY, timeout / 2))
+        self._kept.bridge.close()
+        for bridge, _ in list(self._old):
+            bridge.close()
+        if self._thread is not None:
+            self._thread.join(max(0.0, deadline - time.monotonic()))
+        is_done = self._workers.wait(deadline)
+        self._workers.close(max(0.0, deadline - time.monotonic()))
+        if is_done and not (self._thread and self._thread.is_alive()):
+            self._lock.release()
+
+    def settle_once(self, deadline: float) -> Settled:
+        """Pay what is owed to the project, as far as that is possible now, and return.
+
+        Owed are: aborts of cancelled jobs, retirements of batches that have ended, leases of
+        batches that HTCondor asks about, and certainty about half-sent or given-up batches that
+        have no wanted job any more. Jobs that HTCondor still has are not sent, followed or
+        fetched: a daemon does that, now or later.
+
+        Args:
+            deadline: ``time.monotonic()`` after which nothing more is begun.
+
+        Raises:
+            LedgerError: the ledger cannot be read or written.
+        """
+        if not self._lock.try_acquire():
+            return Settled(kept_elsewhere=True)
+        try:
+            self._take_over()
+            before = self._owed()
+            while not self._stopping.is_set():
+                now = time.time()
+                self._ender.close_overdue(now)
+                again = self._end_unwanted(now, deadline)
+                for duty in self._duties:
+                    if duty.due(now) <= now:
+                        duty.pay(now, lambda: time.monotonic() <= deadline)
+                if again is None or time.monotonic() + again - now > deadline:
+                    break
+                self._stopping.wait(max(0.0, again - now))
+            self._kept.bridge.settle(alone=True)
+            after = self._owed()
+        finally:
+            self._lock.release()
+        return Settled(False, *zip(before, after, strict=True))
+
+    # -- the thread
+
+    def _run(self) -> None:
+        while not self._stopping.is_set() and not self._becomes_keeper():
+            self._news.wait(_LOCK_EVERY)
+            self._news.clear()
+        while not self._stopping.is_set():
+            begin = time.monotonic()
+            with self._guard("look at the ledger") as look:
+                look.at = self._turn(time.time())
+            wait = min(_LOOK_ANYWAY, look.at - time.time())
+            took = time.monotonic() - begin
+            self._stopping.wait(min(1.0, max(_APART, took * (_SHARE - 1))))
+            self._sleep(wait)
+
+    def _becomes_keeper(self) -> bool:
+        with self._guard("become the keeper"):
+            if self._lock.try_acquire():
+                self._take_over()
+                log.info("This process is the keeper of %s", self._owner[0])
+                return True
+        return False
+
+    def _take_over(self) -> None:
+        """Clear the marks that only applied to the earlier keeper.
+
+        No process writes into a job's directory now, and a cancel may be waiting for that.
+        """
+        self._jobs.stop_writing(*self._owner)
+
+    def _turn(self, now: float) -> float:
+        """Look at the ledger and begin the work that can be begun; return when to look again."""
+        self._seen = self._store.data_version()
+        self._close_gates()
+        self._close_old_bridges()
+        parts = (
+            ("plan batches", self._sender.plan),
+            ("have batches sent", self._send),
+            ("have outputs fetched", self._fetches.begin),
+            ("complete jobs", self._ender.close_overdue),
+            ("see what is owed", self._pay),
+            ("have the project asked", self._poll),
+        )
+        times = [now + _LOOK_ANYWAY]
+        for what, part in parts:
+            # Each under its own guard: if one fails, the others still do their work.
+            with self._guard(what) as look:
+                at = part(now)
+                look.at = times[0] if at is None else at
+            times.append(look.at)
+        self._is_busy = bool(self._jobs.batches(*self._owner, *UNCLEAR, "submitted", "ended"))
+        return min(times)
+
+    def _sleep(self, seconds: float) -> None:
+        """Wait, unless somebody wakes the keeper or another process writes to the ledger."""
+        # By a clock that cannot be set.
+        until = time.monotonic() + seconds
+        while not self._news.is_set() and (left := until - time.monotonic()) > 0:
+            self._news.wait(min(left, _LOOK_BUSY if self._is_busy else _LOOK_IDLE))
+            with suppress(LedgerError):  # the next turn runs into it
+                if self._store.data_version() != self._seen:
+                    break
+        self._news.clear()
+
+    # -- batches on their way to the project
+
+    def _send(self, now: float) -> float | None:
+        times = []
+        drop_past(self._resting, now, self._kept.longest_pause)
+        for batch in self._jobs.batches(*self._owner, *UNCLEAR):
+            at = max(batch.not_before, self._resting.get(batch.id, 0.0))
+            if is_ahead(at, now, self._kept.longest_pause):
+                times.append(at)
+                continue
+            slot = self._sender.slot_of(batch)
+            if self._workers.count(slot) < SLOTS:
+                self._workers.start(partial(self._send_one, batch.id), ("send", batch.id), slot)
+        return min(times, default=None)
+
+    def _send_one(self, batch_id: int) -> None:
+        # If nothing comes of it and there is no error, it is not sent again at once.
+        with self._guard("send a batch") as attempt:
+            self._send_now(batch_id)
+            attempt.at = time.time() + self._kept.htcondor.poll_shortest
+        self._resting[batch_id] = attempt.at
+        self._has_sent.set()
+
+    def _send_now(self, batch_id: int) -> None:
+        # The batch may have changed since this task was queued.
+        batch = self._jobs.batch(batch_id)
+        if batch is None or self._stopping.is_set():
+            return
+        if batch.state == "giving_up":
+            self._sender.give_up(batch)
+        elif batch.state in {"planned", "sent"}:
+            self._sender.send(batch)
+
+    # -- jobs on the project
+
+    def _poll(self, now: float) -> float | None:
+        if self._workers.is_running("poll"):
+            return None
+        if self._has_sent.is_set():
+            # New jobs should not wait as long as those that were there before.
+            self._has_sent.clear()
+            self._next_poll = min(self._next_poll, now + self._kept.htcondor.poll_shortest)
+        if not self._jobs.on_project(*self._owner):
+            return None
+        waits_no_more = self._poll_waits and not self._kept.pauses.wait(None, now)
+        if is_ahead(self._next_poll, now, self._kept.longest_pause) and not waits_no_more:
+            return self._next_poll
+        self._workers.start(self._poll_once, "poll")
+        return None
+
+    def _poll_once(self) -> None:
+        with self._guard("ask about jobs") as poll:
+            poll.at = self._follower.poll(time.time())
+        self._next_poll = poll.at
+        self._poll_waits = self._kept.pauses.wait(None, time.time()) > 0
+
+    def _close_gates(self) -> None:
+        """Stop fetches of jobs that another process has cancelled; that process waits for it."""
+        for job_id in self._gates.jobs():
+            job = self._jobs.job(job_id)
+            if job is None or job.state == "cancelled":
+                self._gates.close(job_id, clearing=0.0)
+                # The fetch itself may not notice before the project answers it.
+                self._jobs.writing(job_id, False)
+
+    def _close_old_bridges(self) -> None:
+        """Close the bridges of settings that have changed, once nothing uses them any more."""
+        running = self._workers.numbers()
+        for old in [old for old in self._old if old[1].isdisjoint(running)]:
+            self._old.remove(old)
+            old[0].close()
+
+    # -- what is owed
+
+    def _pay(self, now: float) -> float | None:
+        """Start each duty that is due; a long one does not delay the others."""
+        times = []
+        for duty in self._duties:
+            if self._workers.is_running(duty.name):
+                continue
+            due = duty.due(now)
+            later = self._next_try.get(duty.name, 0.0)
+            if is_ahead(later, now, self._kept.longest_pause):
+                due = max(due, later)
+            if due > now:
+                times.append(due)
+            else:
+                self._workers.start(partial(self._pay_once, duty), duty.name)
+        return min(times, default=None)
+
+    def _pay_once(self, duty: Duty) -> None:
+        with self._guard(f"pay what is owed ({duty.name})") as payment:
+            duty.pay(time.time(), lambda: not self._stopping.is_set())
+            payment.at = 0.0
+        self._next_try[duty.name] = payment.at
+
+    def _end_unwanted(self, now: float, deadline: float) -> float | None:
+        """Get certainty about batches without a wanted job.
+
+        Returns:
+            The time at which there is more to do; None if there is nothing more.
+        """
+        times = []
+        for batch in self._unwanted():
+            if time.monotonic() > deadline:
+                break
+            if is_ahead(batch.not_before, now, self._kept.longest_pause):
+                times.append(batch.not_before)
+                continue
+            self._send_one(batch.id)
+            left = self._jobs.batch(batch.id)
+            if left is not None and left.state in UNCLEAR:
+                times.append(max(left.not_before, self._resting.get(batch.id, now)))
+        return min(times, default=None)
+
+    def _unwanted(self) -> list[BatchRow]:
+        return [
+            batch
+            for batch in self._jobs.batches(*self._owner, *UNCLEAR)
+            if batch.state == "giving_up" or not self._jobs.jobs_of(batch.id, *ALIVE)
+        ]
+
+    def _owed(self) -> tuple[int, int, int]:
+        """Return how many aborts, retirements and batches to clear up are owed."""
+        return (
+            len(self._jobs.aborts_owed(*self._owner)),
+            len(self._jobs.batches(*self._owner, "ended")),
+            len(self._unwanted()),
+        )

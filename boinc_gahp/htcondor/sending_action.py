@@ -1,0 +1,188 @@
+"""What to do about a batch that could not be submitted, and the holds for its jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import (
+    AppNotFound,
+    BadRequest,
+    BatchConflict,
+    BatchNotFound,
+    BatchTooLarge,
+    DatabaseTrouble,
+    GahpError,
+    InputGone,
+    JobRefused,
+    JobsNotListed,
+    NotFound,
+    NotOwner,
+    PermissionDenied,
+    ProjectDown,
+    ProjectError,
+    ProtocolError,
+    QuotaExceeded,
+    RpcError,
+    StagingError,
+)
+from boinc_gahp.htcondor.hold_codes import HoldCode, held_until_mended
+from boinc_gahp.htcondor.patience import PASSING
+from boinc_gahp.ledger import Hold
+from boinc_gahp.templates import TemplateError
+
+if TYPE_CHECKING:
+    from types import UnionType
+
+    from boinc_gahp.ledger.jobs import BatchRow
+    from boinc_gahp.submit.journal import Sending
+
+#: How often PHP may die of a batch's submit_batch before the batch's jobs are suspected.
+_DEATHS = 3
+#: Seconds after which a project's refusal counts as final, if it answers and waiting does not
+#: help.
+BELIEVED = 86400.0
+
+
+#: Errors that concern all jobs of the account, or of the app.
+_OF_ALL = PermissionDenied | AppNotFound | TemplateError
+
+
+class Action(Enum):
+    """What to do about a batch that could not be submitted.
+
+    For all but ``LATER``, a batch whose jobs may be on the project is given up first.
+    """
+
+    LATER = auto()
+    """Send the same again later."""
+    RENAME = auto()
+    """Send the same jobs under other names."""
+    HALVE = auto()
+    """Divide it into two batches: it is too large."""
+    SEARCH = auto()
+    """Divide it into two batches: one job is refused, and the project does not say which."""
+    HOLD = auto()
+    """Put all of its jobs on hold."""
+    HOLD_SOME = auto()
+    """Put the jobs that are to blame on hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The state of a batch that could not be submitted.
+
+    Attributes:
+        sending: how far it is on the project.
+        jobs: its number of jobs.
+        is_part: whether it is a part of a batch that was refused.
+        deaths: how often the project's PHP has died of its submit_batch.
+        lasted: seconds for which it has been refused with errors that waiting does not help.
+        is_beyond_limit: whether it has more jobs than the project allows the account, which has no
+            other jobs that could end.
+    """
+
+    sending: Sending
+    jobs: int
+    is_part: bool = False
+    deaths: int = 0
+    lasted: float = 0.0
+    is_beyond_limit: bool = False
+
+
+#: The action for each kind of error, before the attempt is considered; the first match counts.
+_ACTIONS: tuple[tuple[type[GahpError] | UnionType, Action], ...] = (
+    (JobsNotListed, Action.SEARCH),
+    # NotOwner: this account has made a batch of this name, so it is another account's batch.
+    (NotOwner | BatchNotFound | BatchConflict, Action.RENAME),
+    (_OF_ALL, Action.HOLD),
+    # InputGone: the project keeps deleting files while they are being submitted.
+    (ProjectDown | NotFound | InputGone | DatabaseTrouble, Action.LATER),
+    (QuotaExceeded | BatchTooLarge, Action.HALVE),
+    (ProjectError | ProtocolError, Action.SEARCH),
+    (JobRefused | BadRequest | StagingError, Action.HOLD_SOME),
+    (GahpError, Action.LATER),
+)
+
+
+def action_after(attempt: Attempt, error: GahpError) -> Action:
+    """Return what to do after a submission that ended in ``error``."""
+    action = next(action for kind, action in _ACTIONS if isinstance(error, kind))
+    if _may_pass(attempt, error):
+        action = Action.LATER
+    elif action in {Action.HALVE, Action.SEARCH} and attempt.jobs == 1:
+        action = Action.HOLD
+    if action is Action.LATER and not attempt.sending.sent and attempt.lasted > BELIEVED:
+        return Action.HOLD
+    if action is Action.HOLD and isinstance(error, _OF_ALL) and attempt.sending.unclear:
+        return Action.LATER  # the jobs may exist, so they cannot be on hold
+    return action
+
+
+def _may_pass(attempt: Attempt, error: GahpError) -> bool:
+    """Tell whether a retry may succeed, although other errors of this class do not pass."""
+    if isinstance(error, StagingError):
+        # Without a path, the error is that the project does not keep the files it gets.
+        return error.path is None or error.errno in PASSING
+    if isinstance(error, QuotaExceeded):
+        return attempt.jobs == 1 or not attempt.is_beyond_limit
+    if isinstance(error, ProtocolError) and error.rpc == "submit_batch":
+        # The cause may be chance, one of its jobs, or too many of them.
+        return not error.php_fatal or attempt.deaths < (1 if attempt.is_part else _DEATHS)
+    lasting = isinstance(error, _OF_ALL | NotOwner | BatchNotFound)
+    return isinstance(error, RpcError) and error.rpc != "submit_batch" and not lasting
+
+
+def hold_for(error: GahpError, batch: BatchRow, *, alone: bool = False) -> Hold:
+    """Return the hold for jobs that ``error`` is about.
+
+    Args:
+        error: why they cannot be sent.
+        batch: the batch that they were in.
+        alone: whether the error is about a single job that was sent alone.
+    """
+    hold = _hold_for(error, batch)
+    reason = hold.reason
+    if alone and hold.code == HoldCode.REFUSED:
+        advice = "change the job, or ask the project's admin what this means"
+        reason = f"{reason} (said of this job alone: {advice})"
+    return replace(hold, reason=error.told(reason))
+
+
+def _hold_for(error: GahpError, batch: BatchRow) -> Hold:
+    if isinstance(error, BatchTooLarge):
+        return Hold(
+            f"the job takes {error.nbytes} bytes in a request to {batch.project_url}, which is "
+            "more than that takes: pass long arguments in an input file, or have the project's "
+            "admin raise post_max_size in php.ini (and max_post_bytes in the settings)",
+            HoldCode.REFUSED,
+            0,
+        )
+    if isinstance(error, StagingError):
+        return Hold(str(error), HoldCode.INPUT, error.errno)
+    if isinstance(error, PermissionDenied):
+        return held_until_mended(str(error))
+    if isinstance(error, AppNotFound):
+        return Hold(
+            f"project {batch.project_url} has no app {batch.app_name!r} ({error.words}): name "
+            "another app (BoincApp, or the queue) or another project, or have the project's admin "
+            "add it and release the job",
+            HoldCode.REFUSED,
+            0,
+        )
+    if isinstance(error, TemplateError):
+        return Hold(
+            f"app {batch.app_name!r} of {batch.project_url} cannot be used: {error}. Release the "
+            "job when the project's admin has mended that",
+            HoldCode.REFUSED,
+            0,
+        )
+    return Hold(str(error), HoldCode.REFUSED, 0)
+
+
+def is_about_project(error: GahpError) -> bool:
+    """Tell whether other requests to the project would fail like this one."""
+    if isinstance(error, ProjectError):
+        return isinstance(error, ProjectDown | PermissionDenied)
+    return isinstance(error, RpcError)

@@ -1,0 +1,472 @@
+"""HTCondor's requests. They are quick because they only use the ledger; keepers do the rest."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from boinc_gahp.config import state_dir
+from boinc_gahp.config.accounts import authenticator_of, find_project, no_account
+from boinc_gahp.errors import ConfigError, GahpError, LedgerError
+from boinc_gahp.htcondor.context import Gates
+from boinc_gahp.htcondor.fetching import clear_away
+from boinc_gahp.htcondor.job_ad import AdRefused, job_directory, read_ad
+from boinc_gahp.htcondor.lasting import LastingTroubles
+from boinc_gahp.htcondor.leases import look_every
+from boinc_gahp.htcondor.manager import Keeper
+from boinc_gahp.htcondor.notes import Notes
+from boinc_gahp.htcondor.owners import known_owners, owner_key
+from boinc_gahp.htcondor.status_ad import status_ad, suspended
+from boinc_gahp.ledger import JobLedger, KeeperLock, NewJob
+from boinc_gahp.states import HTCondorState
+from boinc_gahp.threads import start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boinc_gahp.bridge import Opener
+    from boinc_gahp.config import ProjectSettings, Settings
+    from boinc_gahp.htcondor.owners import Owner
+    from boinc_gahp.ledger import JobRow
+
+    #: The settings that a keeper and its bridge are made from.
+    Chosen = tuple[Settings, ProjectSettings]
+
+log = logging.getLogger("boinc_gahp.htcondor")
+
+#: Seconds between writing down which jobs HTCondor has asked about (less where leases are short),
+#: and between looks for owners that have no keeper here yet.
+MINDING = 60.0
+#: Seconds that a cancel waits for another process to stop writing into the job's directory;
+#: HTCondor waits 300 (``gridmanager-batch.rst``, "Crashes").
+WITHDRAWAL = 240.0
+#: Seconds between checks whether it has.
+_LOOK = 0.05
+#: Seconds for which a keeper retries a request, at most. Then it notes in the ledger what is wrong,
+#: and tries again later: HTCondor may end the process within minutes.
+TRYING = 10.0
+#: Seconds after which settings are read again.
+SETTINGS_LAST = 5.0
+#: Seconds that closing waits for work under way: HTCondor may kill the process at once anyway.
+CLOSING = 2.0
+
+#: How a job names a project.
+_HOW = 'say which with +remote_BoincProject = "name" in the submit file'
+_JOB_ID = re.compile(r"(?:boinc/)?([0-9a-f]{8})\.([0-9]{1,18})")
+
+
+class UnknownJob(GahpError):
+    """No job in this ledger has this id."""
+
+    code = "BG-UNKNOWN-JOB"
+
+
+class Service:
+    """The work of the BLAH_* commands; thread-safe.
+
+    Keepers begin to work with the first request: one for each owner in the ledger that has
+    unfinished business and whose authenticator is in the settings.
+
+    Args:
+        settings: all settings.
+        opener: opens the ledger, and the bridges of keepers.
+        load_settings: reads the settings again: HTCondor keeps the daemon running while there are
+            jobs, so it has to find a corrected authenticator. None: settings are not read again.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        opener: Opener,
+        load_settings: Callable[[], Settings] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._load_settings = load_settings
+        self._loading = threading.Lock()
+        self._loaded = time.monotonic()
+        self._said = ""
+        # Whether the keepers still have to be told of changed settings.
+        self._changed = False
+        self._opener = opener
+        self._known = known_owners(settings)
+        self._gates = Gates()
+        self._lasting = LastingTroubles()
+        self._lock = threading.Lock()
+        self._ledger: JobLedger | None = None
+        self._keepers: dict[Owner, Keeper] = {}
+        # The settings that the keepers and their bridges were made from.
+        self._opened: dict[Owner, Chosen] = {}
+        self._minder: threading.Thread | None = None
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        self._notes = Notes()
+        self._showing = threading.Lock()
+        self._shown_running: set[int] = set()
+
+    # -- the requests
+
+    def ping(self) -> None:
+        """Check that this daemon can accept jobs; projects are not asked.
+
+        HTCondor gets another answer: see :class:`boinc_gahp.htcondor.refusals.Refusals`.
+
+        Raises:
+            ConfigError: no project has an authenticator.
+        """
+        if not self._known:
+            self._look_at_settings(0.0)
+        if not self._known:
+            raise no_account(self._settings)
+        self._jobs()
+
+    def submit(self, ad: str) -> str:
+        """Write a job into the ledger, or find that it was accepted before.
+
+        Args:
+            ad: the submit ad, unescaped; bytes that are not UTF-8 as surrogates (PEP 383).
+
+        Returns:
+            The job's id for HTCondor.
+
+        Raises:
+            GahpError: the text is the HoldReason.
+        """
+        self._look_at_settings(SETTINGS_LAST)
+        try:
+            return self._submit(ad)
+        except (ConfigError, LedgerError):
+            # A user who has just corrected this and released the job should not see it again.
+            if not self._look_at_settings(0.0):
+                raise
+            return self._submit(ad)
+
+    def _submit(self, ad: str) -> str:
+        try:
+            description = read_ad(ad, self._settings.htcondor)
+            name, project = find_project(self._settings, description.project, _HOW)
+            account = authenticator_of(self._settings, project).account
+        except GahpError:
+            if (accepted := self._accepted_before(ad)) is not None:
+                return accepted
+            raise
+        jobs = self._jobs()
+        # Whether this is a new attempt depends on what was said about the last one, on both sides.
+        self._write_soon(jobs)
+        row = jobs.accept(
+            NewJob(
+                job_directory=description.job_directory,
+                project_url=project.url,
+                account=account,
+                project_name=name,
+                app_name=description.app_name,
+                together=description.together,
+                size=description.size,
+                description=description.to_json(),
+            )
+        )
+        self._wake(owner_key(project.url, account), project)
+        return _job_id(jobs, row)
+
+    def _accepted_before(self, ad: str) -> str | None:
+        """Return the id of the job that a submit repeats, None if it is a new one.
+
+        Files or settings may have changed since the job was accepted. It goes on all the same, so
+        HTCondor should not put it on hold.
+        """
+        try:
+            directory = job_directory(ad)
+        except AdRefused:
+            return None
+        jobs = self._jobs()
+        self._write_soon(jobs)
+        row = jobs.accepted(directory)
+        return None if row is None else _job_id(jobs, row)
+
+    def status(self, job_id: str) -> tuple[int, str]:
+        """Return a job's status as HTCondor numbers it, and the status ad.
+
+        Raises:
+            UnknownJob: the ledger does not have it.
+        """
+        try:
+            jobs = self._jobs()
+            row = self._find(jobs, job_id)
+        except LedgerError as error:  # HTCondor would hold the job after some
+            return suspended(str(error))
+        if row is None:
+            raise UnknownJob(
+                f"job {job_id!r} is not in the ledger {jobs.store.path}: it was forgotten there, "
+                "or accepted with another state directory; remove the job and submit it again"
+            )
+        if row.is_alive:
+            self._notes.asked(row.id)
+        here = jobs.store.failing or self._gates.trouble(row.id)
+        return self._in_order(row, self._lasting.shown(row, status_ad(row), here))
+
+    def cancel(self, job_id: str) -> None:
+        """Note that HTCondor does not want the job; from now on its directory is left alone.
+
+        A job that is not known counts as cancelled. HTCondor forgets the job after any answer
+        (``gridmanager-batch.rst``, "Life of a job"): if the cancel cannot be written into the
+        ledger now, that is done as soon as possible.
+        """
+        try:
+            self._cancel(self._jobs(), job_id)
+        except LedgerError as error:
+            log.error("Job %s is still to be cancelled: %s", job_id, error)
+            self._notes.unwanted(job_id)
+
+    def _cancel(self, jobs: JobLedger, job_id: str) -> None:
+        number = self._number(jobs, job_id)
+        before = None if number is None else jobs.cancel(number)
+        if before is None:
+            return
+        with self._showing:
+            self._shown_running.discard(before.id)
+        self._gates.close(before.id)
+        owner = owner_key(before.project_url, before.account)
+        keeper = self._keepers.get(owner)
+        if before.writing and not (keeper and keeper.holds):
+            self._await_withdrawal(jobs, before)
+        if before.state == "finished":
+            clear_away(before)
+        if keeper is not None:
+            keeper.wake()
+
+    def _in_order(self, row: JobRow, answer: tuple[int, str]) -> tuple[int, str]:
+        """Report each job as running before it is completed, even if it only ran between two looks.
+
+        Otherwise HTCondor writes no execute event into the job's log (seen with 23.9.6), and users
+        and their programs wait for that. After a restart a job may be reported as running again.
+        """
+        with self._showing:
+            if answer[0] == HTCondorState.RUNNING:
+                self._shown_running.add(row.id)
+            elif (
+                answer[0] == HTCondorState.COMPLETED
+                and not row.told
+                and row.id not in self._shown_running
+            ):
+                self._shown_running.add(row.id)
+                return HTCondorState.RUNNING, "[ ]"
+        return answer
+
+    def refresh_proxy(self, job_id: str) -> None:
+        """Do nothing: no proxy travels to volunteers."""
+
+    def told(self, job_id: str, status: int) -> None:
+        """Note that the line with a job's status 4 or 5 was written completely; returns at once."""
+        number = None if self._ledger is None else self._number(self._ledger, job_id)
+        if number is not None and status in {4, 5}:
+            self._notes.told(number)
+            with self._showing:
+                self._shown_running.discard(number)
+            self._news.set()
+
+    def close(self) -> None:
+        """Write the last notes into the ledger, and stop the keepers; returns within seconds.
+
+        The next keepers finish their work.
+        """
+        self._stopping.set()
+        self._news.set()
+        with self._lock:
+            keepers = list(self._keepers.values())
+            jobs = self._ledger
+        for keeper in keepers:
+            keeper.stop()
+        if self._minder is not None:
+            self._minder.join(CLOSING)
+        if jobs is not None:
+            self._write_down(jobs)
+        deadline = time.monotonic() + CLOSING
+        for keeper in keepers:
+            keeper.close(max(0.0, deadline - time.monotonic()))
+
+    # -- the settings
+
+    def _look_at_settings(self, age: float) -> bool:
+        """Read the settings again if that was done more than ``age`` seconds ago.
+
+        An open ledger stays where it is; keepers get the new settings within seconds.
+
+        Returns:
+            Whether the settings have changed.
+        """
+        if self._load_settings is None:
+            return False
+        with self._loading:
+            now = time.monotonic()
+            if now < self._loaded + age:
+                return False
+            self._loaded = now
+            try:
+                settings = self._load_settings()
+            except ConfigError as error:  # somebody may be at it
+                level = logging.DEBUG if str(error) == self._said else logging.WARNING
+                log.log(level, "The settings as they were are used on: %s", error)
+                self._said = str(error)
+                return False
+            self._said = ""
+            with self._lock:
+                if self._opener.opened is not None:
+                    settings = replace(settings, state=self._settings.state)
+                if settings == self._settings:
+                    return False
+                self._settings, self._known = settings, known_owners(settings)
+                self._changed = True
+        log.info("The settings have changed")
+        self._news.set()
+        return True
+
+    # -- the ledger
+
+    def _jobs(self) -> JobLedger:
+        """Return the ledger; the first call also starts work on its unfinished jobs."""
+        with self._lock:
+            if self._ledger is None:
+                ledger = self._opener.ledger(self._settings)
+                self._ledger = JobLedger(ledger.store)
+                # Keep the directory where it was opened first: the keepers' locks are there.
+                state = replace(self._settings.state, dir=ledger.path.parent)
+                self._settings = replace(self._settings, state=state)
+            if self._minder is None and not self._stopping.is_set():
+                self._minder = start(self._mind, "minder")
+            return self._ledger
+
+    @staticmethod
+    def _number(jobs: JobLedger, job_id: str) -> int | None:
+        found = _JOB_ID.fullmatch(job_id)
+        return int(found[2]) if found and found[1] == jobs.token else None
+
+    def _find(self, jobs: JobLedger, job_id: str) -> JobRow | None:
+        number = self._number(jobs, job_id)
+        return None if number is None else jobs.job(number)
+
+    def _await_withdrawal(self, jobs: JobLedger, job: JobRow) -> None:
+        """Wait until the process that fetches the job's outputs has stopped, or is gone."""
+        lock = KeeperLock(state_dir(self._settings), job.project_url, job.account)
+        deadline = time.monotonic() + WITHDRAWAL
+        while lock.held_elsewhere() and not self._stopping.is_set():
+            row = jobs.job(job.id)
+            if row is None or not row.writing:
+                return
+            if time.monotonic() > deadline:
+                log.error("Job %d is cancelled; another process may still write for it", job.id)
+                return
+            self._stopping.wait(_LOOK)
+
+    # -- what goes on in the background
+
+    def _mind(self) -> None:
+        """Write notes into the ledger, and give every owner a keeper with the current settings."""
+        next_look = 0.0
+        while not self._stopping.is_set():
+            jobs = self._ledger
+            assert jobs is not None  # noqa: S101  (the thread is started after it is opened)
+            is_time = time.monotonic() >= next_look
+            try:
+                if is_time:
+                    # Set this first, so that a failure below is not retried at once.
+                    every = min(MINDING, look_every(self._settings.htcondor.lease))
+                    next_look = time.monotonic() + every
+                    self._write_down(jobs)
+                else:
+                    self._write_soon(jobs)
+                self._look_at_settings(SETTINGS_LAST)
+                if is_time or self._changed:
+                    self._changed = False
+                    self._start_keepers(jobs)
+                    self._lasting.look(jobs, time.time())
+            except LedgerError as error:
+                log.error("%s", error)
+            except Exception:  # the thread has to live on
+                log.exception("the minder has a fault")
+            left = next_look - time.monotonic()
+            self._news.wait(max(0.0, min(left, max(SETTINGS_LAST, _LOOK))))
+            self._news.clear()
+
+    def _write_down(self, jobs: JobLedger) -> None:
+        try:
+            self._write_soon(jobs)
+            self._notes.write_asked(jobs)
+        except LedgerError as error:
+            log.error("%s", error)
+
+    def _write_soon(self, jobs: JobLedger) -> None:
+        """Do the cancels that failed when HTCondor asked; write down what it was told."""
+        for job_id in self._notes.all_unwanted:
+            self._cancel(jobs, job_id)
+            self._notes.cancelled(job_id)
+        self._notes.write_told(jobs)
+
+    def _start_keepers(self, jobs: JobLedger) -> None:
+        for url, account, name in jobs.owners():
+            owner = owner_key(url, account)
+            project = self._known.get(owner)
+            if project is None:
+                self._lasting.unknown(jobs, self._settings, (url, account, name), time.time())
+                continue
+            jobs.unknown(url, account, False)
+            try:
+                self._keeper(owner, project)
+            except (GahpError, RuntimeError) as error:  # others have theirs
+                log.warning("%s", error)
+                jobs.project_trouble(url, account, str(error))
+
+    def _wake(self, owner: Owner, project: ProjectSettings) -> None:
+        """Have a keeper look at a new job; the job is accepted even if that fails."""
+        try:
+            keeper = self._keeper(owner, project)
+        except (GahpError, RuntimeError) as error:
+            log.error("Jobs for %s have to wait for a keeper: %s", project.url, error)
+        else:
+            if keeper is not None:
+                keeper.wake()
+
+    def _keeper(self, owner: Owner, project: ProjectSettings) -> Keeper | None:
+        """Return the owner's keeper, started if need be; None if this service is being closed.
+
+        A keeper that is running goes on with the current settings.
+        """
+        with self._lock:
+            if self._ledger is None or self._stopping.is_set():
+                return self._keepers.get(owner)
+            timeouts = self._settings.timeouts
+            timeouts = replace(timeouts, retry=min(timeouts.retry, TRYING))
+            # If several sections are for one account, the first counts.
+            chosen = replace(self._settings, timeouts=timeouts), self._known.get(owner, project)
+            keeper = self._keepers.get(owner)
+            if keeper is None:
+                keeper = Keeper(
+                    self._opener.open(*chosen),
+                    self._ledger,
+                    (project.url, owner[1]),
+                    settings=chosen[0],
+                    gates=self._gates,
+                    state_dir=state_dir(self._settings),
+                )
+                keeper.start()
+                self._keepers[owner], self._opened[owner] = keeper, chosen
+            elif chosen != self._opened[owner]:
+                self._change(owner, keeper, chosen)
+            return keeper
+
+    def _change(self, owner: Owner, keeper: Keeper, chosen: Chosen) -> None:
+        """Give a keeper other settings; if they cannot be used, it keeps those that it has."""
+        try:
+            alike = self._opener.are_alike(chosen, self._opened[owner])
+            keeper.change(chosen[0], None if alike else self._opener.open(*chosen))
+        except GahpError as error:
+            log.warning("The settings for %s as they were are used on: %s", owner[0], error)
+        else:
+            self._opened[owner] = chosen
+            log.info("The settings for %s have changed", owner[0])
+
+
+def _job_id(jobs: JobLedger, row: JobRow) -> str:
+    return f"boinc/{jobs.token}.{row.id}"

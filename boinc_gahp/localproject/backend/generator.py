@@ -1,0 +1,133 @@
+"""Work generators: an app's own function that is asked for jobs when few are left to send.
+
+On a real server a work generator is a daemon of the project's own that checks how many results are
+unsent and calls create_work (``back-end.rst``, "Work generator"); here it is a Python callable,
+named in the app's settings.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.backoff import Backoff
+from boinc_gahp.localproject.backend import plugins
+from boinc_gahp.localproject.backend.create_work import NewJob, WorkError, create_work
+from boinc_gahp.localproject.backend.plugins import PluginError
+from boinc_gahp.localproject.backend.staging import stage_file
+from boinc_gahp.localproject.backend.work import job_exists
+from boinc_gahp.localproject.states import ServerState
+from boinc_gahp.text import shorten
+
+if TYPE_CHECKING:
+    from boinc_gahp.localproject.core import Core
+
+log = logging.getLogger("boinc_gahp.localproject")
+
+#: Seconds after which a generator that had no jobs is asked again.
+_IDLE = 5.0
+#: The longest time, in seconds, until one that keeps failing is asked again.
+_BACKOFF = Backoff(1.0, 600.0)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkRequest:
+    """The argument of a work generator.
+
+    Attributes:
+        app: the app's name.
+        wanted: how many jobs are wanted; no more are taken, so a generator may be endless.
+        stage: ``stage(contents_or_path, name)`` stages an input file and returns its physical name;
+            the same contents may be staged again under the same name.
+        exists: whether the project has, or had, a job with a name: this tells a generator where to
+            continue, also after a restart.
+    """
+
+    app: str
+    wanted: int
+    stage: Callable[[bytes | str | Path, str], str]
+    exists: Callable[[str], bool]
+
+
+Generator = Callable[[WorkRequest], Iterable[NewJob]]
+
+
+def generate_pass(core: Core, now: float) -> int:
+    """Ask the work generators of all apps that are low on work; return the number of jobs made.
+
+    A generator that raises, or returns something that is not a job, costs its app only time: the
+    error is logged, stored in ``app.work_error``, and the generator is asked again after a while.
+
+    Raises:
+        sqlite3.OperationalError: the database cannot be read or written.
+    """
+    connection = core.db.connection()
+    rows = connection.execute(
+        "SELECT * FROM app WHERE work_generator != '' AND deprecated = 0 AND work_retry_time <= ?",
+        (now,),
+    ).fetchall()
+    return sum(_ask(core, app, now) for app in rows)
+
+
+def _ask(core: Core, app: sqlite3.Row, now: float) -> int:
+    wanted = app["work_low"] - _unsent(core.db.connection(), app["id"])
+    if wanted <= 0:
+        return 0
+    try:
+        made = _generate(core, app, wanted)
+    except sqlite3.OperationalError:
+        raise
+    except Exception as error:
+        # Any exception is the plug-in's own problem; the project goes on.
+        pause = _BACKOFF.seconds(app["work_failures"])
+        log.exception("the work generator of %s has failed; again in %g s", app["name"], pause)
+        kind = "" if isinstance(error, (PluginError, WorkError)) else f"{type(error).__name__}: "
+        _note(core, app, app["work_failures"] + 1, shorten(f"{kind}{error}"), now + pause)
+        return 0
+    if app["work_failures"] or not made:
+        _note(core, app, 0, "", now if made else now + _IDLE)
+    return made
+
+
+def _generate(core: Core, app: sqlite3.Row, wanted: int) -> int:
+    exists = partial(job_exists, core.db.connection())
+
+    def stage(source: bytes | str | Path, name: str) -> str:
+        return stage_file(core, Path(source) if isinstance(source, str) else source, name)
+
+    generator = plugins.load(core, app["work_generator"], plugins.WORK_GENERATORS)
+    jobs = list(islice(generator(WorkRequest(app["name"], wanted, stage, exists)), wanted))
+    for job in jobs:
+        if not isinstance(job, NewJob):
+            raise TypeError(f"{job!r} came from the work generator: expected a NewJob")
+    if jobs:
+        create_work(core, app["name"], jobs)
+    return len(jobs)
+
+
+def _unsent(connection: sqlite3.Connection, app_id: int) -> int:
+    """Return how many results of an app wait, plus the workunits that have no results yet."""
+    (results,) = connection.execute(
+        "SELECT count(*) FROM result WHERE appid = ? AND server_state IN (?, ?)",
+        (app_id, ServerState.INACTIVE, ServerState.UNSENT),
+    ).fetchone()
+    (workunits,) = connection.execute(
+        "SELECT count(*) FROM workunit w WHERE appid = ? AND canonical_resultid = 0 "
+        "AND error_mask = 0 AND NOT EXISTS (SELECT 1 FROM result WHERE workunitid = w.id)",
+        (app_id,),
+    ).fetchone()
+    return int(results) + int(workunits)
+
+
+def _note(core: Core, app: sqlite3.Row, failures: int, error: str, retry_time: float) -> None:
+    with core.db.write() as connection:
+        connection.execute(
+            "UPDATE app SET work_failures = ?, work_error = ?, work_retry_time = ? WHERE id = ?",
+            (failures, error, retry_time, app["id"]),
+        )

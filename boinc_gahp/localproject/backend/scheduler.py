@@ -1,0 +1,378 @@
+"""The scheduler: assigns results to hosts and takes reports (``back-end.rst``, "Scheduler").
+
+A result goes to a host only if the host works now, has the memory, the disk space and (if the job
+bounds it) the bandwidth, is expected to finish within delay_bound (``templates.rst``), has had no
+other result of the workunit, and is among the targets of an assigned workunit. Results of workunits
+assigned to the host come first; then higher priority goes before lower, and older before newer.
+Among results with the same priority, those of the host's size class come first.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from boinc_gahp.localproject.hosts import behaviour
+from boinc_gahp.localproject.hosts.hosts import quantile
+from boinc_gahp.localproject.states import Outcome, ServerState, ValidateState
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping
+
+    from boinc_gahp.localproject.core import Core
+
+#: A result refused by this many requests is given up ("infeasible").
+_MAX_REFUSALS = 10
+#: The most results that one request gives up, or counts as refused.
+_AT_ONCE = 1000
+#: One in this many results of a host may be of any size class; the results that were passed over to
+#: find it are checked.
+_SOMETIMES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A result that a host is to compute.
+
+    Attributes:
+        command: the app's, before it is filled in.
+        time_limit: seconds; memory_bound and disk_bound are in bytes.
+        deadline: when the report is due, seconds since the epoch.
+        behaviours: how the host misbehaves with it: kinds and values of ``behaviour.KINDS``.
+    """
+
+    result_id: int
+    result_name: str
+    command: tuple[str, ...]
+    xml_doc: str
+    xml_doc_in: str
+    time_limit: float
+    memory_bound: float = math.inf
+    disk_bound: float = math.inf
+    deadline: float = 0.0
+    behaviours: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A host's report about a result: times in seconds, ``xml_doc_out`` lists its uploads."""
+
+    outcome: Outcome
+    exit_status: int
+    elapsed_time: float
+    cpu_time: float
+    stderr_out: str
+    xml_doc_out: str = ""
+
+
+class Scheduler:
+    """Hands out results; all hosts share one scheduler."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._given: Counter[int] = Counter()
+
+    def unfinished(self, host_id: int) -> Task | None:
+        """Return a result that the host had when the project was stopped."""
+        return next(iter(self.all_unfinished(host_id)), None)
+
+    def all_unfinished(self, host_id: int) -> list[Task]:
+        """Return the results that a host had when the project was stopped, except vanished ones."""
+        connection = self._core.db.connection()
+        rows = connection.execute(
+            f"{_SELECT} WHERE r.hostid = h.id AND r.server_state = :state "
+            "AND r.behaviour NOT LIKE '%vanish%' ORDER BY r.id",
+            {"host": host_id, "state": ServerState.IN_PROGRESS},
+        ).fetchall()
+        return [
+            _task(row, command, row["report_deadline"], row["behaviour"])
+            for row in rows
+            if (command := _command(connection, row)) is not None
+        ]
+
+    def request_work(self, host_id: int, now: float) -> Task | None:
+        """Give the host a result and mark it IN_PROGRESS; None if there is none for it.
+
+        If the host gets nothing, this counts as refused: results that the host cannot have because
+        of its bounds and that no other host of this run could have either. At each eighth result
+        that the host gets, such results that came before that one count, too. Refused ten times, a
+        result becomes OVER / COULDNT_SEND. The count is kept in the database, so a restart with
+        larger hosts is in time until the tenth. As long as a host that could have it is only busy,
+        nothing is counted, because here, unlike in a real project, all hosts are known. A result
+        without an app version is given up at once.
+        """
+        connection = self._core.db.connection()
+        found = self._choose(connection, host_id)
+        sometimes = self._given[host_id] % _SOMETIMES == 0
+        refused = _refused(connection, host_id, found) if found is None or sometimes else []
+        if found is None and not refused:
+            return None
+        with self._core.db.write() as writing:
+            _count_refusals(writing, refused, now)
+            for _ in range(_AT_ONCE):
+                # Another host may have been quicker since it was found.
+                chosen = self._choose(writing, host_id, found) or self._choose(writing, host_id)
+                found = None
+                if chosen is None:
+                    break
+                row = writing.execute(
+                    f"{_SELECT} WHERE r.id = :id", {"host": host_id, "id": chosen["id"]}
+                ).fetchone()
+                command = _command(writing, row)
+                if command is not None:
+                    self._given[host_id] += 1
+                    return _send(writing, row, host_id, command, now)
+                _could_not_send(writing, [row["id"]], now)
+        return None
+
+    def report(self, host_id: int, task: Task, report: Report, now: float) -> None:
+        """Take a host's report; a report after the deadline still counts.
+
+        CLIENT_DETACHED is what BOINC records for all results of a host that attaches anew; it is
+        not an error, so another result is made.
+
+        As in BOINC, what the report says about uploaded files is only recorded; the validator,
+        which uses the files, checks whether it fits them.
+        """
+        with self._core.db.write() as connection:
+            result = connection.execute(
+                "SELECT * FROM result WHERE id = ? AND hostid = ?", (task.result_id, host_id)
+            ).fetchone()
+            if result is None:
+                return
+            late = result["outcome"] == Outcome.NO_REPLY
+            if result["server_state"] != ServerState.IN_PROGRESS and not late:
+                return
+            failed = report.outcome is Outcome.CLIENT_ERROR
+            connection.execute(
+                "UPDATE result SET server_state = ?, outcome = ?, validate_state = ?, "
+                "exit_status = ?, elapsed_time = ?, cpu_time = ?, stderr_out = ?, "
+                "xml_doc_out = ?, received_time = ? WHERE id = ?",
+                (
+                    ServerState.OVER,
+                    report.outcome,
+                    ValidateState.INVALID if failed else ValidateState.INIT,
+                    report.exit_status,
+                    report.elapsed_time,
+                    report.cpu_time,
+                    report.stderr_out,
+                    report.xml_doc_out,
+                    now,
+                    task.result_id,
+                ),
+            )
+            connection.execute(
+                "UPDATE workunit SET transition_time = ?, mod_time = clock() WHERE id = ?",
+                (now, result["workunitid"]),
+            )
+            connection.execute("UPDATE host SET rpc_time = ? WHERE id = ?", (now, host_id))
+        self._core.wake.ring()
+
+    def report_files(self, host_id: int, names: Iterable[str]) -> None:
+        """Record which sticky files a host has; clients since 7.0 report all of them."""
+        with self._core.db.write() as connection:
+            connection.execute(
+                "UPDATE host SET files = ? WHERE id = ?", ("\n".join(sorted(names)), host_id)
+            )
+
+    def _choose(
+        self, connection: sqlite3.Connection, host_id: int, only: sqlite3.Row | None = None
+    ) -> sqlite3.Row | None:
+        """Return the next result for the host; ``only``: this one or none."""
+        if only is not None:
+            return _first(connection, host_id, "r.id = :only", only=only["id"])
+        assigned = _first(connection, host_id, source=_ASSIGNED)
+        first = assigned or _first(connection, host_id)
+        if first is None or first["n_size_classes"] < 2 or first["size_class"] < 0:
+            return first
+        if self._given[host_id] % _SOMETIMES == _SOMETIMES - 1:
+            return first
+        better = _first(
+            connection,
+            host_id,
+            "r.id >= :first AND r.priority = :priority AND (a.n_size_classes < 2 "
+            "OR w.size_class < 0 "
+            "OR w.size_class = CAST(:quantile * a.n_size_classes AS INTEGER))",
+            first=first["id"],
+            priority=first["priority"],
+            quantile=quantile(connection, host_id),
+        )
+        return better or first
+
+
+def _send(
+    connection: sqlite3.Connection,
+    row: sqlite3.Row,
+    host_id: int,
+    command: tuple[str, ...],
+    now: float,
+) -> Task:
+    deadline = now + row["delay_bound"]
+    wrong = behaviour.take(connection, host_id, row["name_key"])
+    connection.execute(
+        "UPDATE result SET server_state = ?, hostid = ?, userid = ?, sent_time = ?, "
+        "report_deadline = ?, behaviour = ? WHERE id = ?",
+        (ServerState.IN_PROGRESS, host_id, row["owner"], now, deadline, wrong, row["id"]),
+    )
+    connection.execute(
+        "UPDATE workunit SET transition_time = min(transition_time, ?), mod_time = clock() "
+        "WHERE id = ?",
+        (deadline, row["workunitid"]),
+    )
+    connection.execute("UPDATE host SET rpc_time = ? WHERE id = ?", (now, host_id))
+    return _task(row, command, deadline, wrong)
+
+
+def _fits(host: str) -> str:
+    """Return the condition that a workunit ``w`` is within the capacity of a working host."""
+    return (
+        f"({host}.active AND {host}.p_fpops > 0 AND w.rsc_memory_bound <= {host}.m_nbytes "
+        f"AND w.rsc_disk_bound <= {host}.d_free AND w.rsc_bandwidth_bound <= {host}.n_bwdown "
+        f"AND w.rsc_fpops_est <= w.delay_bound * {host}.p_fpops)"
+    )
+
+
+def _target(host: str) -> str:
+    """Return the condition that a workunit ``w`` is assigned to nobody, or to a host."""
+    return (
+        "(NOT EXISTS (SELECT 1 FROM assignment g WHERE g.workunitid = w.id) "  # noqa: S608
+        "OR EXISTS (SELECT 1 FROM assignment g WHERE g.workunitid = w.id "
+        f"AND (g.target_type, g.target_id) IN ((1, {host}.id), (2, {host}.userid))))"
+    )
+
+
+def _had(host: str, outcomes: str = "") -> str:
+    """Return the condition that a host has, or had, a result of the workunit ``w``."""
+    return (
+        "EXISTS (SELECT 1 FROM result t WHERE t.workunitid = w.id "  # noqa: S608
+        f"AND t.hostid = {host}.id{outcomes})"
+    )
+
+
+#: It is computing one, or has returned one that did not fail.
+_GOOD = f" AND t.outcome IN ({Outcome.INIT:d}, {Outcome.SUCCESS:d})"
+
+# A host has only one result of a workunit. After a failure (or silence), any other host that could
+# have it goes first; after all have failed, one may try again: BOINC would wait for a new host to
+# attach, but here there are no other hosts, and a project with one host would never finish.
+_MAY_HAVE = (
+    f"(NOT {_had('h')} OR (NOT {_had('h', _GOOD)} AND NOT EXISTS ("  # noqa: S608
+    f"SELECT 1 FROM host o WHERE {_fits('o')} AND {_target('o')} AND NOT {_had('o')})))"
+)
+
+# The joins are crossed so that SQLite goes through the unsent results in the order of their index,
+# and stops at the first that fits. It only uses columns that are in the indexes.
+_UNSENT = "CROSS JOIN result r INDEXED BY res_unsent"
+_ASSIGNED = (
+    "CROSS JOIN assignment g ON (g.target_type, g.target_id) IN ((1, h.id), (2, h.userid)) "
+    "CROSS JOIN result r ON r.workunitid = g.workunitid"
+)
+_ORDER = "ORDER BY r.priority DESC, r.id"
+
+_SELECT = (
+    "SELECT r.id, r.name, r.workunitid, r.appid, r.app_version_num, r.xml_doc_in, "
+    "r.report_deadline, r.behaviour, w.xml_doc, w.name_key, w.delay_bound, w.rsc_fpops_bound, "
+    "w.rsc_memory_bound, w.rsc_disk_bound, h.p_fpops, h.userid AS owner "
+    "FROM result r JOIN workunit w ON w.id = r.workunitid JOIN host h ON h.id = :host"
+)
+
+
+def _unsent(columns: str, source: str, where: str) -> str:
+    return (
+        f"SELECT {columns} FROM host h {source} "  # noqa: S608
+        "CROSS JOIN workunit w INDEXED BY wu_bounds ON w.id = r.workunitid "
+        f"CROSS JOIN app a ON a.id = r.appid WHERE h.id = :host "
+        f"AND r.server_state = {ServerState.UNSENT:d} AND {where} {_ORDER} "
+    )
+
+
+def _first(
+    connection: sqlite3.Connection,
+    host_id: int,
+    where: str = "1",
+    source: str = _UNSENT,
+    **parameters: object,
+) -> sqlite3.Row | None:
+    """Return the first unsent result that a host may have."""
+    columns = "r.id, r.priority, w.size_class, a.n_size_classes"
+    allowed = f"{where} AND {_fits('h')} AND {_target('h')} AND {_MAY_HAVE}"
+    row: sqlite3.Row | None = connection.execute(
+        f"{_unsent(columns, source, allowed)} LIMIT 1", {"host": host_id, **parameters}
+    ).fetchone()
+    return row
+
+
+def _refused(
+    connection: sqlite3.Connection, host_id: int, before: sqlite3.Row | None
+) -> list[sqlite3.Row]:
+    """Return the results that neither this host nor another can have, up to the one it gets."""
+    where, parameters = "1", {"host": host_id}
+    if before is not None:
+        top = connection.execute(
+            f"SELECT r.id FROM result r WHERE r.server_state = {ServerState.UNSENT:d} "  # noqa: S608
+            f"{_ORDER} LIMIT 1"
+        ).fetchone()
+        if top is not None and top["id"] == before["id"]:
+            return []
+        where = "r.priority >= :priority AND (r.priority > :priority OR r.id < :before)"
+        parameters |= {"priority": before["priority"], "before": before["id"]}
+    nobody = (
+        f"{where} AND NOT {_fits('h')} AND NOT EXISTS (SELECT 1 FROM host o "  # noqa: S608
+        f"WHERE {_fits('o')} AND {_target('o')} AND NOT {_had('o', _GOOD)})"
+    )
+    return connection.execute(
+        f"{_unsent('r.id, r.refusals', _UNSENT, nobody)} LIMIT {_AT_ONCE}", parameters
+    ).fetchall()
+
+
+def _count_refusals(
+    connection: sqlite3.Connection, refused: Iterable[sqlite3.Row], now: float
+) -> None:
+    given_up = [row["id"] for row in refused if row["refusals"] + 1 >= _MAX_REFUSALS]
+    connection.executemany(
+        "UPDATE result SET refusals = refusals + 1 WHERE id = ?", [(row["id"],) for row in refused]
+    )
+    _could_not_send(connection, given_up, now)
+
+
+def _could_not_send(connection: sqlite3.Connection, ids: Iterable[int], now: float) -> None:
+    for result_id in ids:
+        connection.execute(
+            "UPDATE result SET server_state = ?, outcome = ? WHERE id = ? AND server_state = ?",
+            (ServerState.OVER, Outcome.COULDNT_SEND, result_id, ServerState.UNSENT),
+        )
+        connection.execute(
+            "UPDATE workunit SET transition_time = ?, mod_time = clock() "
+            "WHERE id = (SELECT workunitid FROM result WHERE id = ?)",
+            (now, result_id),
+        )
+
+
+def _command(connection: sqlite3.Connection, row: sqlite3.Row) -> tuple[str, ...] | None:
+    """Return the command of the app version that a result names, or of the newest."""
+    wanted = row["app_version_num"]
+    version = connection.execute(
+        "SELECT command FROM app_version WHERE appid = ? AND (version_num = ? OR ? = 0) "
+        "ORDER BY version_num DESC LIMIT 1",
+        (row["appid"], wanted, wanted),
+    ).fetchone()
+    return None if version is None else tuple(json.loads(version["command"]))
+
+
+def _task(row: sqlite3.Row, command: tuple[str, ...], deadline: float, wrong: str) -> Task:
+    return Task(
+        result_id=row["id"],
+        result_name=row["name"],
+        command=command,
+        xml_doc=row["xml_doc"],
+        xml_doc_in=row["xml_doc_in"],
+        time_limit=row["rsc_fpops_bound"] / row["p_fpops"] if row["p_fpops"] else math.inf,
+        memory_bound=row["rsc_memory_bound"],
+        disk_bound=row["rsc_disk_bound"],
+        deadline=deadline,
+        behaviours=behaviour.read(wrong),
+    )

@@ -1,0 +1,167 @@
+"""Runs the back-end programs, one pass after the other, in one thread."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boinc_gahp.backoff import Backoff
+from boinc_gahp.localproject.backend import expiry, programs
+from boinc_gahp.localproject.backend.assimilator import assimilate_pass
+from boinc_gahp.localproject.backend.file_deleter import delete_pass
+from boinc_gahp.localproject.backend.generator import generate_pass
+from boinc_gahp.localproject.backend.size_regulator import regulate_pass
+from boinc_gahp.localproject.backend.transitioner import transition_pass
+from boinc_gahp.localproject.backend.validator import validate_pass
+from boinc_gahp.text import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boinc_gahp.localproject.core import Core
+
+log = logging.getLogger("boinc_gahp.localproject")
+
+#: Deadlines are noticed within this many seconds; work from a request, at once.
+_IDLE = 0.5
+_EXPIRY_EVERY = 5.0
+_CLEAN_EVERY = 600.0
+#: Time between passes of a program that fails as a whole.
+_BACKOFF = Backoff(1.0, 30.0)
+#: How often to record that nothing has happened.
+_NOTE_EVERY = 5.0
+
+
+@dataclass(slots=True)
+class _Program:
+    """A back-end program: what it does, how often, and numbers not yet added to its row."""
+
+    name: str
+    run: Callable[[float], int]
+    every: float = 0.0
+    next_time: float = 0.0
+    failures: int = 0
+    error: str = ""
+    passes: int = 0
+    handled: int = 0
+    last: tuple[float, float, int] = (0.0, 0.0, 0)
+    urgent: bool = False
+
+    def pass_once(self, now: float) -> int:
+        """Run a pass; return the number of items handled.
+
+        An exception is logged once and recorded, and the program has to wait before its next pass.
+        """
+        begin = time.perf_counter()
+        count, error = 0, ""
+        try:
+            count = self.run(now)
+        except Exception as problem:
+            error = shorten(f"{type(problem).__name__}: {problem}")
+            if error != self.error:
+                log.exception("the %s has failed; it goes on when it can", self.name)
+            self.next_time = now + _BACKOFF.seconds(self.failures)
+            self.failures += 1
+        else:
+            if self.error:
+                log.warning("the %s works again", self.name)
+            self.next_time = now + self.every
+            self.failures = 0
+        self.urgent = self.urgent or bool(count or error or self.error)
+        self.error = error
+        self.passes += 1
+        self.handled += count
+        did = (time.perf_counter() - begin, count) if count else self.last[1:]
+        self.last = (now, *did)
+        return count
+
+
+class Supervisor:
+    """The project's back end.
+
+    ``delete_delay``: see :func:`.transitioner.transition_pass`.
+    """
+
+    def __init__(self, core: Core, delete_delay: float = 0.0) -> None:
+        self._core = core
+        self._stop = threading.Event()
+        self._next_note = 0.0
+        self._programs = [
+            _Program(name, run, every)
+            for name, run, every in (
+                (programs.TRANSITIONER, lambda now: transition_pass(core, now, delete_delay), 0.0),
+                (programs.SIZE_REGULATOR, lambda _now: regulate_pass(core), 0.0),
+                (programs.VALIDATOR, lambda now: validate_pass(core, now), 0.0),
+                (programs.ASSIMILATOR, lambda now: assimilate_pass(core, now), 0.0),
+                (programs.FILE_DELETER, lambda _now: delete_pass(core), 0.0),
+                (programs.WORK_GENERATOR, lambda now: generate_pass(core, now), 0.0),
+                (
+                    programs.BATCH_EXPIRY,
+                    lambda now: expiry.expire_batches(core, now),
+                    _EXPIRY_EVERY,
+                ),
+                (
+                    programs.JOB_FILE_CLEANER,
+                    lambda now: (
+                        expiry.delete_job_files(core, now)
+                        + expiry.delete_retired_outputs(core, now)
+                    ),
+                    _CLEAN_EVERY,
+                ),
+            )
+        ]
+
+    def stop(self) -> None:
+        """End after the current pass."""
+        self._stop.set()
+        self._core.wake.ring()
+
+    def run(self) -> None:
+        """Work until stopped."""
+        while not self._stop.is_set():
+            seen = self._core.wake.count()
+            if self.run_once(time.time()):
+                self._core.wake.ring()
+            else:
+                self._core.wake.wait(seen, _IDLE)
+
+    def run_once(self, now: float) -> int:
+        """Run every program once, unless it has to wait; return the number of items handled."""
+        done = 0
+        for program in self._programs:
+            if now >= program.next_time and not self._stop.is_set():
+                done += program.pass_once(now)
+        self._note(now)
+        return done
+
+    def _note(self, now: float) -> None:
+        """Update the table ``program``; if it cannot be written, next time."""
+        if now >= self._next_note:
+            noted = [program for program in self._programs if program.passes]
+        else:
+            noted = [program for program in self._programs if program.urgent]
+        if not noted:
+            return
+        try:
+            with self._core.db.write() as connection:
+                for program in noted:
+                    programs.note_passes(
+                        connection,
+                        program.name,
+                        passes=program.passes,
+                        handled=program.handled,
+                        last=program.last,
+                        error=program.error,
+                    )
+        except sqlite3.Error as error:
+            log.debug("the table program cannot be written: %s", error)
+            return
+        if now >= self._next_note:
+            self._next_note = now + _NOTE_EVERY
+        for program in noted:
+            program.passes = program.handled = 0
+            program.urgent = False

@@ -1,0 +1,329 @@
+"""The transitioner: decides what happens to each workunit (``back-end.rst``, "Transitioner").
+
+Its pass only uses the database, one transaction per workunit: a crash between any two leaves a
+state from which the next pass continues. Comments give the numbers of the rules there.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import sqlite3
+from typing import TYPE_CHECKING
+
+from boinc_gahp.localproject.backend.expiry import outputs_arrived
+from boinc_gahp.localproject.backend.programs import TRANSITIONER, handle_each, put_off
+from boinc_gahp.localproject.names import MAX_NAME
+from boinc_gahp.localproject.states import (
+    NEVER,
+    AssimilateState,
+    ErrorMask,
+    FileDeleteState,
+    Outcome,
+    ServerState,
+    ValidateState,
+)
+from boinc_gahp.templates import TemplateError, fill_output
+
+if TYPE_CHECKING:
+    from boinc_gahp.localproject.core import Core
+
+#: Workunits handled in one pass.
+_PASS = 1000
+#: After this many seconds a workunit is handled again in any case.
+_SAFETY_NET = 3600.0
+
+_COLUMNS = (
+    "need_validate",
+    "transition_time",
+    "error_mask",
+    "assimilate_state",
+    "file_delete_state",
+    "failures",
+)
+
+
+def transition_pass(core: Core, now: float, delete_delay: float = 0.0) -> int:
+    """Handle the workunits whose transition_time has come; return their number.
+
+    ``delete_delay``: the files of an assimilated workunit become deletable this many seconds after
+    its last result came back.
+    """
+    connection = core.db.connection()
+    due = connection.execute(
+        "SELECT id, name, failures FROM workunit WHERE transition_time <= ? "
+        "ORDER BY transition_time LIMIT ?",
+        (now, _PASS),
+    ).fetchall()
+    sized = {row["id"] for row in connection.execute("SELECT id FROM app WHERE n_size_classes > 1")}
+
+    def handle(row: sqlite3.Row) -> None:
+        with core.db.write() as connection:
+            workunit = connection.execute(
+                "SELECT * FROM workunit WHERE id = ? AND transition_time <= ?", (row["id"], now)
+            ).fetchone()
+            if workunit is not None:
+                first = ServerState.INACTIVE if workunit["appid"] in sized else ServerState.UNSENT
+                _Transition(core, connection, workunit, now, delete_delay).run(first)
+
+    return handle_each(core, TRANSITIONER, due, handle, now=now)
+
+
+class _ResultRow:
+    """The fields of a result that can change."""
+
+    def __init__(self, row: sqlite3.Row) -> None:
+        self.id: int = row["id"]
+        self.name: str = row["name"]
+        self.report_deadline: float = row["report_deadline"]
+        self.received_time: float = row["received_time"]
+        self.server_state = ServerState(row["server_state"])
+        self.outcome = Outcome(row["outcome"])
+        self.validate_state = ValidateState(row["validate_state"])
+        self.file_delete_state = FileDeleteState(row["file_delete_state"])
+        self._before = self._state()
+
+    def _state(self) -> tuple[int, int, int, int]:
+        return (
+            int(self.server_state),
+            int(self.outcome),
+            int(self.validate_state),
+            int(self.file_delete_state),
+        )
+
+    def save(self, connection: sqlite3.Connection) -> None:
+        if self._state() != self._before:
+            connection.execute(
+                "UPDATE result SET server_state = ?, outcome = ?, validate_state = ?, "
+                "file_delete_state = ? WHERE id = ?",
+                (*self._state(), self.id),
+            )
+
+    def is_over(self, *outcomes: Outcome) -> bool:
+        return self.server_state is ServerState.OVER and self.outcome in outcomes
+
+    @property
+    def unsent(self) -> bool:
+        return self.server_state in (ServerState.INACTIVE, ServerState.UNSENT)
+
+    @property
+    def unchecked(self) -> bool:
+        """A success that the validator has not decided on."""
+        return self.is_over(Outcome.SUCCESS) and self.validate_state in (
+            ValidateState.INIT,
+            ValidateState.INCONCLUSIVE,
+        )
+
+
+class _Transition:
+    """One workunit's pass; the methods are the numbered rules of ``back-end.rst``, in order."""
+
+    def __init__(
+        self,
+        core: Core,
+        connection: sqlite3.Connection,
+        workunit: sqlite3.Row,
+        now: float,
+        delete_delay: float,
+    ) -> None:
+        self.core = core
+        self.connection = connection
+        self.row = workunit
+        self.now = now
+        self.delete_delay = delete_delay
+        self.new = {column: workunit[column] for column in _COLUMNS}
+        self.results = [
+            _ResultRow(row)
+            for row in connection.execute(
+                "SELECT id, name, report_deadline, received_time, server_state, outcome, "
+                "validate_state, file_delete_state FROM result WHERE workunitid = ? ORDER BY id",
+                (workunit["id"],),
+            )
+        ]
+        self.canonical = next(
+            (r for r in self.results if r.id == workunit["canonical_resultid"]), None
+        )
+
+    def run(self, first_state: ServerState) -> None:
+        """Run the pass; ``first_state`` is the state of new results."""
+        self._time_out()
+        self._call_validator()
+        needed = self._note_errors()
+        problem = None
+        if self.new["error_mask"]:
+            self._clean_up()
+        elif self.canonical is None:
+            problem = self._make_results(needed, first_state)
+        self._call_assimilator()
+        self._release_files()
+        self.new["transition_time"] = self._next_time()
+        waiting = self.new["assimilate_state"] == AssimilateState.READY
+        if not (problem or waiting or self.new["need_validate"]):
+            # Otherwise the validator or the assimilator has failed.
+            self.new["failures"] = 0
+        for result in self.results:
+            result.save(self.connection)
+        self._save()
+        if problem is not None:
+            put_off(self.connection, TRANSITIONER, self.row, problem, self.now)
+
+    def _save(self) -> None:
+        changed = {column: value for column, value in self.new.items() if value != self.row[column]}
+        if changed:
+            assignments = ", ".join(f"{column} = ?" for column in changed)
+            self.connection.execute(
+                f"UPDATE workunit SET {assignments}, mod_time = clock() WHERE id = ?",  # noqa: S608
+                (*changed.values(), self.row["id"]),
+            )
+
+    def _time_out(self) -> None:
+        # Rule 1.
+        for result in self.results:
+            late = result.report_deadline < self.now
+            if result.server_state is ServerState.IN_PROGRESS and late:
+                result.server_state, result.outcome = ServerState.OVER, Outcome.NO_REPLY
+
+    def _successes(self) -> int:
+        return sum(
+            result.is_over(Outcome.SUCCESS) and result.validate_state is not ValidateState.INVALID
+            for result in self.results
+        )
+
+    def _call_validator(self) -> None:
+        # Rule 3. Once there is a canonical result, each success can be compared with it, whatever
+        # an app's own validator decided about the others.
+        enough = self.canonical is not None or self._successes() >= self.row["min_quorum"]
+        gone = (
+            self.canonical is not None and self.canonical.file_delete_state is FileDeleteState.DONE
+        )
+        for result in self.results:
+            if result.is_over(Outcome.SUCCESS) and result.validate_state is ValidateState.INIT:
+                outputs_arrived(self.connection, self.row["batch"], self.now)
+                if gone:
+                    result.validate_state = ValidateState.TOO_LATE
+                elif enough:
+                    self.new["need_validate"] = 1
+
+    def _note_errors(self) -> int:
+        """Set error bits and return how many more results are needed (rule 4)."""
+        row, results = self.row, self.results
+        errors = sum(r.is_over(Outcome.CLIENT_ERROR, Outcome.VALIDATE_ERROR) for r in results)
+        if row["canonical_resultid"] and self.canonical is None:
+            # Somebody has deleted its row.
+            self.new["error_mask"] |= ErrorMask.NO_CANONICAL_RESULT
+        if any(r.is_over(Outcome.COULDNT_SEND) for r in results):
+            self.new["error_mask"] |= ErrorMask.COULDNT_SEND_RESULT
+        if errors > row["max_error_results"]:
+            self.new["error_mask"] |= ErrorMask.TOO_MANY_ERROR_RESULTS
+        active = sum(r.unsent or r.server_state is ServerState.IN_PROGRESS for r in results)
+        needed: int = max(0, row["target_nresults"] - active - self._successes())
+        allowed: int = row["max_total_results"] - len(results)
+        if allowed < 0 or (allowed == 0 and needed > 0):
+            self.new["error_mask"] |= ErrorMask.TOO_MANY_TOTAL_RESULTS
+        return min(needed, max(0, allowed))
+
+    def _clean_up(self) -> None:
+        # Rule 5, with an error.
+        for result in self.results:
+            if result.unsent:
+                result.server_state, result.outcome = ServerState.OVER, Outcome.DIDNT_NEED
+            elif result.unchecked:
+                result.validate_state = ValidateState.NO_CHECK
+        if self.new["assimilate_state"] == AssimilateState.INIT:
+            self.new["assimilate_state"] = AssimilateState.READY
+
+    def _make_results(self, needed: int, state: ServerState) -> Exception | None:
+        """Make new results (rule 5, without error); return an error if the template is wrong."""
+        row = self.row
+        numbers = [int(result.name.rpartition("_")[2]) for result in self.results]
+        first = max(numbers, default=-1) + 1
+        path = self.core.directory / row["result_template_file"]
+        for number in range(first, first + needed):
+            name = f"{row['name']}_{number}"
+            random = secrets.randbelow(2**31)
+            if len(name) > MAX_NAME and self.core.quirks.long_names_stop_transitioner:
+                # The real one quits, and each time it is started again, it quits at the same
+                # workunit (wire/FACT_long_job_names_kill_transitioner.json).
+                raise sqlite3.OperationalError(
+                    f"Data too long for column 'name' of result {name}; quitting"
+                )
+            try:
+                template = self.core.output_template(path)
+                document = fill_output(template, name, self.core.upload_url, f"r{random}")
+            except (OSError, TemplateError) as error:
+                return error
+            self.connection.execute(
+                "INSERT INTO result (create_time, workunitid, server_state, name, xml_doc_in, "
+                "batch, random, app_version_num, appid, priority, size_class) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    int(self.now),
+                    row["id"],
+                    state,
+                    name,
+                    document,
+                    row["batch"],
+                    random,
+                    row["app_version_num"],
+                    row["appid"],
+                    row["priority"],
+                    row["size_class"],
+                ),
+            )
+        return None
+
+    def _call_assimilator(self) -> None:
+        # Rule 6.
+        over = all(result.server_state is ServerState.OVER for result in self.results)
+        waiting = any(
+            result.is_over(Outcome.SUCCESS) and result.validate_state is ValidateState.INIT
+            for result in self.results
+        )
+        new = self.new["assimilate_state"] == AssimilateState.INIT
+        if new and self.canonical is not None and over and not waiting:
+            self.new["assimilate_state"] = AssimilateState.READY
+
+    def _deletion_time(self) -> float:
+        """Return when files become deletable, once the workunit is assimilated."""
+        last = max((result.received_time for result in self.results), default=0.0)
+        return last + self.delete_delay
+
+    def _release_files(self) -> None:
+        # Rule 7.
+        assimilated = self.new["assimilate_state"] == AssimilateState.DONE
+        if not assimilated or self.now < self._deletion_time():
+            return
+        validated = not any(result.unchecked for result in self.results)
+        over = all(result.server_state is ServerState.OVER for result in self.results)
+        if over and validated and self.new["file_delete_state"] == FileDeleteState.INIT:
+            self.new["file_delete_state"] = FileDeleteState.READY
+        for result in self.results:
+            if result.file_delete_state is not FileDeleteState.INIT:
+                continue
+            if result is self.canonical:
+                # Today's BOINC also waits for results that are still out, while 004 does not: they
+                # would come back with nothing left to compare them with.
+                ready = over and validated
+            elif result.is_over(Outcome.SUCCESS):
+                ready = not result.unchecked
+            else:
+                ready = result.is_over(Outcome.CLIENT_ERROR, Outcome.VALIDATE_ERROR)
+            if ready:
+                result.file_delete_state = FileDeleteState.READY
+
+    def _next_time(self) -> float:
+        # Rule 8.
+        finished = self.canonical is not None or self.new["error_mask"]
+        deadlines = [
+            result.report_deadline
+            for result in self.results
+            if result.server_state is ServerState.IN_PROGRESS
+        ]
+        assimilated = self.new["assimilate_state"] == AssimilateState.DONE
+        times = list(deadlines)
+        if not finished:
+            times.append(self.now + _SAFETY_NET)
+        elif assimilated and self.now < self._deletion_time():
+            times.append(self._deletion_time())
+        # A deadline of this very moment has not passed yet: do not run again at once.
+        return max(min(times, default=float(NEVER)), math.nextafter(self.now, math.inf))

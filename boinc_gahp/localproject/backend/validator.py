@@ -1,0 +1,346 @@
+"""The validator: decides which results agree, which is canonical (``back-end.rst``, "Validator").
+
+Each app decides what agreement means (``app.validator``, see :mod:`.plugins`). It is either
+
+- a function ``compare(first, second) -> bool`` of two :class:`~.views.Result`: whether they agree.
+  The canonical result is then one that agrees with a strict majority of the successful results,
+  itself included, and with at least min_quorum; the relation need not be transitive. It is assumed
+  to be symmetric, and is never called for an instance and itself;
+- or an object, or a module, with two functions, as in ``back-end.rst``, "Validator":
+  ``check_set(job, instances) -> (canonical, verdicts, credit)`` gets at least min_quorum successful
+  instances. ``canonical`` is one of them, or None if too few agree; ``verdicts`` holds one value
+  for each instance, in their order: True (valid), False (invalid) or None (not decided, only
+  without a canonical one); ``credit`` is the credit for each valid result, None for the usual.
+  ``check_pair(new, canonical) -> bool`` is called for each later success.
+
+They only get instances whose output files are there and are as their hosts reported; others are
+VALIDATE_ERROR. They run outside any transaction, and may be called again for the same instances:
+their decision counts only if nothing has happened to the workunit meanwhile. If they raise, the
+workunit is tried again later (:mod:`.programs`).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass, field
+from itertools import combinations
+from statistics import median_low
+from typing import TYPE_CHECKING, Any, Protocol
+
+from boinc_gahp.localproject.backend import plugins, views
+from boinc_gahp.localproject.backend.plugins import PluginError
+from boinc_gahp.localproject.backend.programs import VALIDATOR, handle_each
+from boinc_gahp.localproject.states import (
+    AssimilateState,
+    ErrorMask,
+    FileDeleteState,
+    Outcome,
+    ServerState,
+    ValidateState,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Sequence
+
+    from boinc_gahp.localproject.backend.views import Result, Workunit
+    from boinc_gahp.localproject.core import Core
+
+    #: The canonical instance, a verdict on each instance, the credit for each valid one.
+    Answer = tuple[Result | None, Sequence[bool | None], float | None]
+
+log = logging.getLogger("boinc_gahp.localproject")
+
+_PASS = 1000
+#: With a slow validator, the other programs wait for about this many seconds at a time.
+_PASS_SECONDS = 1.0
+#: A day on a host of 1e9 operations a second gives 200 credits.
+_CREDIT_PER_OPERATION = 200 / (86400 * 1e9)
+
+
+def validate_pass(core: Core, now: float) -> int:
+    """Handle the workunits that need validation; return their number."""
+    connection = core.db.connection()
+    due = connection.execute(
+        "SELECT w.id, w.name, w.failures, a.name AS app, a.validator FROM workunit w "
+        "JOIN app a ON a.id = w.appid WHERE w.need_validate = 1 AND w.retry_time <= ? "
+        "ORDER BY w.id LIMIT ?",
+        (now, _PASS),
+    ).fetchall()
+    checkers: dict[str, _Checker] = {}
+
+    def handle(row: sqlite3.Row) -> None:
+        spec = row["validator"]
+        if spec not in checkers:
+            checkers[spec] = _checker(core, spec)
+        _validate(core, row, checkers[spec], now)
+
+    return handle_each(core, VALIDATOR, due, handle, now=now, seconds=_PASS_SECONDS)
+
+
+class _Checker(Protocol):
+    """A validator's decisions; both methods raise PluginError."""
+
+    def check_set(self, job: Workunit, instances: Sequence[Result]) -> Answer: ...
+
+    def check_pair(self, new: Result, canonical: Result) -> bool: ...
+
+
+def _checker(core: Core, spec: str) -> _Checker:
+    plugin = plugins.load(core, spec, plugins.VALIDATORS)
+    if plugins.is_check_set(plugin):
+        return _OwnLogic(plugin, f"the validator {spec!r}")
+    return _Majority(plugin, f"the validator {spec!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Majority:
+    """The usual logic, based on an app's comparison of two results."""
+
+    compare: Callable[[Result, Result], bool]
+    what: str
+
+    def check_set(self, job: Workunit, instances: Sequence[Result]) -> Answer:
+        agree = [[first is second for second in instances] for first in instances]
+        for i, j in combinations(range(len(instances)), 2):
+            agree[i][j] = agree[j][i] = self.check_pair(instances[i], instances[j])
+        votes = [sum(row) for row in agree]
+        most = max(votes)
+        if most < job.min_quorum or most * 2 <= len(instances):
+            return None, [None] * len(instances), None
+        best = votes.index(most)
+        return instances[best], agree[best], None
+
+    def check_pair(self, new: Result, canonical: Result) -> bool:
+        return _flag(plugins.call(self.what, self.compare, new, canonical), self.what)
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnLogic:
+    """An app's own ``check_set`` and ``check_pair``; their results are checked."""
+
+    plugin: Any
+    what: str
+
+    def check_set(self, job: Workunit, instances: Sequence[Result]) -> Answer:
+        what = f"check_set of {self.what}"
+        answer = plugins.call(what, self.plugin.check_set, job, tuple(instances))
+        if not isinstance(answer, tuple) or len(answer) != 3:
+            raise PluginError(f"{what} returned {answer!r}: expected (canonical, verdicts, credit)")
+        canonical, verdicts, credit = answer
+        if canonical is not None and canonical not in instances:
+            raise PluginError(
+                f"{what} chose {canonical!r}: expected one of the instances that it was given, or "
+                "None"
+            )
+        if not isinstance(verdicts, (list, tuple)) or len(verdicts) != len(instances):
+            raise PluginError(
+                f"{what} returned the verdicts {verdicts!r}: expected a list of {len(instances)}, "
+                "one for each instance"
+            )
+        flags = [None if verdict is None else _flag(verdict, what) for verdict in verdicts]
+        wrong = None in flags if canonical else True in flags
+        if wrong or (canonical and not flags[instances.index(canonical)]):
+            raise PluginError(
+                f"{what} returned the verdicts {verdicts!r}: expected True for the canonical "
+                "instance and True or False for the others; without a canonical one, False or None"
+            )
+        return canonical, flags, _credit(credit, what)
+
+    def check_pair(self, new: Result, canonical: Result) -> bool:
+        what = f"check_pair of {self.what}"
+        return _flag(plugins.call(what, self.plugin.check_pair, new, canonical), what)
+
+
+def _flag(value: object, what: str) -> bool:
+    """Return a truth value as a bool; numpy's are accepted as well, but no other objects."""
+    if value is True or value is False:
+        return value
+    if type(value).__name__ in ("bool_", "bool"):
+        return bool(value)
+    raise PluginError(f"{what} returned {value!r}: expected True or False")
+
+
+def _credit(value: object, what: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, (int, float)) and math.isfinite(value) and value >= 0:
+        return float(value)
+    raise PluginError(
+        f"{what} returned the credit {value!r}: expected a number that is not negative, or None"
+    )
+
+
+@dataclass(slots=True)
+class _Decision:
+    """The decision on a workunit's results; ``credit`` None: calculated from their times."""
+
+    states: dict[int, ValidateState] = field(default_factory=dict)
+    errors: dict[int, str] = field(default_factory=dict)
+    canonical: int = 0
+    credit: float | None = None
+    workunit: dict[str, object] = field(default_factory=dict)
+
+
+def _validate(core: Core, due: sqlite3.Row, checker: _Checker, now: float) -> None:
+    with core.db.read() as connection:
+        seen = _read(connection, due["id"])
+    workunit, results = seen
+    if workunit is None or not workunit["need_validate"]:
+        return
+    # A result that came back after an abort is NO_CHECK; the real validator accepts it anyway, so
+    # an aborted job can turn DONE (web-rpcs.rst, "Aborting and retiring").
+    successes = [
+        row
+        for row in results
+        if row["outcome"] == Outcome.SUCCESS and row["validate_state"] != ValidateState.INVALID
+    ]
+    canonical = next((row for row in results if row["id"] == workunit["canonical_resultid"]), None)
+    if canonical is not None:
+        decision = _check_pairs(core, workunit, successes, canonical, checker)
+    else:
+        decision = _check_set(core, views.job(workunit, due["app"]), successes, checker)
+    with core.db.write() as connection:
+        if _read(connection, due["id"]) == seen:
+            _apply(connection, workunit, results, decision, now)
+
+
+def _read(
+    connection: sqlite3.Connection, workunit_id: int
+) -> tuple[sqlite3.Row | None, list[sqlite3.Row]]:
+    workunit = connection.execute("SELECT * FROM workunit WHERE id = ?", (workunit_id,)).fetchone()
+    results = connection.execute(
+        "SELECT * FROM result WHERE workunitid = ? ORDER BY id", (workunit_id,)
+    )
+    return workunit, results.fetchall()
+
+
+def _check_pairs(
+    core: Core,
+    workunit: sqlite3.Row,
+    successes: Sequence[sqlite3.Row],
+    canonical: sqlite3.Row,
+    checker: _Checker,
+) -> _Decision:
+    decision = _Decision(credit=workunit["canonical_credit"])
+    reference = views.instance(core, canonical)
+    for row in successes:
+        if row["validate_state"] not in (ValidateState.INIT, ValidateState.INCONCLUSIVE):
+            continue
+        instance = views.instance(core, row)
+        if canonical["file_delete_state"] == FileDeleteState.DONE:
+            decision.states[row["id"]] = ValidateState.INVALID
+        elif instance.problem:
+            decision.errors[row["id"]] = instance.problem
+        elif reference.problem:
+            # Somebody has removed the files: treat it as if the file deleter had.
+            decision.states[row["id"]] = ValidateState.TOO_LATE
+        else:
+            agrees = checker.check_pair(instance, reference)
+            decision.states[row["id"]] = ValidateState.VALID if agrees else ValidateState.INVALID
+    return decision
+
+
+def _check_set(
+    core: Core, job: Workunit, successes: Sequence[sqlite3.Row], checker: _Checker
+) -> _Decision:
+    decision = _Decision()
+    viable = []
+    for row in successes:
+        instance = views.instance(core, row)
+        if not instance.problem:
+            viable.append(instance)
+        elif row["file_delete_state"] == FileDeleteState.INIT:
+            decision.errors[row["id"]] = instance.problem
+        # Otherwise it is not the host's fault: the job had failed, and its outputs were deleted
+        # (READY: by a file deleter that was killed before it could record it).
+    if len(viable) < max(job.min_quorum, 1):
+        return decision
+    canonical, verdicts, decision.credit = checker.check_set(job, viable)
+    valid, invalid = ValidateState.VALID, ValidateState.INVALID
+    decision.states = {
+        instance.id: valid if verdict else invalid
+        for instance, verdict in zip(viable, verdicts, strict=True)
+        if verdict is not None
+    }
+    if canonical is not None:
+        decision.canonical = canonical.id
+    elif len(viable) > job.max_success_results:
+        decision.workunit["error_mask"] = job.error_mask | ErrorMask.TOO_MANY_SUCCESS_RESULTS
+    else:
+        open_ids = [instance.id for instance in viable if instance.id not in decision.states]
+        decision.states |= dict.fromkeys(open_ids, ValidateState.INCONCLUSIVE)
+        decision.workunit["target_nresults"] = max(job.target_nresults, len(open_ids) + 1)
+    return decision
+
+
+def _apply(
+    connection: sqlite3.Connection,
+    workunit: sqlite3.Row,
+    results: Sequence[sqlite3.Row],
+    decision: _Decision,
+    now: float,
+) -> None:
+    rows = {row["id"]: row for row in results}
+    claims = {key: _claim(connection, rows[key]) for key in decision.states}
+    valid = [key for key, state in decision.states.items() if state is ValidateState.VALID]
+    credit = decision.credit
+    if credit is None:
+        # A host that claims too much does not get it, unless most hosts do.
+        credit = median_low([claims[key] for key in valid]) if valid else 0.0
+    for key, state in decision.states.items():
+        granted = credit if state is ValidateState.VALID else 0.0
+        connection.execute(
+            "UPDATE result SET validate_state = ?, claimed_credit = ?, granted_credit = ? "
+            "WHERE id = ?",
+            (state, claims[key], granted, key),
+        )
+        if granted:
+            _grant(connection, rows[key], granted)
+    for key, problem in decision.errors.items():
+        log.warning("%s is a validate error: %s", rows[key]["name"], problem)
+        connection.execute(
+            "UPDATE result SET outcome = ?, validate_state = ? WHERE id = ?",
+            (Outcome.VALIDATE_ERROR, ValidateState.INVALID, key),
+        )
+    new: dict[str, object] = {
+        "need_validate": 0,
+        "failures": 0,
+        "retry_time": 0,
+        "transition_time": now,
+        **decision.workunit,
+    }
+    if decision.canonical:
+        new |= {
+            "canonical_resultid": decision.canonical,
+            "canonical_credit": credit,
+            "assimilate_state": AssimilateState.READY,
+        }
+        connection.execute(
+            "UPDATE result SET server_state = ?, outcome = ? "
+            "WHERE workunitid = ? AND server_state <= ?",
+            (ServerState.OVER, Outcome.DIDNT_NEED, workunit["id"], ServerState.UNSENT),
+        )
+    assignments = ", ".join(f"{column} = ?" for column in new)
+    connection.execute(
+        f"UPDATE workunit SET {assignments}, mod_time = clock() WHERE id = ?",  # noqa: S608
+        (*new.values(), workunit["id"]),
+    )
+
+
+def _grant(connection: sqlite3.Connection, result: sqlite3.Row, granted: float) -> None:
+    for table, owner in (("user", result["userid"]), ("host", result["hostid"])):
+        connection.execute(
+            f"UPDATE {table} SET total_credit = total_credit + ? WHERE id = ?",  # noqa: S608
+            (granted, owner),
+        )
+
+
+def _claim(connection: sqlite3.Connection, result: sqlite3.Row) -> float:
+    """Return the credit for a result: its time on the host's speed."""
+    host = connection.execute(
+        "SELECT p_fpops FROM host WHERE id = ?", (result["hostid"],)
+    ).fetchone()
+    speed = float(host["p_fpops"]) if host is not None else 0.0
+    return float(result["elapsed_time"]) * speed * _CREDIT_PER_OPERATION

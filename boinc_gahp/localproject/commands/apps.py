@@ -1,0 +1,163 @@
+"""``local-project add-app``."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.localproject.commands.arguments import (
+    action_parser,
+    number,
+    opened,
+    refused,
+    whole_number,
+)
+
+if TYPE_CHECKING:
+    from boinc_gahp.terminal.parsing import Parser
+
+_MOST = 2**31 - 1
+
+
+def add_app(arguments: list[str], _config: str | None) -> int:
+    """Add an app, or a version of one."""
+    parser = add_app_parser()
+    options = parser.read(arguments)
+    from boinc_gahp.localproject import new_app
+
+    templates = None
+    if options.input_template or options.output_template:
+        if not (options.input_template and options.output_template):
+            parser.error("--input-template and --output-template go together")
+        if options.inputs or options.outputs:
+            parser.error("--in and --out are for an app without templates of its own")
+        templates = (options.input_template, options.output_template)
+    wanted = new_app.NewApp(
+        name=options.name,
+        command=options.command,
+        version=options.version,
+        inputs=tuple(options.inputs),
+        outputs=tuple(options.outputs),
+        templates=templates,
+        max_nbytes=options.max_nbytes,
+        copy_file=options.copy,
+        gzip_when_done=options.gzip_out,
+        quorum=options.quorum,
+        n_size_classes=options.size_classes,
+        validator=options.validator,
+        assimilator=options.assimilator,
+        work_generator=options.work_generator,
+        work_low=options.work_low,
+    )
+    with opened(options.directory) as core, refused():
+        added = new_app.add(core, wanted)
+    print(f"App {options.name}, version {options.version}: {added.words}")
+    for path in added.written:
+        print(f"  {path}")
+    for warning in added.warnings:
+        print(f"warning: {warning}")
+    return 0
+
+
+def add_app_parser(_config: str | None = None) -> Parser:
+    """Return the parser of the arguments of ``add-app``."""
+    parser = action_parser(
+        "add-app",
+        "Adds an app. Volunteers run its command, followed by the job's arguments, in "
+        "a new directory that contains the inputs, and send back the outputs that "
+        "the command writes there. The command is run without a shell. In it, "
+        "{python}, {apps} and {project} stand for this Python, the supplied apps and "
+        "the project's directory. Both job templates are written to DIR/templates, "
+        "and can be edited there. The app can be used at once. If the app exists, "
+        "this adds another --version with its --command.",
+        (
+            "boinc_gahp local-project add-app ~/project sort --in in --out out \\\n"
+            "--command 'sort -o out in'",
+            "boinc_gahp local-project add-app ~/project fit --in data.csv --in start.txt \\\n"
+            "--out fit.json --optional-out plot.png --quorum 2 --validator bitwise \\\n"
+            "--command '{python} /home/me/fit.py'",
+            "boinc_gahp local-project add-app ~/project sort --version 101 \\\n"
+            "--command 'sort -r -o out in'",
+        ),
+        'DIR NAME --command "..." [--in NAME]... --out NAME... [OPTION]...',
+    )
+    add = parser.add_argument
+    add("name", metavar="NAME", help="the app's name")
+    add(
+        "--command",
+        required=True,
+        metavar='"PROGRAM ARG..."',
+        help="the command that volunteers run",
+    )
+    add(
+        "--version",
+        type=partial(whole_number, 1, _MOST),
+        default=100,
+        metavar="N",
+        help="version of the command; hosts run the highest (default: 100)",
+    )
+    add(
+        "--in",
+        dest="inputs",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="name under which the app reads an input file; can be given several times",
+    )
+    add(
+        "--out",
+        dest="outputs",
+        action="append",
+        default=[],
+        type=lambda name: (name, False),
+        metavar="NAME",
+        help="name under which the app writes an output file; can be given several times",
+    )
+    add(
+        "--optional-out",
+        dest="outputs",
+        action="append",
+        type=lambda name: (name, True),
+        metavar="NAME",
+        help="the same, for an output file that may be missing",
+    )
+    add(
+        "--max-nbytes",
+        type=number,
+        default=5e6,
+        metavar="N",
+        help="size in bytes above which an output is an error (default: 5e6)",
+    )
+    add("--copy", action="store_true", help="copy files instead of linking them (<copy_file/>)")
+    add("--gzip-out", action="store_true", help="volunteers compress the outputs")
+    add(
+        "--quorum",
+        type=partial(whole_number, 1, 100),
+        default=1,
+        metavar="N",
+        help="number of results of each job that must agree (default: 1)",
+    )
+    spec = "a name or module:function (in DIR/modules, or installed)"
+    add("--validator", default="trivial", metavar="SPEC", help=f"trivial, bitwise, {spec}")
+    add("--assimilator", default="", metavar="SPEC", help=spec)
+    add("--work-generator", default="", metavar="SPEC", help=spec)
+    add(
+        "--work-low",
+        type=partial(whole_number, 1, _MOST),
+        default=10,
+        metavar="N",
+        help="ask the work generator for jobs while fewer results than this wait (default: 10)",
+    )
+    add(
+        "--size-classes",
+        type=partial(whole_number, 0, 100),
+        default=0,
+        metavar="N",
+        help="number of classes into which hosts are sorted by speed (default: 0, none)",
+    )
+    for option, place in (("--input-template", "--in"), ("--output-template", "--out")):
+        parser.completes(
+            add(option, type=Path, metavar="FILE", help=f"use this file instead of {place}"), "file"
+        )
+    return parser

@@ -1,0 +1,167 @@
+"""What the actions share: reading arguments, and reporting errors."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sqlite3
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import GahpError
+from boinc_gahp.terminal.parsing import Parser, not_empty
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from boinc_gahp.localproject.core import Core
+
+_HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,252}")
+
+#: What to do about SQLite's errors.
+_SQLITE = {
+    "full": "make room there, and do it again",
+    "locked": "another process has been writing to it all the time: try again",
+    "readonly": "you may not write to it: use your own project, or ask who owns this one",
+    "unable to open": "you may not write to its directory, or it has gone",
+    "malformed": "the file is damaged: use a copy that you have, or a new directory",
+    "not a database": "another file is in its place: use a copy that you have, or a new directory",
+    "disk I/O": "the disk is full, or fails: look at it, and do it again",
+}
+
+
+class LocalProjectTrouble(GahpError):
+    """The local project cannot do what was asked; the text says why."""
+
+    code = "BG-LOCAL-PROJECT-TROUBLE"
+
+
+def action_parser(
+    action: str,
+    description: str,
+    examples: Iterable[str],
+    usage: str,
+    *,
+    kind: type[Parser] = Parser,
+) -> Parser:
+    """Return the parser of an action's arguments; the first is the project's directory."""
+    parser = kind(f"local-project {action}", description, examples=examples, usage=usage)
+    parser.completes(
+        parser.add_argument(
+            "directory", type=directory, metavar="DIR", help="the project's directory"
+        ),
+        "directory",
+    )
+    return parser
+
+
+def directory(text: str) -> Path:
+    """Read a directory's path."""
+    return Path(not_empty(text)).expanduser().absolute()
+
+
+def whole_number(least: int, most: int, text: str) -> int:
+    """Read a whole number."""
+    number = int(text) if text.isascii() and text.isdigit() else -1
+    if not least <= number <= most:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} was given; a number from {least} to {most} is expected"
+        )
+    return number
+
+
+def host_name(text: str) -> str:
+    """Read the name of a machine."""
+    if not _HOST_NAME.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} was given; a host's name such as boinc.example.org is expected"
+        )
+    return text
+
+
+def any_whole_number(text: str) -> int:
+    """Read a whole number in the range of a database column, also negative."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 2**31
+    if not -(2**31) <= value < 2**31:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} was given; a number from {-(2**31)} to {2**31 - 1} is expected"
+        )
+    return value
+
+
+def number(text: str) -> float:
+    """Read a number of at least 0; exponents are accepted, 1e9."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} was given; a number such as 1e9 is expected")
+    return value
+
+
+@contextmanager
+def opened(directory: Path) -> Iterator[Core]:
+    """Open a project while another process may run it."""
+    from boinc_gahp.localproject.directory import open_core
+
+    core = open_core(directory)
+    try:
+        yield core
+    finally:
+        core.db.close()
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn the project's own errors and the system's into one line."""
+    from boinc_gahp import localproject as room
+    from boinc_gahp.localproject.backend.new_job import WorkError
+    from boinc_gahp.localproject.backend.plugins import PluginError
+
+    try:
+        yield
+    except (SystemExit, KeyboardInterrupt, BrokenPipeError):
+        # Without the extra, the names below do not exist.
+        raise
+    except (
+        room.ProjectDirectoryError,
+        room.ProjectFailed,
+        PluginError,
+        WorkError,
+    ) as error:
+        raise LocalProjectTrouble(str(error)) from error
+    except room.DatabaseError as error:
+        raise LocalProjectTrouble(f"{error}{_advice(error)}") from error
+    except sqlite3.Error as error:
+        raise LocalProjectTrouble(
+            f"the project's database: {error}; nothing was changed{_advice(error)}"
+        ) from error
+    except UnicodeError as error:
+        raise LocalProjectTrouble(f"a text is not UTF-8: {error}; nothing was changed") from error
+    except OSError as error:
+        raise LocalProjectTrouble(
+            f"{error.filename}: {error.strerror}"
+            if error.filename
+            else error.strerror or str(error)
+        ) from error
+
+
+def _advice(error: Exception) -> str:
+    """Return what to do about an error of SQLite's; the text begins with a colon."""
+    return next((f": {words}" for part, words in _SQLITE.items() if part in str(error)), "")
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """Turn the ValueError with which the project refuses a value into one line."""
+    try:
+        yield
+    except UnicodeError:
+        raise
+    except ValueError as error:
+        raise LocalProjectTrouble(str(error)) from error

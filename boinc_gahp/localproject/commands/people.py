@@ -1,0 +1,100 @@
+"""``local-project add-user``."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from functools import partial
+from typing import TYPE_CHECKING
+
+from boinc_gahp.localproject.commands.arguments import (
+    LocalProjectTrouble,
+    action_parser,
+    opened,
+    refused,
+    whole_number,
+)
+
+if TYPE_CHECKING:
+    from boinc_gahp.terminal.parsing import Parser
+
+#: The name is also a file name.
+_NAME = re.compile(r"[A-Za-z0-9_@+][A-Za-z0-9_@+.\-]{0,99}")
+_ALL = ""
+
+
+def add_user(arguments: list[str], _config: str | None) -> int:
+    """Add a user."""
+    parser = add_user_parser()
+    options = parser.read(arguments)
+    if options.no_submit and options.app:
+        parser.error("--no-submit and --app exclude each other")
+    if not _NAME.fullmatch(options.name):
+        raise LocalProjectTrouble(
+            f"a user cannot be named {options.name!r}: expected letters, digits and any of _ @ + . "
+            "-, at most 100 of them, since the settings file is named so, too"
+        )
+    with opened(options.directory) as core, refused():
+        from boinc_gahp.localproject import accounts
+        from boinc_gahp.localproject.settings import add_settings
+
+        authenticator = accounts.add_user(
+            core.db,
+            options.name,
+            submit_all=not options.no_submit,
+            apps=options.app,
+            manage_all=_ALL in options.manage,
+            manage=[app for app in options.manage if app != _ALL],
+            max_jobs_in_progress=options.max_jobs,
+        )
+        path = add_settings(options.directory, core.db.connection(), options.name)
+    print(f"User {options.name} is added. To work as {options.name}:")
+    print(f"  boinc_gahp --config {shlex.quote(str(path))}")
+    if options.show:
+        print(f"The authenticator: {authenticator}")
+    return 0
+
+
+def add_user_parser(_config: str | None = None) -> Parser:
+    """Return the parser of the arguments of ``add-user``."""
+    parser = action_parser(
+        "add-user",
+        "Adds a user, and writes DIR/users/NAME.toml, which only you can read. It "
+        "contains the project's address and the user's authenticator. Without --app "
+        "the user may submit jobs to all apps. The right to manage (to abort and "
+        "retire other users' batches) works on the project's web page. The web RPCs "
+        "let only owners do that, as in BOINC.",
+        (
+            "boinc_gahp local-project add-user ~/project alice",
+            "boinc_gahp local-project add-user ~/project bob --app uppercase --max-jobs 100",
+            "boinc_gahp local-project add-user ~/project carol --manage --no-submit",
+        ),
+        "DIR NAME [OPTION]...",
+    )
+    parser.add_argument("name", metavar="NAME", help="the user's name")
+    parser.add_argument(
+        "--app",
+        action="append",
+        default=[],
+        metavar="APP",
+        help="the user may submit only to this app; can be given several times",
+    )
+    parser.add_argument(
+        "--manage",
+        action="append",
+        nargs="?",
+        const=_ALL,
+        default=[],
+        metavar="APP",
+        help="the user may abort and retire other users' batches, of all apps or of APP",
+    )
+    parser.add_argument(
+        "--max-jobs",
+        type=partial(whole_number, 1, 10**9),
+        default=0,
+        metavar="N",
+        help="the user may have at most N jobs in progress",
+    )
+    parser.add_argument("--no-submit", action="store_true", help="the user may not submit jobs")
+    parser.add_argument("--show", action="store_true", help="also print the authenticator")
+    return parser

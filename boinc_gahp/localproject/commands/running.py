@@ -1,0 +1,145 @@
+"""``local-project init`` and ``run``."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from functools import partial
+from typing import TYPE_CHECKING
+
+from boinc_gahp.localproject.commands.arguments import (
+    action_parser,
+    host_name,
+    number,
+    whole_number,
+)
+from boinc_gahp.terminal.parsing import not_empty
+
+if TYPE_CHECKING:
+    from boinc_gahp.terminal.parsing import Parser
+
+_MOST_HOSTS = 100
+
+
+def init(arguments: list[str], _config: str | None) -> int:
+    """Make a project."""
+    directory = init_parser().read(arguments).directory
+    from boinc_gahp.localproject import init_project
+
+    settings = init_project(directory)
+    print(f"A project is in {directory}. Run it, and talk to it from another terminal:")
+    print(f"  boinc_gahp local-project run {shlex.quote(str(directory))}")
+    print(f"  boinc_gahp --config {shlex.quote(str(settings))}")
+    return 0
+
+
+def init_parser(_config: str | None = None) -> Parser:
+    """Return the parser of the arguments of ``init``."""
+    return action_parser(
+        "init",
+        "Creates a project in a new or empty directory: its database, the supplied "
+        "apps with their templates, an account that may submit jobs, and a settings "
+        "file for that account.",
+        ("boinc_gahp local-project init ~/project",),
+        "DIR",
+    )
+
+
+def run(arguments: list[str], _config: str | None) -> int:
+    """Run a project until it is interrupted."""
+    options = run_parser().read(arguments)
+    from boinc_gahp.localproject import PhpLimits, Quirks, run_project
+
+    limits = PhpLimits.none() if options.no_php_limits else PhpLimits()
+    return run_project(
+        options.directory,
+        options.port,
+        options.hosts,
+        quirks=Quirks.as_is(limits) if options.as_is else Quirks(limits),
+        delete_delay=options.delete_delay,
+        listen=options.listen,
+        remote_page=options.page_for_everyone,
+        names=options.name,
+        # Such a link does not belong in a log.
+        sign_in=sys.stdout.isatty(),
+        # A program may wait on a pipe for the line with the address.
+        announce=partial(print, flush=True),
+    )
+
+
+def run_parser(_config: str | None = None) -> Parser:
+    """Return the parser of the arguments of ``run``."""
+    parser = action_parser(
+        "run",
+        "Runs a project: its web RPCs and its web page, the back-end programs, and "
+        "volunteers that run the jobs as processes on this machine. Stop it with "
+        "Ctrl-C. However it stops, nothing is lost, and the next run continues. The "
+        "other actions work while it runs.",
+        (
+            "boinc_gahp local-project run ~/project",
+            "boinc_gahp local-project run ~/project --hosts 10 --port 8080",
+            "boinc_gahp local-project run ~/project --as-is",
+        ),
+        "DIR [OPTION]...",
+    )
+    parser.add_argument(
+        "--port",
+        type=partial(whole_number, 0, 65535),
+        default=0,
+        metavar="N",
+        help="port to listen on (default: the same as last time, or any free port)",
+    )
+    parser.add_argument(
+        "--hosts",
+        type=partial(whole_number, 0, _MOST_HOSTS),
+        default=4,
+        metavar="N",
+        help="number of volunteers (default: 4)",
+    )
+    parser.add_argument(
+        "--as-is",
+        action="store_true",
+        help="behave like a real server, with its faults: PHP warnings in replies, "
+        "unclosed elements, duplicate batch names, partly created batches",
+    )
+    parser.add_argument(
+        "--no-php-limits",
+        action="store_true",
+        help="accept more than 20 files per request, files of more than 2 MiB, and "
+        "requests of more than 8 MiB, like a server whose admin has raised PHP's "
+        "limits",
+    )
+    parser.add_argument(
+        "--delete-delay",
+        type=number,
+        default=0,
+        metavar="SECONDS",
+        help="how long files of a job are kept if its templates do not protect them with "
+        "<no_delete/> (default: until the job is assimilated)",
+    )
+    parser.add_argument(
+        "--listen",
+        type=not_empty,
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="address of this machine to listen on; 0.0.0.0 for all (default: 127.0.0.1). "
+        "Passwords and data are sent unencrypted",
+    )
+    parser.add_argument(
+        "--page-for-everyone",
+        action="store_true",
+        help="also show the web page to browsers on other machines",
+    )
+    parser.add_argument(
+        "--name",
+        type=host_name,
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="another host name under which clients reach it, such as an alias of this "
+        "machine or the name of a proxy; can be given several times. It answers only "
+        "requests to localhost, to an IP address, to the machine's own name if others "
+        "can reach it, and to these names. Otherwise a web page elsewhere could read "
+        "it through a visitor's browser",
+    )
+    return parser

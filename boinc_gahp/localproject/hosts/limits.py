@@ -1,0 +1,136 @@
+"""A job's bounds, and what it uses of them: time, memory, disk (``back-end.rst``, "Hosts").
+
+Use is sampled, as BOINC's client does it: what a job uses between two checks goes unnoticed. But a
+single file cannot grow past the disk bound even then, and there is never a core file.
+"""
+
+from __future__ import annotations
+
+import math
+import resource
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boinc_gahp.client_exits import (
+    EXIT_DISK_LIMIT_EXCEEDED,
+    EXIT_MEM_LIMIT_EXCEEDED,
+    EXIT_TIME_LIMIT_EXCEEDED,
+)
+from boinc_gahp.localproject.hosts.client_errors import JobFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.localproject.hosts.processes import ProcessFamily
+    from boinc_gahp.localproject.hosts.slot import Slot
+
+_MB = 1 << 20
+#: Seconds between two checks of memory, of the slot's size, and of all processes of the machine;
+#: more if a check takes more than a fiftieth of that.
+_MEMORY_EVERY = 0.02
+_DISK_EVERY = 0.2
+_EVERYWHERE_EVERY = 1.0
+_SHARE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class JobBounds:
+    """The bounds of a job: seconds, bytes of memory and of disk; 0 or infinity: no bound."""
+
+    elapsed_time: float = math.inf
+    memory: float = math.inf
+    disk: float = math.inf
+
+
+class _Every:
+    """Tells when to check again; the first time after one interval."""
+
+    def __init__(self, interval: float) -> None:
+        self._interval = interval
+        self._next = time.monotonic() + interval
+
+    def due(self) -> bool:
+        return time.monotonic() >= self._next
+
+    @contextmanager
+    def look(self) -> Iterator[None]:
+        began = time.monotonic()
+        yield
+        now = time.monotonic()
+        self._next = now + max(self._interval, (now - began) * _SHARE)
+
+
+class LimitWatch:
+    """Notices when a job exceeds a bound; created when the job is started.
+
+    ``inputs`` is the size, in bytes, of the input files that are only linked into the slot: they
+    count too (``templates.rst``, "Job parameters").
+    """
+
+    def __init__(self, bounds: JobBounds, slot: Slot, inputs: int = 0) -> None:
+        self._bounds = bounds
+        self._slot = slot
+        self._inputs = inputs
+        self._memory = _Every(_MEMORY_EVERY)
+        self._disk = _Every(_DISK_EVERY)
+        self._everywhere = _Every(_EVERYWHERE_EVERY)
+
+    def begin(self, pid: int) -> None:
+        """Set the limits that the system itself enforces for a process that was just started."""
+        if not hasattr(resource, "prlimit"):
+            return
+        largest = self._bounds.disk + 1
+        with suppress(OSError):
+            resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+            if _bounded(self._bounds.disk) and largest < 1 << 62:
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, (int(largest), int(largest)))
+
+    def check(self, elapsed: float, family: ProcessFamily) -> JobFailed | None:
+        """Check a running job, unless that was just done; return the bound that it has exceeded."""
+        if self._everywhere.due():
+            with self._everywhere.look():
+                family.look(everywhere=True)
+        if self._memory.due():
+            with self._memory.look():
+                used = sum(process.memory for process in family.look())
+            if _bounded(self._bounds.memory) and used > self._bounds.memory:
+                return JobFailed(
+                    EXIT_MEM_LIMIT_EXCEEDED,
+                    "working set size > workunit.rsc_memory_bound: "
+                    f"{_megabytes(used, self._bounds.memory)}",
+                )
+        if self._disk.due():
+            with self._disk.look():
+                exceeded = self.check_disk()
+            if exceeded is not None:
+                return exceeded
+        return self.check_time(elapsed)
+
+    def check_disk(self) -> JobFailed | None:
+        """Return an error if the job's files take more space than allowed."""
+        used = self._slot.usage() + self._inputs if _bounded(self._bounds.disk) else 0
+        if not _bounded(self._bounds.disk) or used <= self._bounds.disk:
+            return None
+        return JobFailed(
+            EXIT_DISK_LIMIT_EXCEEDED,
+            f"Maximum disk usage exceeded: {_megabytes(used, self._bounds.disk)}",
+        )
+
+    def check_time(self, elapsed: float) -> JobFailed | None:
+        """Return an error if the job has taken longer than allowed."""
+        if not _bounded(self._bounds.elapsed_time) or elapsed <= self._bounds.elapsed_time:
+            return None
+        return JobFailed(
+            EXIT_TIME_LIMIT_EXCEEDED,
+            f"exceeded elapsed time limit {self._bounds.elapsed_time:.2f} s",
+        )
+
+
+def _bounded(value: float) -> bool:
+    return 0 < value < math.inf
+
+
+def _megabytes(used: float, bound: float) -> str:
+    return f"{used / _MB:.2f}MB > {bound / _MB:.2f}MB"

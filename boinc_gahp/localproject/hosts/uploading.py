@@ -1,0 +1,142 @@
+"""Sends a job's output files to the server: checked and compressed."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import shutil
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
+
+from boinc_gahp.client_exits import ERR_FILE_TOO_BIG, ERR_NOT_FOUND, ERR_RESULT_UPLOAD
+from boinc_gahp.localproject.hosts.client_errors import JobFailed, no_space
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+    from pathlib import Path
+
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.hosts.slot import Slot
+    from boinc_gahp.localproject.store import IncomingFile
+    from boinc_gahp.templates import ResultFile
+
+_CHUNK = 1 << 20
+
+
+def upload(
+    core: Core,
+    slot: Slot,
+    files: Sequence[ResultFile],
+    result_name: str,
+    wrong: Container[str] = (),
+) -> str:
+    """Send a job's outputs; return ``xml_doc_out``, which describes them.
+
+    Nothing is sent unless all required files are there and none is too large. Whatever URL the
+    template names, they go to the project: its hosts are on its own machine. ``wrong`` are the
+    kinds of ``behaviour.KINDS`` that were set for the host.
+
+    Raises:
+        JobFailed: a file is missing, is not a file, is too large, or cannot be sent.
+        OSError: there is no space to store it.
+    """
+    found = [(file, path) for file in files if (path := _find(slot, file)) is not None]
+    for file, path in found:
+        _check_size(file, path)
+    if "differ" in wrong:
+        for file, path in found:
+            _change(path, result_name, file.max_nbytes)
+    largest = max(found, key=lambda pair: pair[1].stat().st_size, default=None)
+    return "".join(
+        _send(core, file, path, cut="truncate" in wrong and (file, path) == largest)
+        for file, path in found
+    )
+
+
+def _find(slot: Slot, file: ResultFile) -> Path | None:
+    try:
+        path = slot.output(file.open_name)
+    except ValueError as error:
+        raise JobFailed(ERR_NOT_FOUND, str(error)) from error
+    if path is None and not file.optional:
+        raise JobFailed(ERR_NOT_FOUND, f"upload failure: {file.open_name}: output file is missing")
+    if path is not None:
+        path.chmod(0o600)  # the job may have taken even this right from its owner
+    return path
+
+
+def _check_size(file: ResultFile, path: Path) -> None:
+    size = path.stat().st_size
+    if file.max_nbytes is not None and size > file.max_nbytes:
+        raise JobFailed(
+            ERR_FILE_TOO_BIG,
+            f"upload failure: {file.open_name}: file size too big: {size} > "
+            f"{file.max_nbytes:.0f} bytes",
+        )
+
+
+def _change(path: Path, result_name: str, max_nbytes: float | None) -> None:
+    """Make a file differ from any other instance's, but not too large."""
+    digest = hashlib.md5(result_name.encode(), usedforsecurity=False).hexdigest()
+    text = f"changed by the host: {digest}\n".encode()
+    size = path.stat().st_size
+    room = len(text) if max_nbytes is None else int(max_nbytes) - size
+    with path.open("r+b") as file:
+        file.seek(0 if room < len(text) else size)
+        file.write(text if room >= len(text) else text[-min(len(text), size) :])
+
+
+def _send(core: Core, file: ResultFile, path: Path, *, cut: bool) -> str:
+    try:
+        nbytes, md5 = _store(core, file, path, cut=cut)
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and no_space(error):
+            raise
+        raise JobFailed(ERR_RESULT_UPLOAD, f"upload failure: {file.open_name}: {error}") from error
+    return (
+        f"<file_info>\n    <name>{escape(file.name)}</name>\n"
+        f"    <nbytes>{nbytes}</nbytes>\n    <md5_cksum>{md5}</md5_cksum>\n"
+        "    <status>1</status>\n</file_info>\n"
+    )
+
+
+def _store(core: Core, file: ResultFile, path: Path, *, cut: bool) -> tuple[int, str]:
+    incoming = core.upload.incoming()
+    try:
+        _copy_into(path, incoming, compress=file.gzip_when_done)
+        md5 = incoming.finish()
+        if cut:
+            os.truncate(incoming.path, incoming.nbytes // 2)
+        # A job that runs again after a restart may have sent this file before.
+        core.upload.remove(file.name)
+        core.upload.add(file.name, incoming)
+    finally:
+        incoming.discard()
+    return incoming.nbytes, md5
+
+
+class _Writer:
+    """A file object that gzip can write to."""
+
+    def __init__(self, incoming: IncomingFile) -> None:
+        self._incoming = incoming
+
+    def write(self, data: bytes) -> int:
+        self._incoming.write(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: the file is flushed when it is finished."""
+
+
+def _copy_into(path: Path, incoming: IncomingFile, *, compress: bool) -> None:
+    with path.open("rb") as source:
+        if compress:
+            with gzip.GzipFile(
+                filename="", mode="wb", fileobj=_Writer(incoming), mtime=0
+            ) as target:
+                shutil.copyfileobj(source, target, _CHUNK)
+        else:
+            while chunk := source.read(_CHUNK):
+                incoming.write(chunk)

@@ -1,0 +1,277 @@
+"""A volunteer: one job at a time, in a slot directory, as BOINC's client runs it.
+
+It misbehaves as was set when it got the result (``behaviour.KINDS``), and says so at the end of the
+job's stderr. It reports each job as soon as its outputs are sent, with or without
+``report_immediately`` in the output template.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sqlite3
+import threading
+import time
+from collections import deque
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
+
+from boinc_gahp.client_exits import ERR_RESULT_START
+from boinc_gahp.localproject.backend.scheduler import Report, Scheduler, Task
+from boinc_gahp.localproject.database import may_pass
+from boinc_gahp.localproject.hosts.behaviour import Behaviour
+from boinc_gahp.localproject.hosts.client_errors import JobFailed, no_space
+from boinc_gahp.localproject.hosts.command_line import fill_in, split_command_line
+from boinc_gahp.localproject.hosts.execution import ProcessEnd, execute
+from boinc_gahp.localproject.hosts.inputs import Inputs
+from boinc_gahp.localproject.hosts.limits import JobBounds, LimitWatch
+from boinc_gahp.localproject.hosts.processes import ProcessFamily
+from boinc_gahp.localproject.hosts.slot import Slot
+from boinc_gahp.localproject.hosts.uploading import upload
+from boinc_gahp.localproject.states import Outcome
+from boinc_gahp.templates import TemplateError, read_result, read_workunit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.templates import ResultFile
+
+    T = TypeVar("T")
+
+log = logging.getLogger("boinc_gahp.localproject")
+
+_CLIENT_VERSION = "7.20.5"
+_STDERR_TAIL = 64 << 10
+_IDLE = 1.0
+#: Seconds until a host tries again when the disk is full.
+_RETRY = 5.0
+#: A host that is to be late without a given time reports this many seconds after the deadline.
+_AFTER_DEADLINE = 1.0
+
+
+class Volunteer:
+    """A host: asks for work, runs it, reports, until it is stopped."""
+
+    def __init__(self, core: Core, scheduler: Scheduler, host_id: int, slot: Path) -> None:
+        self._core = core
+        self._scheduler = scheduler
+        self._host_id = host_id
+        self._slot = Slot(slot)
+        self._inputs = Inputs(core, core.directory / "hosts" / str(host_id))
+        self._files: list[str] | None = None
+        self._stop = threading.Event()
+        self._late: list[tuple[float, Task, Report]] = []
+        self.paused = threading.Event()
+
+    def stop(self) -> None:
+        """End soon; a running job is killed, and run again after a restart.
+
+        So is a job whose report is held back.
+        """
+        self._stop.set()
+
+    def run(self) -> None:
+        """Work until stopped."""
+        left = deque(self._scheduler.all_unfinished(self._host_id))
+        while not self._stop.is_set():
+            seen = self._core.wake.count()
+            self._report_late()
+            task = left.popleft() if left else None
+            if task is None and not self.paused.is_set():
+                task = self._kept(lambda: self._scheduler.request_work(self._host_id, time.time()))
+            if task is None:
+                # The next job may come late, and the last one may have written much.
+                _remove(self._slot)
+                self._core.wake.wait(seen, self._pause())
+                continue
+            report = self.compute(task)
+            if report is not None:
+                self._hand_in(task, report)
+        _remove(self._slot)
+
+    def compute(self, task: Task) -> Report | None:
+        """Run one job; None if this host was stopped meanwhile, or vanishes with it.
+
+        While the disk is full the job is tried again: it is not the job's fault.
+        """
+        if "vanish" in task.behaviours:
+            log.info("host %d vanishes with %s, as it was told", self._host_id, task.result_name)
+            return None
+        if "detach" in task.behaviours:
+            return Report(Outcome.CLIENT_DETACHED, 0, 0.0, 0.0, "")
+        while True:
+            try:
+                return self._attempt(task)
+            except OSError as error:
+                log.warning("%s is tried again: %s", task.result_name, error)
+            if self._stop.wait(_RETRY):
+                return None
+
+    def _kept(self, do: Callable[[], T]) -> T | None:
+        """Do something with the database; repeat it while the database cannot be written."""
+        while True:
+            try:
+                return do()
+            except sqlite3.OperationalError as error:
+                if not may_pass(error):
+                    raise
+                log.warning("host %d tries again: %s", self._host_id, error)
+            if self._stop.wait(_RETRY):
+                return None
+
+    def _pause(self) -> float:
+        due = min((due for due, _, _ in self._late), default=time.time() + _IDLE)
+        return min(max(due - time.time(), 0.0), _IDLE)
+
+    def _hand_in(self, task: Task, report: Report) -> None:
+        seconds = task.behaviours.get("late")
+        if seconds is None or report.outcome is Outcome.CLIENT_DETACHED:
+            self._report(task, report)
+        else:
+            due = time.time() + seconds if seconds else task.deadline + _AFTER_DEADLINE
+            self._late.append((due, task, report))
+
+    def _report_late(self) -> None:
+        now = time.time()
+        for due, task, report in self._late:
+            if due <= now:
+                self._report(task, report)
+        self._late = [entry for entry in self._late if entry[0] > now]
+
+    def _report(self, task: Task, report: Report) -> None:
+        files = self._inputs.names()
+
+        def tell() -> None:
+            self._scheduler.report(self._host_id, task, report, time.time())
+            if files != self._files:
+                self._scheduler.report_files(self._host_id, files)
+                self._files = files
+
+        self._kept(tell)
+
+    def _attempt(self, task: Task) -> Report | None:
+        """Run one job; raises OSError if there is no space left for it."""
+        ended, document = ProcessEnd(), ""
+        status, message = 0, ""
+        with ExitStack() as stack:
+            stderr: BinaryIO | None = None
+            try:
+                self._slot.renew()
+                stderr = stack.enter_context((self._slot.directory / "stderr.txt").open("w+b"))
+                files = read_result(task.xml_doc_in)
+                result = self._run_app(task, stderr, files)
+                if result is None:
+                    return None
+                ended = result
+                _check_end(ended)
+                document = upload(self._core, self._slot, files, task.result_name, task.behaviours)
+                status = int(task.behaviours.get("exit", 0))
+            except JobFailed as failed:
+                status, message = failed.status, str(failed)
+            except (OSError, TemplateError, ValueError) as error:
+                if isinstance(error, OSError) and no_space(error):
+                    raise
+                log.warning("%s: %s", task.result_name, error)
+                status, message = ERR_RESULT_START, f"couldn't start app: {error}"
+            return Report(
+                Outcome.CLIENT_ERROR if message else Outcome.SUCCESS,
+                status,
+                ended.elapsed_time,
+                ended.cpu_time,
+                _stderr(stderr, message, task),
+                document,
+            )
+
+    def _run_app(
+        self, task: Task, stderr: BinaryIO, files: Sequence[ResultFile]
+    ) -> ProcessEnd | None:
+        """Bring the inputs, run the app, and keep the files that stay on the host."""
+        workunit = read_workunit(task.xml_doc)
+        if "<" in workunit.stored_command_line:
+            # A real client refuses the scheduler's whole reply, and the job hangs for good.
+            raise JobFailed(
+                ERR_RESULT_START,
+                "Can't parse workunit in scheduler reply: the command line holds a <",
+            )
+        linked = sum(self._inputs.bring(file, self._slot) for file in workunit.files)
+        bounds = JobBounds(task.time_limit, task.memory_bound, task.disk_bound)
+        watch = LimitWatch(bounds, self._slot, linked)
+        crash_in = [file.open_name for file in files] if "crash" in task.behaviours else []
+        command = self._command(task, workunit.command_line)
+        ended = execute(command, self._slot, stderr, watch, stop=self._stop, crash_in=crash_in)
+        if ended is not None:
+            ended = self._made_wrong(ended, task, watch)
+        if ended is not None and not (ended.exceeded or ended.signal or ended.status):
+            self._inputs.keep_generated(workunit.files, self._slot)
+        return ended
+
+    def _made_wrong(self, ended: ProcessEnd, task: Task, watch: LimitWatch) -> ProcessEnd | None:
+        """Change how the app ended, if that was set; None if this host is stopped meanwhile."""
+        wrong = task.behaviours
+        if ended.exceeded is None and "slow" in wrong:
+            # A moment over the limit is enough.
+            elapsed = min(ended.elapsed_time * wrong["slow"], task.time_limit + 1e-3)
+            if self._stop.wait(max(elapsed - ended.elapsed_time, 0.0)):
+                return None
+            ended = replace(ended, elapsed_time=elapsed, exceeded=watch.check_time(elapsed))
+        if ended.status == ended.signal == 0:
+            # An app may have written its outputs and ended before anybody looks.
+            crashes = signal.SIGSEGV if "crash" in wrong else 0
+            ended = replace(ended, signal=int(crashes), status=int(wrong.get("fail", 0)))
+        return ended
+
+    def _command(self, task: Task, command_line: str) -> list[str]:
+        words = [fill_in(word, self._core.directory) for word in task.command]
+        return words + split_command_line(command_line)
+
+
+def clean_up(slots: Path) -> None:
+    """End the processes that a killed project has left running in its slots; remove the slots."""
+    for directory in slots.iterdir():
+        ProcessFamily(directory.resolve()).kill()
+        _remove(Slot(directory))
+
+
+def _remove(slot: Slot) -> None:
+    try:
+        slot.remove()
+    except OSError as error:
+        log.warning("%s cannot be removed: %s", slot.directory, error)
+
+
+def _check_end(ended: ProcessEnd) -> None:
+    if ended.exceeded is not None:
+        raise ended.exceeded
+    if ended.signal:
+        raise JobFailed(ended.signal, f"process got signal {ended.signal}")
+    if ended.status:
+        # The client shows the status unchanged, in hex, and as a signed byte.
+        raise JobFailed(
+            ended.status,
+            f"process exited with code {ended.status} (0x{ended.status:x}, {ended.status - 256})",
+        )
+
+
+def _stderr(file: BinaryIO | None, message: str, task: Task) -> str:
+    """Return the end of the job's stderr, wrapped as the client sends it.
+
+    It is read from the file that the app was given: the one in the slot may now be a link.
+    """
+    tail = b""
+    if file is not None:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _STDERR_TAIL))
+        tail = file.read()
+    text = tail.decode("utf-8", "replace").replace("\0", "?")
+    told = ", ".join(str(Behaviour(kind, value)) for kind, value in task.behaviours.items())
+    if told:
+        text += f"\nthis host was told: {told}\n"
+    said = f"<message>\n{message}\n</message>\n" if message else ""
+    return (
+        f"<core_client_version>{_CLIENT_VERSION}</core_client_version>\n<![CDATA[\n{said}"
+        f"<stderr_txt>\n{text}\n</stderr_txt>\n]]>\n"
+    )

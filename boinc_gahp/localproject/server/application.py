@@ -1,0 +1,355 @@
+"""The project's web server, as a Flask application: the RPC pages, get_output.php and downloads."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import sqlite3
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
+
+from flask import Flask, Response, redirect, request
+from werkzeug.wsgi import wrap_file
+
+from boinc_gahp.localproject import web
+from boinc_gahp.localproject.backend.outputs import (
+    MissingArgument,
+    NotHandled,
+    OutputFailed,
+    SentFile,
+    get_output,
+)
+from boinc_gahp.localproject.names import valid_physical_name
+from boinc_gahp.localproject.server import rpc_batches, rpc_files, rpc_jobs, rpc_submit
+from boinc_gahp.localproject.server.bodies import Allowance
+from boinc_gahp.localproject.server.forms import BadForm, Form, read_form
+from boinc_gahp.localproject.server.replies import (
+    CONTENT_TYPE,
+    DATABASE_DOWN,
+    PROJECT_DOWN,
+    PROLOG,
+    PhpFatal,
+    RpcFailed,
+    RpcReply,
+    error_element,
+    htmlspecialchars,
+    php_message,
+    uncaught,
+)
+from boinc_gahp.localproject.server.request import MalformedRequest, RpcRequest, parse_request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from werkzeug.wrappers import Response as AnyResponse
+
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.server.bodies import Allow
+
+    Handler = Callable[[Core, RpcRequest, RpcReply], None]
+    FileHandler = Callable[[Core, RpcRequest, RpcReply, Form], None]
+
+log = logging.getLogger("boinc_gahp.localproject")
+
+SUBMIT_RPCS: dict[str, Handler] = {
+    "ping": rpc_batches.ping,
+    "create_batch": rpc_batches.create_batch,
+    "submit_batch": rpc_submit.submit_batch,
+    "estimate_batch": rpc_submit.estimate_batch,
+    "query_batches": rpc_batches.query_batches,
+    "query_batch": rpc_batches.query_batch,
+    "query_batch2": rpc_batches.query_batch2,
+    "query_job": rpc_jobs.query_job,
+    "query_completed_job": rpc_jobs.query_completed_job,
+    "abort_jobs": rpc_jobs.abort_jobs,
+    "abort_batch": rpc_batches.abort_batch,
+    "retire_batch": rpc_batches.retire_batch,
+    "set_expire_time": rpc_batches.set_expire_time,
+    "get_templates": rpc_jobs.get_templates,
+}
+FILE_RPCS: dict[str, FileHandler] = {
+    "query_files": rpc_files.query_files,
+    "upload_files": rpc_files.upload_files,
+}
+
+#: Bytes to read beyond those that are kept, so that a browser shows the answer to a form that is
+#: too large.
+_READ = 16 << 20
+#: Bytes of an invalid request to repeat; bytes that the client does not read wait in memory, six
+#: times as many if they were quotes.
+_ECHO = 64 << 10
+#: Replies shorter than this are not worth compressing.
+_GZIP_FROM = 1000
+_SUBMIT_PAGE = "user/submit_rpc_handler.php"
+_FILE_PAGE = "user/job_file.php"
+
+
+def make_app(core: Core) -> Flask:
+    """Return the WSGI application for a project."""
+    app = Flask("boinc_gahp.localproject", static_folder=None, template_folder=None)
+    rules: tuple[tuple[str, Callable[..., AnyResponse | str]], ...] = (
+        ("/", lambda: redirect("/test/")),
+        ("/test/submit_rpc_handler.php", lambda: _submit_page(core)),
+        ("/test/job_file.php", lambda: _file_page(core)),
+        ("/test/get_output.php", lambda: _output_page(core)),
+        ("/test/download/<directory>/<name>", lambda directory, name: _download(core, name)),  # noqa: ARG005
+    )
+    for number, (rule, view) in enumerate(rules):
+        app.add_url_rule(rule, str(number), view, methods=["GET", "POST"])
+    app.before_request(lambda: web.check_host(core))
+    app.register_blueprint(web.make_blueprint(core))
+    app.register_error_handler(404, lambda _error: web.not_found())
+    app.register_error_handler(web.Refused, _refused)
+    for failure in (sqlite3.Error, OSError):
+        app.register_error_handler(failure, _failed)
+    app.after_request(_compress)
+    return app
+
+
+def body_allowance(core: Core, app: Flask) -> Allow:
+    """Return the function that decides how much of a request's body is accepted.
+
+    For PHP's pages, as much as PHP would keep; for a form of the page's, all, if a signed-in user
+    sends it. Nobody else has anything large to send.
+    """
+
+    def allow(path: str, headers: Mapping[str, str]) -> Allowance:
+        if path.endswith(".php"):
+            most = core.quirks.limits.post_max_size
+            read = None if most is None or "CONTENT_LENGTH" in headers else most + _READ
+            return Allowance(most, read)
+        try:
+            if web.is_signed_in(app, core, headers.get("COOKIE", "")):
+                return Allowance()
+        except sqlite3.Error as error:
+            log.error("%s: %s", path, error)
+        most = web.STRANGERS_BODY
+        return Allowance(most, most + _READ, "the body is too large: sign in first")
+
+    return allow
+
+
+def _refused(refused: web.Refused) -> Response:
+    return Response(f"{refused.title}. {refused}\n", refused.status, mimetype="text/plain")
+
+
+def _submit_page(core: Core) -> Response:
+    form = _form(core)
+    try:
+        return _rpc(core, form, _SUBMIT_PAGE, "bad command", SUBMIT_RPCS)
+    finally:
+        form.discard()
+
+
+def _file_page(core: Core) -> Response:
+    form = _form(core)
+
+    def bound(handler: FileHandler) -> Handler:
+        return lambda core, request, reply: handler(core, request, reply, form)
+
+    handlers = {name: bound(handler) for name, handler in FILE_RPCS.items()}
+    try:
+        return _rpc(core, form, _FILE_PAGE, "no such action", handlers)
+    finally:
+        form.discard()
+
+
+def _form(core: Core) -> Form:
+    if request.method != "POST":
+        return Form()
+    try:
+        return read_form(
+            request.stream,
+            request.headers.get("Content-Type", ""),
+            request.content_length,
+            core.quirks.limits,
+            core.download.incoming,
+        )
+    except BadForm as error:
+        log.info("a form that cannot be read: %s", error)
+        return Form()
+
+
+def _rpc(core: Core, form: Form, page: str, unknown: str, handlers: dict[str, Handler]) -> Response:
+    data = form.fields.get("request")
+    try:
+        parsed = parse_request(data or b"")
+    except MalformedRequest as error:
+        return _malformed(core, data, page, error.args)
+    handler = handlers.get(parsed.name)
+    if handler is None:
+        return _xml(PROLOG + error_element(unknown, -1))
+    reply = RpcReply(core.quirks)
+    root = parsed.name
+    begin, end = f"{PROLOG}<{root}>\n", f"</{root}>\n"
+    try:
+        _check_up(core)
+        handler(core, parsed, reply)
+    except RpcFailed as failed:
+        log.info("%s: %s", root, failed.message)
+        return _xml(
+            begin + str(reply) + error_element(reply.text(failed.message), failed.number) + end
+        )
+    except PhpFatal as fatal:
+        log.info("%s: %s", root, fatal)
+        return _died(core, begin + str(reply), page, str(fatal))
+    except (sqlite3.Error, OSError) as error:
+        # A full disk, for example: PHP dies of it too.
+        log.error("%s: %s", root, error)
+        return _died(core, begin + str(reply), page, uncaught(error))
+    return _xml(begin + str(reply) + end)
+
+
+def _died(core: Core, begun: str, page: str, message: str) -> Response:
+    """Answer like PHP when it dies in the middle of a reply."""
+    if core.quirks.display_errors:
+        return _xml(begun + php_message(escape(message), page, 67, "Fatal error"))
+    return _xml(begun, 500)
+
+
+def _check_up(core: Core) -> None:
+    if core.web_stopped:
+        raise RpcFailed("project down for maintenance", PROJECT_DOWN)
+    if core.database_down:
+        raise RpcFailed("Can't connect to database", DATABASE_DOWN)
+
+
+def _malformed(core: Core, data: bytes | None, page: str, complaint: tuple[str, ...]) -> Response:
+    """Answer an invalid request: the echo contains the bytes as they came."""
+    messages = ""
+    if core.quirks.display_errors:
+        messages = _no_request(page) if data is None else _no_xml(complaint)
+    more = f"    <file>/srv/{page}</file>\n    <line>302</line>\n" if page == _FILE_PAGE else ""
+    # Latin-1 maps bytes to characters and back, so that the echo is what was sent.
+    echo = htmlspecialchars((data or b"")[:_ECHO].decode("latin-1"))
+    text = PROLOG + messages + error_element(f"can't parse request message: {echo}", -1, more)
+    return Response(text.encode("latin-1", "xmlcharrefreplace"), content_type=CONTENT_TYPE)
+
+
+def _no_request(page: str) -> str:
+    """PHP's message if there is no form field ``request``."""
+    place = 1086 if page == _SUBMIT_PAGE else 299
+    null = "Passing null to parameter #1 ({}) of type string is deprecated"
+    return (
+        php_message('Undefined array key "request"', page, place)
+        + php_message(
+            f"simplexml_load_string(): {null.format('$data')}",
+            "inc/util_basic.inc",
+            325,
+            "Deprecated",
+        )
+        + php_message(
+            f"htmlspecialchars(): {null.format('$string')}",
+            page,
+            place + 18 if page == _SUBMIT_PAGE else 302,
+            "Deprecated",
+        )
+    )
+
+
+def _no_xml(complaint: tuple[str, ...]) -> str:
+    return "".join(
+        php_message(f"simplexml_load_string(): {escape(line)}", "inc/util_basic.inc", 325)
+        for line in complaint
+    )
+
+
+def _xml(text: str, status: int = 200) -> Response:
+    body = text.encode("utf-8", "replace")
+    return Response(body, status=status, content_type=CONTENT_TYPE)
+
+
+def _output_page(core: Core) -> AnyResponse | str:
+    if core.web_stopped:
+        return web.error_page("Project down for maintenance")
+    if core.database_down:
+        return web.error_page("Unable to handle request")
+    try:
+        output = get_output(core, request.values)
+    except OutputFailed as failed:
+        return _output_failed(core, str(failed))
+    except NotHandled:
+        return web.error_page("Unable to handle request")
+    except MissingArgument as missing:
+        return redirect(f"/test/missing_arg_{missing.name}.html")
+    return _attachment(core, output)
+
+
+def _output_failed(core: Core, words: str) -> Response:
+    """Say why there is no output. The words repeat the request, which may be a script."""
+    if core.quirks.errors_as_html:
+        # The server's own text contains a ">", which it does not escape.
+        text = htmlspecialchars(words).replace("&gt;", ">")
+        return Response(text, content_type="text/html; charset=UTF-8")
+    return Response(words, content_type="text/plain; charset=UTF-8")
+
+
+def _failed(error: Exception) -> tuple[Response, int]:
+    log.error("%s: %s", request.path, error)
+    return web.error_page("Unable to handle request"), 500
+
+
+def _attachment(core: Core, output: SentFile) -> Response:
+    headers = {
+        "Content-Description": "File Transfer",
+        "Content-Disposition": f"attachment; filename={_header_text(output.filename)}",
+        "Content-Transfer-Encoding": "binary",
+        "Expires": "0",
+        "Cache-Control": "must-revalidate, post-check=0, pre-check=0",
+        "Pragma": "public",
+        "Content-Length": str(output.nbytes),
+    }
+    if output.path is None:
+        # The connection ends before the promised length, as it does on the real server.
+        body = _no_such_number(output.number).encode() if core.quirks.display_errors else b""
+        return Response([body], headers=headers, content_type="application/octet-stream")
+    file = output.path.open("rb")
+    if output.temporary:
+        output.path.unlink()
+    return Response(
+        wrap_file(request.environ, file),
+        headers=headers,
+        content_type="application/octet-stream",
+        direct_passthrough=True,
+    )
+
+
+def _no_such_number(number: int) -> str:
+    """PHP's messages on its way from a file number out of range to a directory."""
+    null = "md5(): Passing null to parameter #1 ($string) of type string is deprecated"
+    read = "readfile(): Read of 8192 bytes failed with errno=21 Is a directory"
+    return (
+        php_message(f"Undefined array key {number}", "user/get_output.php", 153)
+        + php_message(null, "inc/dir_hier.inc", 22, "Deprecated")
+        + php_message(read, "inc/util.inc", 1112, "Notice")
+    )
+
+
+def _header_text(name: str) -> str:
+    """Return a name for a header: UTF-8 bytes, as PHP sends them, and no control characters."""
+    clean = "".join(char if char.isprintable() else "_" for char in name)
+    return clean.encode("utf-8", "replace").decode("latin-1")
+
+
+def _download(core: Core, name: str) -> AnyResponse | str:
+    if not valid_physical_name(name) or not core.download.exists(name):
+        return web.not_found()
+    path = core.download.path(name)
+    headers = {"Content-Length": str(path.stat().st_size)}
+    return Response(
+        wrap_file(request.environ, path.open("rb")),
+        headers=headers,
+        content_type="application/octet-stream",
+        direct_passthrough=True,
+    )
+
+
+def _compress(response: AnyResponse) -> AnyResponse:
+    if response.direct_passthrough or response.is_streamed:
+        return response
+    response.headers["Vary"] = "Accept-Encoding"
+    body = response.get_data()
+    if len(body) >= _GZIP_FROM and request.accept_encodings.quality("gzip") > 0:
+        response.set_data(gzip.compress(body, 6, mtime=0))
+        response.headers["Content-Encoding"] = "gzip"
+    return response

@@ -1,0 +1,210 @@
+"""The web server's connections: limits on their number and time, and reading requests.
+
+All clients (hosts, users, attackers) have the same address, so it does not tell them apart. But an
+honest client sends its request at once. Connections without a proper beginning of a request share a
+part of all places; if there is one too many, the oldest is closed. If there are too many in all,
+the one whose client has been silent longest is closed.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser, ParsingError
+from waitress.task import ErrorTask, WSGITask
+from waitress.utilities import InternalServerError, RequestEntityTooLarge
+
+from boinc_gahp.localproject.server.bodies import Allowance, RequestBody
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from waitress.adjustments import Adjustments
+    from waitress.utilities import Error
+
+    from boinc_gahp.localproject.server.bodies import Allow
+
+log = logging.getLogger("boinc_gahp.localproject")
+
+#: With a file for each and the project's own open files, they fit into 1,024 descriptors.
+CONNECTIONS = 400
+#: This many of them may be without the whole head of a request, the first one.
+_HEADS = 200
+#: A body may take as long as a head, and another second for each of this many received bytes:
+#: Apache's mod_reqtimeout, which Debian switches on, allows the same.
+_SLOWEST = 500
+#: No client's lines between chunks are longer.
+_CHUNK_LINE = 4096
+
+#: What every answer tells browsers, unless it sets its own: nothing in it runs, no frame shows it,
+#: and its type is as declared. Outputs, names and messages may come from anybody.
+_TO_BROWSERS = (
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
+    ),
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "same-origin"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+)
+
+
+class Crowd:
+    """The connections that wait for the head of a request. Only for the thread that does the I/O.
+
+    ``patience``: how many seconds a head may take.
+    """
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self._awaited: dict[Channel, float] = {}
+
+    def await_head(self, channel: Channel) -> None:
+        """Count a connection as one without a head, from now on or from an earlier time."""
+        self._awaited.setdefault(channel, time.monotonic())
+        if len(self._awaited) > _HEADS:
+            next(iter(self._awaited)).handle_close()
+
+    def let_go(self, channel: Channel) -> None:
+        """Stop counting a connection: its head has arrived, or it is closed."""
+        self._awaited.pop(channel, None)
+
+    def make_room(self, channels: list[Channel]) -> None:
+        """Close the one whose client has been silent longest, if there are too many."""
+        if len(channels) > CONNECTIONS:
+            waiting = [channel for channel in channels if not channel.requests]
+            min(waiting, key=lambda channel: channel.last_activity).handle_close()
+
+    def end_late(self, channels: list[Channel]) -> None:
+        """Close those whose head or body takes too long."""
+        now = time.monotonic()
+        late = [each for each, since in self._awaited.items() if now > since + self._patience]
+        for channel in channels:
+            request = channel.request
+            if request is not None and request.headers_finished:
+                allowed = self._patience + request.body_bytes_received / _SLOWEST
+                if now > request.began + allowed:
+                    late.append(channel)
+        for channel in late:
+            channel.handle_close()
+
+
+class _Parser(HTTPRequestParser):  # type: ignore[misc]
+    """A request while it is received."""
+
+    def __init__(self, channel: Channel, adjustments: Adjustments) -> None:
+        super().__init__(adjustments)
+        self._channel = channel
+        self._allowed = Allowance()
+        self.began = 0.0
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Read the head; its last line tells the body's size, and too large a body is refused."""
+        try:
+            super().parse_header(header_plus)
+        except ValueError as error:
+            # waitress does not expect this from lengths of thousands of digits, or half an IPv6.
+            raise ParsingError(str(error)) from error
+        self.began = time.monotonic()
+        self._channel.crowd.let_go(self._channel)
+        if self.body_rcv is None:
+            return
+        if self.chunked:
+            # A length beside it is invalid, and must not be used.
+            self.headers.pop("CONTENT_LENGTH", None)
+        self._allowed = self._channel.allow(self.path, self.headers)
+        spool = self._channel.spool
+        self.body_rcv.buf = RequestBody(spool, self._allowed.kept)
+        if self._allowed.kept is None and self.content_length > shutil.disk_usage(spool).free:
+            self._refuse(RequestEntityTooLarge("the project's disk has no room for the body"))
+        self._check(self.content_length)
+
+    def received(self, data: bytes) -> int:
+        try:
+            taken: int = super().received(data)
+        except OSError as error:
+            log.error("a request cannot be kept in %s: %s", self._channel.spool, error)
+            self.error = InternalServerError(f"the request cannot be kept: {error.strerror}")
+            self.completed = True
+            return len(data)
+        self._check(self.body_bytes_received)
+        if self.chunked and self.body_rcv is not None:
+            line = len(self.body_rcv.control_line) + len(self.body_rcv.trailer)
+            if line > _CHUNK_LINE:
+                self._refuse(RequestEntityTooLarge("a line between two chunks is too long"))
+        return taken
+
+    def _check(self, nbytes: int) -> None:
+        most = self._allowed.read
+        if most is not None and nbytes > most:
+            self._refuse(RequestEntityTooLarge(self._allowed.words))
+
+    def _refuse(self, error: Error) -> None:
+        """Have it answered at once; the connection ends with the answer."""
+        if self.error is None:
+            self.error = error
+        self.completed = True
+        self.expect_continue = False
+
+
+class _ToBrowsers:
+    """Adds the headers for browsers that every answer has."""
+
+    response_headers: list[tuple[str, str]]
+
+    def build_response_header(self) -> bytes:
+        given = {name.lower() for name, _ in self.response_headers}
+        self.response_headers += [each for each in _TO_BROWSERS if each[0].lower() not in given]
+        head: bytes = super().build_response_header()  # type: ignore[misc]
+        return head
+
+
+class _HttpAnswer(_ToBrowsers, WSGITask):  # type: ignore[misc]
+    """The application's answer."""
+
+
+class _Refusal(_ToBrowsers, ErrorTask):  # type: ignore[misc]
+    """The server's own answer to invalid or too large requests."""
+
+
+class Channel(HTTPChannel):  # type: ignore[misc]
+    """A connection. Each server has a subclass, with what all its connections share."""
+
+    task_class = _HttpAnswer
+    error_task_class = _Refusal
+    crowd: Crowd
+    spool: Path
+    allow: Allow
+
+    def __init__(self, *arguments: object, **more: object) -> None:
+        super().__init__(*arguments, **more)
+        self.parser_class = partial(_Parser, self)
+        self.crowd.await_head(self)
+        self.crowd.make_room(list(self.server.active_channels.values()))
+
+    def received(self, data: bytes) -> bool:
+        """Take in received data; if a head has only begun, wait for the rest."""
+        taken: bool = super().received(data)
+        if self.request is not None and not self.request.headers_finished:
+            self.crowd.await_head(self)
+        return taken
+
+    def handle_close(self) -> None:
+        """End the connection and its unfinished request."""
+        self.crowd.let_go(self)
+        if self.request is not None:
+            self.request.close()
+        super().handle_close()
+
+
+def channel_class(crowd: Crowd, spool: Path, allow: Allow) -> type[Channel]:
+    """Return the class of a server's connections."""
+    shared = {"crowd": crowd, "spool": spool, "allow": staticmethod(allow)}
+    return type("Channel", (Channel,), shared)

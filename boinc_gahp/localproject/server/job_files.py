@@ -1,0 +1,86 @@
+"""The staged files, when they may be deleted, and which batches use them (``job_file``).
+
+``delete_time`` is in seconds since the epoch; a later one replaces an earlier one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.localproject.names import MAX_NAME
+from boinc_gahp.localproject.server.replies import PhpFatal
+
+if TYPE_CHECKING:
+    from boinc_gahp.localproject.core import Core
+
+
+def note_use(
+    core: Core, connection: sqlite3.Connection, name: str, batch_id: int, delete_time: float
+) -> bool:
+    """Record that a batch uses a file; return whether its delete_time was put off.
+
+    Raises:
+        PhpFatal: its name is too long for the column.
+    """
+    postponed = False
+    row = _find(connection, name)
+    if row is None:
+        # A file that did not come through upload_files; the real server adopts it too.
+        file_id = _insert(connection, name, delete_time)
+    else:
+        file_id = row["id"]
+        if row["delete_time"] < delete_time:
+            connection.execute(
+                "UPDATE job_file SET delete_time = ? WHERE id = ?", (delete_time, file_id)
+            )
+            postponed = True
+    if batch_id:
+        _associate(core, connection, batch_id, file_id)
+    return postponed
+
+
+def note_upload(
+    core: Core, connection: sqlite3.Connection, name: str, batch_id: int, delete_time: float
+) -> None:
+    """Record that a file was uploaded, for a batch if ``batch_id`` is not 0.
+
+    Raises:
+        PhpFatal: its name is too long for the column; or it was uploaded before, and the project
+            has this quirk.
+    """
+    if core.quirks.fatal_rows and _find(connection, name) is not None:
+        raise PhpFatal(f"Uncaught mysqli_sql_exception: Duplicate entry '{name}' for key 'jf_name'")
+    note_use(core, connection, name, batch_id, delete_time)
+
+
+def _find(connection: sqlite3.Connection, name: str) -> sqlite3.Row | None:
+    row: sqlite3.Row | None = connection.execute(
+        "SELECT * FROM job_file WHERE name = ?", (name,)
+    ).fetchone()
+    return row
+
+
+def _associate(core: Core, connection: sqlite3.Connection, batch_id: int, file_id: int) -> None:
+    try:
+        connection.execute(
+            "INSERT INTO batch_file_assoc (batch_id, job_file_id) VALUES (?, ?)",
+            (batch_id, file_id),
+        )
+    except sqlite3.IntegrityError as error:
+        if core.quirks.fatal_rows:
+            raise PhpFatal(
+                f"Uncaught mysqli_sql_exception: Duplicate entry '{file_id}-{batch_id}' "
+                "for key 'job_file_id'"
+            ) from error
+
+
+def _insert(connection: sqlite3.Connection, name: str, delete_time: float) -> int:
+    if len(name) > MAX_NAME:
+        raise PhpFatal("Uncaught mysqli_sql_exception: Data too long for column 'name' at row 1")
+    cursor = connection.execute(
+        "INSERT INTO job_file (name, create_time, delete_time) VALUES (?, ?, ?)",
+        (name, time.time(), delete_time),
+    )
+    return int(cursor.lastrowid or 0)

@@ -1,0 +1,347 @@
+"""submit_batch and estimate_batch (``web-rpcs.rst``, "submit_batch")."""
+
+from __future__ import annotations
+
+import os.path
+import shlex
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from boinc_gahp.localproject.accounts import AppRow, User, authenticate, check_job_limit, find_app
+from boinc_gahp.localproject.backend import batches, work
+from boinc_gahp.localproject.backend.job_templates import keep_template, refused_by_create_work
+from boinc_gahp.localproject.hosts.fetch import FetchError, fetch
+from boinc_gahp.localproject.hosts.hosts import mean_speed
+from boinc_gahp.localproject.server.job_line import read_job_line
+from boinc_gahp.localproject.server.raw_sql import row_text, with_query
+from boinc_gahp.localproject.server.replies import RpcFailed, php_number
+from boinc_gahp.localproject.server.request import as_integer, php_float
+from boinc_gahp.localproject.states import BatchState
+from boinc_gahp.localproject.store import directory_of, md5_file
+from boinc_gahp.templates import (
+    InputTemplate,
+    TemplateError,
+    read_input_template,
+    read_output_template,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from boinc_gahp.localproject.backend.new_job import NewJob
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.server.replies import RpcReply
+    from boinc_gahp.localproject.server.request import InputFileRequest, JobRequest, RpcRequest
+
+    #: Checks or makes a request's batch, in the transaction that makes its jobs.
+    Begin = Callable[[sqlite3.Connection], int]
+
+#: The real server inserts about a megabyte of SQL at a time, each in its own transaction.
+_PIECE_BYTES = 1_000_000
+
+
+def estimate_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
+    """Estimate how long a batch would run, in seconds."""
+    with core.db.read() as connection:
+        app = find_app(connection, request.batch.get("app_name", ""))
+        authenticate(connection, request.text("authenticator"), app)
+        speed = mean_speed(connection)
+    template = _input_template(core, app, reply)
+    usual = template.rsc_fpops_est if template is not None else None
+    total = 0.0
+    for job in request.jobs:
+        # job_params and jobs' own templates are ignored (``batch_flop_count()``).
+        each = job.rsc_fpops_est or usual
+        if not each:
+            raise RpcFailed("no rsc_fpops_est given for job")
+        total += each
+    # The real server divides by the app's mean speed.
+    reply.add(f"<seconds>{php_number(total / speed)}</seconds>\n")
+
+
+def submit_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
+    """Create a batch's jobs."""
+    connection = core.db.connection()
+    app = find_app(connection, request.batch.get("app_name", ""))
+    user = authenticate(connection, request.text("authenticator"), app)
+    check_job_limit(connection, user, len(request.jobs))
+    template = _input_template(core, app, reply)
+    if template is not None:
+        _check_counts(request.jobs, template)
+    batch_id = as_integer(php_float(request.batch.get("batch_id", "")))
+    if batch_id:
+        _check_batch(connection, batch_id, user)
+    stage = _Stager(core, reply, user)
+    lines = [_job_line(core, job, stage) for job in request.jobs]
+    _check_allocation(core, request, app, user)
+    maker = _maker(core, request, app)
+    # A name too long for a file system would be an error in pathlib's method.
+    if not os.path.isfile(core.directory / maker.output_template):  # noqa: PTH113
+        if not core.quirks.missing_template_succeeds:
+            raise RpcFailed(f"create_work failed: can't open {maker.output_template}\n")
+        lines = []
+
+    def begin(connection: sqlite3.Connection) -> int:
+        if batch_id:
+            # The real server has checked it once, and does not check again.
+            if not core.quirks.partial_creation:
+                _check_batch(connection, batch_id, user)
+            return batch_id
+        name = request.batch.get("batch_name", "")
+        return batches.insert(core, connection, user, app, name=name)
+
+    jobs = (job for line in lines for job in read_job_line(line))
+    if core.quirks.partial_creation:
+        made_in = _create_in_pieces(core, maker, begin, jobs, len(request.jobs))
+    else:
+        rows = [maker.row(job, batch_id) for job in jobs]
+        made_in = _create(core, user, begin, rows)
+    core.wake.ring()
+    reply.add(f"<batch_id>{made_in}</batch_id>\n")
+
+
+def _maker(core: Core, request: RpcRequest, app: AppRow) -> work.WorkMaker:
+    name = request.batch.get("input_template_filename")
+    return work.WorkMaker(
+        core,
+        app,
+        input_template=f"{core.templates.name}/{name}" if name else "",
+        output_template=_output_template(core, request, app),
+        params=request.job_params,
+        priority=as_integer(php_float(request.batch.get("priority", ""))),
+        app_version_num=as_integer(php_float(request.batch.get("app_version_num", ""))),
+    )
+
+
+def _create(core: Core, user: User, begin: Begin, rows: list[work.NewWorkunit]) -> int:
+    """Make a batch's jobs, and the batch if it is new: all of it, or nothing."""
+    with core.db.write() as connection:
+        check_job_limit(connection, user, len(rows))
+        batch_id = begin(connection)
+        work.insert(connection, rows, batch_id)
+        work.begin_batch(connection, batch_id)
+    return batch_id
+
+
+def _create_in_pieces(
+    core: Core, maker: work.WorkMaker, begin: Begin, jobs: Iterator[NewJob], njobs: int
+) -> int:
+    """Make a batch's jobs like the real server: piece by piece, each in a transaction."""
+    with core.db.write() as connection:
+        batch_id = begin(connection)
+        connection.execute("UPDATE batch SET njobs = ? WHERE id = ?", (njobs, batch_id))
+    for piece in _pieces(maker, batch_id, jobs):
+        try:
+            rows = [maker.row(job, batch_id) for job in piece]
+            with core.db.write() as connection:
+                work.insert(connection, rows)
+        except RpcFailed as error:
+            query = (maker.row(job, batch_id, as_sql=True) for job in piece)
+            raise with_query(error, query) from error
+    with core.db.write() as connection:
+        connection.execute(
+            "UPDATE batch SET state = ? WHERE id = ?", (BatchState.IN_PROGRESS, batch_id)
+        )
+    return batch_id
+
+
+def _pieces(maker: work.WorkMaker, batch_id: int, jobs: Iterator[NewJob]) -> Iterator[list[NewJob]]:
+    piece: list[NewJob] = []
+    size = 0
+    for job in jobs:
+        piece.append(job)
+        size += len(row_text(maker.row(job, batch_id, as_sql=True)))
+        if size > _PIECE_BYTES:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
+
+
+def _check_batch(connection: sqlite3.Connection, batch_id: int, user: User) -> None:
+    batch = batches.by_id(connection, batch_id)
+    if batch is None:
+        raise RpcFailed(f"no batch {batch_id}")
+    if batch["user_id"] != user.id:
+        raise RpcFailed("not owner of batch")
+    if batch["state"] != BatchState.INIT:
+        raise RpcFailed("batch not in init state")
+
+
+def _check_counts(jobs: list[JobRequest], template: InputTemplate) -> None:
+    """Compare with the app's template, even for jobs that have their own."""
+    need = len(template.per_job_files)
+    for place, job in enumerate(jobs):
+        if len(job.files) != need:
+            raise RpcFailed(
+                f"wrong # of input files for job {place}: need {need}, got {len(job.files)}"
+            )
+
+
+def _check_allocation(core: Core, request: RpcRequest, app: AppRow, user: User) -> None:
+    """Calculate the operations of all jobs, for which the real server asks another program.
+
+    That program does not know the app's template, and cannot handle 0.
+    """
+    if request.batch.get("allocation_priority"):
+        flops = 0.0
+        for job in request.jobs:
+            each = _operations(job, request.job_params)
+            if each is None:
+                raise RpcFailed("no rsc_fpops_est given")
+            flops += each
+        if not flops:
+            raise RpcFailed(
+                f"cd {core.directory}/bin; ./adjust_user_priority --user {user.id} --flops 0 "
+                f"--app {app.name} returned "
+            )
+
+
+def _operations(job: JobRequest, params: dict[str, float]) -> float | None:
+    if job.rsc_fpops_est:
+        return job.rsc_fpops_est
+    with suppress(TemplateError):
+        own = read_input_template(job.input_template).rsc_fpops_est if job.input_template else None
+        if own is not None:
+            return own
+    return params.get("rsc_fpops_est")
+
+
+def _input_template(core: Core, app: AppRow, reply: RpcReply) -> InputTemplate | None:
+    """Return the app's input template, whatever jobs or the batch name; None: only PHP can read it.
+
+    Raises:
+        RpcFailed: PHP cannot read it either.
+    """
+    path = core.templates / f"{app.name}_in"
+    try:
+        return core.input_template(path)
+    except (OSError, TemplateError) as error:
+        if isinstance(error, TemplateError) and refused_by_create_work(error):
+            return None
+        reply.warn(
+            "simplexml_load_file(): I/O warning : failed to load external entity "
+            f"&quot;{path}&quot;",
+            "user/submit_rpc_handler.php",
+            103,
+        )
+        raise RpcFailed(f"couldn't parse input template file {path}") from error
+
+
+def _output_template(core: Core, request: RpcRequest, app: AppRow) -> str:
+    name = request.batch.get("output_template_filename") or f"{app.name}_out"
+    if "/" in name or name.startswith("."):
+        raise RpcFailed(f"create_work failed: bad template name {name}\n")
+    return f"{core.templates.name}/{name}"
+
+
+def _job_line(core: Core, job: JobRequest, stage: _Stager) -> str:
+    parts = []
+    if job.name:
+        parts.append(f"--wu_name {job.name}")
+    # PHP takes the string "0" for false, so such a command line is dropped.
+    if job.command_line not in ("", "0"):
+        parts.append(f'--command_line "{job.command_line}"')
+    parts += [f"--{name} {shlex.quote(value)}" for name, value in job.targets]
+    if job.priority:
+        parts.append(f"--priority {as_integer(php_float(job.priority))}")
+    parts += [stage(file) for file in job.files]
+    if job.input_template:
+        parts.append(f"--wu_template {keep_template(core, job.input_template)}")
+    if job.output_template:
+        try:
+            read_output_template(job.output_template)
+        except TemplateError as error:
+            raise RpcFailed(f"create_work failed: {error}\n") from error
+        parts.append(f"--result_template {keep_template(core, job.output_template)}")
+    return " " + " ".join(parts)
+
+
+class _Stager:
+    """Stages a job's input files by their modes; returns their part of the job's line."""
+
+    def __init__(self, core: Core, reply: RpcReply, user: User) -> None:
+        self._core = core
+        self._reply = reply
+        self._user = user
+        self._done: dict[tuple[str, str], str] = {}
+
+    def __call__(self, file: InputFileRequest) -> str:
+        if file.mode == "local_staged":
+            return file.source
+        if file.mode == "remote":
+            return f"--remote_file {file.url} {file.nbytes!r} {file.md5}"
+        key = (file.mode, file.source)
+        name = self._done.get(key)
+        if name is None:
+            name = self._done[key] = self._stage(file)
+        return name
+
+    def _stage(self, file: InputFileRequest) -> str:
+        if file.mode == "inline":
+            return self._inline(file.source)
+        if file.mode == "local":
+            return self._local(file.source)
+        if file.mode == "semilocal":
+            return self._semilocal(file.source)
+        if file.mode == "sandbox":
+            self._say_no_sandbox(self._reply.text(file.source))
+            raise RpcFailed(f"sandbox link file {file.source} not found")
+        raise RpcFailed(f"unsupported file mode: {file.mode}")
+
+    def _say_no_sandbox(self, source: str) -> None:
+        path, place = f"../../sandbox/{self._user.id}/{source}", "inc/submit_util.inc"
+        missing = f"md5_file({path}): Failed to open stream: No such file or directory"
+        self._reply.warn(missing, place, 510)
+        self._reply.warn(f"stat(): stat failed for {path}", place, 511)
+        self._reply.warn("Trying to access array offset on value of type bool", place, 512)
+
+    def _inline(self, contents: str) -> str:
+        incoming = self._core.download.incoming()
+        try:
+            incoming.write(contents.encode("utf-8"))
+            name = f"jf_{incoming.finish()}"
+            new = self._core.download.add(name, incoming)
+        finally:
+            incoming.discard()
+        if new and not contents:
+            path = self._core.download.root / directory_of(name) / name
+            raise RpcFailed(f"can't write to file {path}")
+        return name
+
+    def _local(self, source: str) -> str:
+        path = self._allowed(source)
+        try:
+            if path is None:
+                raise FileNotFoundError(source)
+            md5, _ = md5_file(path)
+            self._core.download.add_file(f"jf_{md5}", path)
+        except OSError as error:
+            self._reply.warn(
+                f"md5_file({self._reply.text(source)}): Failed to open stream: "
+                "No such file or directory",
+                "user/submit_rpc_handler.php",
+                172,
+            )
+            raise RpcFailed(f"Can't get MD5 of file {source}") from error
+        return f"jf_{md5}"
+
+    def _allowed(self, source: str) -> Path | None:
+        """Return the file's path, if it is in the only directory that may be read."""
+        directory = self._core.local_files.resolve()
+        path = (directory / source).resolve()
+        return path if path.is_relative_to(directory) else None
+
+    def _semilocal(self, url: str) -> str:
+        incoming = self._core.download.incoming()
+        try:
+            fetch(url, incoming.write)
+            name = f"jf_{incoming.finish()}"
+            self._core.download.add(name, incoming)
+        except FetchError as error:
+            raise RpcFailed(f"couldn't get {url}: {error}") from error
+        finally:
+            incoming.discard()
+        return name

@@ -1,0 +1,43 @@
+"""Rendering: all pages share a frame; in it, the script renews only the part that changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flask import Response, get_flashed_messages, request, url_for
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from boinc_gahp.localproject.web import access, words
+
+if TYPE_CHECKING:
+    from boinc_gahp.localproject.core import Core
+
+#: Larger numbers would be invalid for the database.
+_LAST_PAGE = 10**9
+
+#: Our own, not the application's: a process with several projects compiles templates once.
+_TEMPLATES = Environment(
+    loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined
+)
+_TEMPLATES.filters.update(words.FILTERS)
+_TEMPLATES.globals.update(
+    request=request, url_for=url_for, get_flashed_messages=get_flashed_messages
+)
+
+
+def show(core: Core, template: str, status: int = 200, **context: object) -> Response:
+    """Return a page, or only its changing part if the script asks."""
+    live = request.headers.get("X-Live") == "1"
+    text = _TEMPLATES.get_template(template).render(
+        frame="live.html" if live else "frame.html",
+        core=core,
+        user=access.visitor(core),
+        form_token=access.form_token,
+        **context,
+    )
+    return Response(text, status=status, content_type="text/html; charset=utf-8")
+
+
+def page_number(name: str = "page") -> int:
+    """Return the requested page of a list, from 1."""
+    return min(max(request.args.get(name, 1, int), 1), _LAST_PAGE)

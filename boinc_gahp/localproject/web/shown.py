@@ -1,0 +1,108 @@
+"""The pages that only show: batches, a batch, a job, hosts, the back end, apps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flask import Response, abort, request
+
+from boinc_gahp.localproject import accounts
+from boinc_gahp.localproject.web import access, job_queries, queries
+from boinc_gahp.localproject.web.layout import page_number, show
+from boinc_gahp.templates import TemplateError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from boinc_gahp.localproject.core import Core
+
+
+def batches(core: Core) -> Response:
+    """Show the newest batches, what the hosts are doing, and the back end."""
+    retired = request.args.get("show") == "retired"
+    with core.db.read() as connection:
+        return show(
+            core,
+            "batches.html",
+            overview=queries.overview(connection, page_number(), retired=retired),
+            hosts=queries.hosts(connection),
+            programs=queries.programs(connection),
+            retired=retired,
+            page=page_number(),
+            per_page=queries.BATCHES_A_PAGE,
+        )
+
+
+def batch(core: Core, batch_id: int) -> Response:
+    """Show a batch and a page of its jobs."""
+    state, part = request.args.get("state", ""), request.args.get("name", "")
+    with core.db.read() as connection:
+        found = queries.batch(connection, batch_id)
+        if found is None:
+            abort(404)
+        jobs, number = job_queries.jobs(connection, batch_id, page_number(), state=state, part=part)
+        return show(
+            core,
+            "batch.html",
+            batch=found,
+            jobs=jobs,
+            number=number,
+            state=state if state in queries.STATES else "",
+            part=part,
+            may_act=_may_act(core, connection, found.app_id, found.user_id),
+            page=page_number(),
+            per_page=job_queries.JOBS_A_PAGE,
+        )
+
+
+def _may_act(core: Core, connection: sqlite3.Connection, app_id: int, owner_id: int) -> bool:
+    user = access.visitor(core)
+    return user is not None and accounts.may_manage(
+        connection, user, accounts.AppRow(app_id, ""), owner_id
+    )
+
+
+def job(core: Core, job_id: int) -> Response:
+    """Show a job, its instances and its history."""
+    with core.db.read() as connection:
+        found = job_queries.job(core, connection, job_id)
+        if found is None:
+            abort(404)
+        owner_id = found.row["user_id"] or 0
+        return show(
+            core,
+            "job.html",
+            job=found,
+            may_act=_may_act(core, connection, found.row["appid"], owner_id),
+        )
+
+
+def hosts(core: Core) -> Response:
+    """Show the hosts, their properties, and the jobs that they run."""
+    with core.db.read() as connection:
+        return show(core, "hosts.html", hosts=queries.hosts(connection))
+
+
+def programs(core: Core) -> Response:
+    """Show the work of the back-end programs."""
+    with core.db.read() as connection:
+        return show(core, "programs.html", programs=queries.programs(connection))
+
+
+def apps(core: Core) -> Response:
+    """Show the apps and what their templates ask for."""
+    with core.db.read() as connection:
+        found = queries.apps(connection)
+    return show(core, "apps.html", apps=[(app, *_templates(core, app.name)) for app in found])
+
+
+def _templates(core: Core, name: str) -> tuple[object, object, str]:
+    """Return an app's two templates, None for one that cannot be read, and the reason."""
+    try:
+        return (
+            core.input_template(core.templates / f"{name}_in"),
+            core.output_template(core.templates / f"{name}_out"),
+            "",
+        )
+    except (OSError, TemplateError) as error:
+        return None, None, str(error)

@@ -1,0 +1,298 @@
+"""Command-line parsers that also hold what documentation and completion are made from.
+
+Every action of the command line is a function ``NAME(arguments, config) -> exit status`` with a
+function ``NAME_parser(config) -> Parser`` beside it, so that help, manual pages, completion and the
+tests of the documentation see the same options.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import shutil
+import sys
+import textwrap
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from boinc_gahp.terminal.words import one_line
+from boinc_gahp.text import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+#: Exit statuses of every command; a parser's own ``statuses`` are added.
+STATUSES = {
+    0: "success",
+    1: "an error; one line on stderr says what is wrong and what to do",
+    2: "the command line is wrong",
+    130: "interrupted from the keyboard",
+}
+
+#: The kind of a value: a path, a project of the settings, a batch of the project, or none of these.
+Kind = Literal["file", "directory", "project", "batch"]
+
+PROGRAM = "boinc_gahp"
+
+_WIDTH = 80
+#: Separates an example from its remark.
+_REMARK = "  # "
+_SEPARATORS = frozenset("|&;()<>")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser for the arguments of one action.
+
+    Args:
+        command: the words before the arguments: ``batch list``; empty for ``boinc_gahp`` itself.
+        description: paragraphs, separated by empty lines; those with an indented line are shown as
+            they are, the others are filled.
+        examples: command lines, as they are typed; a remark may follow after ``  # ``, and a line
+            may continue after a backslash.
+        statuses: exit statuses in addition to :data:`STATUSES`, or replacing them.
+        usage: instead of argparse's own, without the program's name.
+
+    Attributes:
+        command: as given.
+        examples: as a tuple.
+        statuses: all of them, in order.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        description: str,
+        *,
+        examples: Iterable[str] = (),
+        statuses: Mapping[int, str] | None = None,
+        usage: str | None = None,
+    ) -> None:
+        self.command = command
+        self.examples = tuple(examples)
+        self.statuses = dict(sorted({**STATUSES, **(statuses or {})}.items()))
+        super().__init__(
+            prog=f"{PROGRAM} {command}".strip(),
+            usage=None if usage is None else _usage(command, usage),
+            description=_wrapped(description),
+            epilog=_epilog(self.examples, self.statuses),
+            formatter_class=_Formatter,
+            allow_abbrev=False,
+            add_help=False,
+        )
+        self._positionals.title = "arguments"
+        self.add_argument("-h", "--help", action="help", help="show this help")
+
+    def completes(self, action: argparse.Action, kind: Kind) -> argparse.Action:
+        """Set the kind of an argument's value, for completion; return the argument."""
+        action.completes = kind  # type: ignore[attr-defined]
+        return action
+
+    def add_config(self, config: str | None) -> None:
+        """Add ``--config FILE``; ``config`` is the value given before the command."""
+        self.completes(
+            self.add_argument(
+                "--config",
+                metavar="FILE",
+                type=not_empty,
+                default=config,
+                help="read FILE last, so that its settings take precedence; it replaces "
+                "$BOINC_GAHP_CONFIG",
+            ),
+            "file",
+        )
+
+    def add_project(self) -> None:
+        """Add ``--project NAME``."""
+        self.completes(
+            self.add_argument(
+                "--project",
+                metavar="NAME",
+                type=not_empty,
+                help="use the project [projects.NAME] of the settings (default: [project])",
+            ),
+            "project",
+        )
+
+    def read(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Read arguments; options may be anywhere among the others.
+
+        Exits with status 2 if they are wrong, with 0 after printing help.
+        """
+        return self.parse_intermixed_args(list(arguments))
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print the help; argparse's own method is silent if help cannot be written."""
+        if file is sys.stdout and file is not None:
+            file.write(message)
+        else:
+            super()._print_message(message, file)
+
+    def error(self, message: str) -> NoReturn:
+        """Report an error, with the most similar name, and exit with status 2."""
+        found = re.match(r"unrecognized arguments: (-\S+)", message)
+        if found:
+            options = [word for action in self._actions for word in action.option_strings]
+            message += did_you_mean(found[1].partition("=")[0], options)
+        found = re.match(r"argument .*: invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if found:
+            message += did_you_mean(found[1], re.findall(r"[\w.-]+", found[2]))
+        said = f"{self.prog}: {ended(message)} {self.prog} --help tells more"
+        # The words were typed or came from a script: they may be anything.
+        self.exit(2, f"{one_line(said)}\n")
+
+
+class Group(Parser):
+    """A parser for the words before an action: the action's name, or a request for help.
+
+    Args:
+        command: as :class:`Parser` has it.
+        description: likewise.
+        actions: the actions and their purposes.
+        examples: as :class:`Parser` has it.
+        word: the word for an action.
+        usage: as :class:`Parser` has it.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        description: str,
+        actions: Mapping[str, str],
+        *,
+        examples: Iterable[str] = (),
+        word: str = "action",
+        usage: str = "ACTION ...",
+    ) -> None:
+        self.actions = dict(actions)
+        width = max(map(len, actions)) + 2
+        lines = (_item(f"  {name:<{width}}", text) for name, text in actions.items())
+        place = " ".join(filter(None, (PROGRAM, command, word.upper())))
+        super().__init__(
+            command,
+            f"{description}\n\n{word}s:\n{''.join(lines)}\n"
+            f"For options and examples: {place} --help",
+            examples=examples,
+            usage=usage,
+        )
+
+    def chosen(self, arguments: Sequence[str]) -> str:
+        """Return the action named by the first argument.
+
+        Exits with status 2 if there is none, with 0 after printing help.
+        """
+        if not arguments:
+            self.error(f"an action is missing: {', '.join(self.actions)}")
+        first = arguments[0]
+        if first in {"-h", "--help"}:
+            self.print_help()
+            self.exit()
+        if first.startswith("-"):
+            self.error(f"{first} stands before the action; options stand after it")
+        if first not in self.actions:
+            near = did_you_mean(first, self.actions) or f" (there are {', '.join(self.actions)})"
+            self.error(f"there is no action {first!r}{near}")
+        return first
+
+
+def not_empty(text: str) -> str:
+    """Read a word; an empty one comes from an unset variable, and would mean something else."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
+
+
+def ended(message: str) -> str:
+    """Return a message so that another can follow: with a semicolon, unless it is a question."""
+    return message if message.endswith("?") else f"{message};"
+
+
+def kind_of(action: Any) -> Kind | None:
+    """Return what :meth:`Parser.completes` set for an argument."""
+    kind: Kind | None = getattr(action, "completes", None)
+    return kind
+
+
+def arguments_of(action: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Yield a parser's arguments, options and others, except hidden ones."""
+    yield from (each for each in action._actions if each.help != argparse.SUPPRESS)  # noqa: SLF001
+
+
+def command_lines(example: str) -> list[list[str]]:
+    """Return the words after ``boinc_gahp`` for each time an example runs it.
+
+    Args:
+        example: a shell command line; it may have pipes, redirections and a remark.
+
+    Raises:
+        ValueError: a quote is not closed.
+    """
+    text = example.partition(_REMARK)[0].replace("\\\n", " ")
+    words = shlex.shlex(text, posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    words.commenters = ""
+    found: list[list[str]] = []
+    inside = False
+    to_file = False
+    for word in words:
+        if word and set(word) <= _SEPARATORS:
+            to_file = set(word) <= set("<>")
+            inside = inside and to_file
+        elif to_file:
+            to_file = False
+        elif inside:
+            found[-1].append(word)
+        elif word.rpartition("/")[2] == PROGRAM:
+            inside = True
+            found.append([])
+    return found
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help in a width that people read well, or that their terminal has."""
+
+    def __init__(self, prog: str) -> None:
+        width = shutil.get_terminal_size((_WIDTH, 24)).columns
+        super().__init__(prog, max_help_position=26, width=max(40, min(_WIDTH, width)))
+
+
+def _wrapped(text: str) -> str:
+    """Fill the paragraphs that have no layout of their own."""
+    return "\n\n".join(
+        part.strip("\n") if re.search(r"^ ", part, re.MULTILINE) else textwrap.fill(part, _WIDTH)
+        for part in re.split(r"\n{2,}", text.strip("\n"))
+    )
+
+
+def _broken(example: str) -> str:
+    """Return an example in lines that fit; for a shell they are one line."""
+    if "\\\n" in example or len(example) <= _WIDTH - 2 or _REMARK in example:
+        return example.replace("\\\n", "\\\n    ")
+    lines = [""]
+    for word in re.findall(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+", example):
+        # Two for the margin, four for the next lines' indent, and a backslash after a space.
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > _WIDTH - 8:
+            lines.append("")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return " \\\n    ".join(lines)
+
+
+def _usage(command: str, text: str) -> str:
+    begin = "usage: "
+    whole = f"{begin}{PROGRAM} {command} {text}".replace("  ", " ")
+    lines = textwrap.wrap(
+        whole, _WIDTH, subsequent_indent=" " * 4, break_on_hyphens=False, break_long_words=False
+    )
+    return "\n".join(lines).removeprefix(begin).replace("%", "%%")
+
+
+def _item(head: str, text: str) -> str:
+    return (
+        textwrap.fill(text, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head)) + "\n"
+    )
+
+
+def _epilog(examples: Iterable[str], statuses: Mapping[int, str]) -> str:
+    lines = "".join(f"  {_broken(line)}\n" for line in examples)
+    shown = f"examples:\n{lines}\n" if lines else ""
+    listed = "".join(_item(f"  {status:<5}", text) for status, text in statuses.items())
+    return f"{shown}exit status:\n{listed}"

@@ -1,0 +1,121 @@
+"""A local project, sane and as the real one is, and accounts on it.
+
+``site`` is an account of its own for each test; its projects go through a proxy that can go wrong.
+"""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.api import Batch, Project
+from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject.states import Outcome, ServerState
+from boinc_gahp.rpc import BatchSubmission, InputFile, JobSubmission
+from tests.faultproxy import FaultProxy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_numbers = itertools.count(1)
+
+
+@dataclass
+class Site:
+    """Somebody with an account on a project.
+
+    Attributes:
+        directory: the test's own.
+        local: the project itself.
+        proxy: between it and whoever uses ``project``.
+        authenticator: the account's.
+        project: open until the test's end; its time-outs and retries are short.
+    """
+
+    directory: Path
+    local: LocalProject
+    proxy: FaultProxy
+    authenticator: str
+    stack: ExitStack = field(default_factory=ExitStack)
+
+    def __post_init__(self) -> None:
+        self.project = self.open()
+
+    def open(self, authenticator: str | None = None, *, retry: float = 3.0) -> Project:
+        """Return a new project object, as another process would have it; closed at the end."""
+        settings = Settings(
+            project=ProjectSettings(ProjectUrl(self.proxy.url)),
+            timeouts=Timeouts(connect=5, read=5, retry=retry),
+            state=State(dir=self.directory / "state", cache_dir=self.directory / "cache"),
+        )
+        project = Project(self.proxy.url, authenticator or self.authenticator, settings=settings)
+        return self.stack.enter_context(project)
+
+    def somebody_else(self) -> Project:
+        """Return the same project as another account sees it."""
+        return self.open(self.local.add_user(f"other{next(_numbers)}"))
+
+    def batch(
+        self, jobs: int = 3, name: str | None = None, args: str = "", project: Project | None = None
+    ) -> Batch:
+        """Submit uppercase jobs, called jN_0, jN_1, ..., by the web RPCs themselves."""
+        project = project or self.project
+        name = name or f"batch{next(_numbers)}"
+        prefix = f"j{next(_numbers)}"
+        batch_id = project.rpc.create_batch(name, "uppercase")
+        listed = [
+            JobSubmission(f"{prefix}_{n}", args, (InputFile.inline(f"{name} {n}\n"),))
+            for n in range(jobs)
+        ]
+        if jobs:
+            project.rpc.submit_batch(BatchSubmission("uppercase", listed, batch_id=batch_id))
+        return project.batch(batch_id)
+
+
+def project_as_is(directory: Path) -> Iterator[LocalProject]:
+    """Yield the project with all its misbehaviours: what survives it survives the sane one.
+
+    For modules that override ``local_project``, since once is enough for them.
+    """
+    with LocalProject(directory, hosts=2, quirks=Quirks.as_is()) as project:
+        project.pause_volunteers()
+        yield project
+
+
+@pytest.fixture(scope="module", params=[Quirks(), Quirks.as_is()], ids=["sane", "as-is"])
+def local_project(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalProject]:
+    """A project whose volunteers sleep, shared by a module."""
+    directory = tmp_path_factory.mktemp("project")
+    with LocalProject(directory, hosts=2, quirks=request.param) as project:
+        project.pause_volunteers()
+        yield project
+
+
+@pytest.fixture
+def site(local_project: LocalProject, tmp_path: Path) -> Iterator[Site]:
+    """An account of its own on the project."""
+    authenticator = local_project.add_user(f"user{next(_numbers)}")
+    with FaultProxy(local_project.url) as proxy, ExitStack() as stack:
+        yield Site(tmp_path, local_project, proxy, authenticator, stack)
+
+
+@pytest.fixture
+def working(site: Site) -> Iterator[Site]:
+    """A site whose volunteers work during the test, on nothing that was left over before it."""
+    with site.local.core.db.write() as connection:
+        connection.execute(
+            "UPDATE result SET server_state = ?, outcome = ? WHERE server_state = ?",
+            (ServerState.OVER, Outcome.DIDNT_NEED, ServerState.UNSENT),
+        )
+    site.local.resume_volunteers()
+    yield site
+    site.local.pause_volunteers()

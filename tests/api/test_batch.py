@@ -1,0 +1,399 @@
+"""Batches and jobs as handles: what they tell, and what can be done to them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.api import Counts, JobState, controlling
+from boinc_gahp.api.watching import Poll
+from boinc_gahp.backoff import Backoff
+from boinc_gahp.errors import (
+    BadRequest,
+    BatchConflict,
+    NoSuchBatch,
+    NoSuchJob,
+    RpcError,
+    TransportError,
+)
+from boinc_gahp.rpc import JobInfo
+from tests import faultproxy
+from tests.api.conftest import project_as_is
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.api import Batch
+    from boinc_gahp.localproject import LocalProject
+    from tests.api.conftest import Site
+
+QUICK = Poll(shortest=0.01, longest=0.05)
+
+
+@pytest.fixture(scope="module")
+def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    """The project with all its misbehaviours."""
+    yield from project_as_is(tmp_path_factory.mktemp("project"))
+
+
+# -- what they tell
+
+
+def test_a_handle_tells_what_the_project_told_last(site: Site) -> None:
+    batch = site.batch(3, "told")
+    assert (batch.name, batch.app_name, batch.njobs) == ("told", "uppercase", 3)
+    assert (batch.nover, batch.nerror_jobs, batch.fraction_done) == (0, 0, 0.0)
+    assert batch.expire_time is None
+    assert batch.completion_time is None
+    assert abs(batch.create_time - time.time()) < 60
+    site.project.rpc.abort_batch(batch_id=batch.id)
+    assert batch.state.name == "IN_PROGRESS"
+    assert batch.refresh() is batch
+    assert batch.state.name == "ABORTED"
+    assert batch.is_over
+
+
+def test_handles_of_one_batch_are_equal_and_of_others_not(site: Site) -> None:
+    one, other = site.batch(1), site.batch(1)
+    again = site.open().batch(one.id)
+    assert one == again != other
+    assert one in site.project.batches()
+    assert {one, again, other} == {one, other}
+    assert one != one.info
+
+
+def test_jobs_can_be_named_by_their_handles(site: Site) -> None:
+    batch, other = site.batch(3), site.batch(1)
+    first, *rest = batch.jobs()
+    batch.abort(rest)
+    assert [job.is_over for job in batch.jobs()] == [False, True, True]
+    with pytest.raises(NoSuchJob):
+        batch.abort(next(other.jobs()))
+    batch.abort(first)
+    assert batch.counts().failed == 3
+    assert [failure.id for failure in batch.failures(jobs=first)] == [first.id]
+
+
+def test_a_batch_that_is_gone_cannot_be_refreshed(site: Site) -> None:
+    batch = site.batch(1)
+    with site.local.core.db.write() as connection:
+        connection.execute("DELETE FROM batch WHERE id = ?", (batch.id,))
+    with pytest.raises(NoSuchBatch):
+        batch.refresh()
+
+
+def test_jobs_tell_how_they_are(working: Site) -> None:
+    good = working.batch(2)
+    bad = working.batch(1, args="--fail 3")
+    for batch in (good, bad):
+        batch.wait(timeout=60, poll=QUICK)
+    assert good.counts() == Counts(done=2)
+    assert bad.counts() == Counts(failed=1)
+    job = next(good.jobs())
+    assert job.state is JobState.DONE
+    assert job.canonical_instance_id == job.instances()[0].id
+    assert job.cpu_time is not None
+    assert job.failure() is None
+    # The project rounds neither; each of its replies has as many digits as PHP writes.
+    assert good.cpu_time() == pytest.approx(sum(job.cpu_time or 0 for job in good.jobs()))
+    assert repr(job) == f"<BatchJob {job.id} {job.name!r} done>"
+    failed = bad.job(next(bad.jobs()).name)
+    assert failed.state is JobState.FAILED
+    assert set(failed.exit_statuses) == {3}
+    assert "too_many_error_results" in failed.errors
+    assert repr(failed).endswith(" failed, too_many_error_results>")
+    failure = failed.failure()
+    assert failure is not None
+    assert "too many instances failed" in failure.why
+
+
+def failed_batch(site: Site, jobs: int) -> Batch:
+    """Return a batch whose jobs have all failed, as the project's database has it."""
+    batch = site.batch(jobs)
+    with site.local.core.db.write() as connection:
+        connection.execute("UPDATE workunit SET error_mask = 2 WHERE batch = ?", (batch.id,))
+    return batch.refresh()
+
+
+def test_a_few_failed_jobs_are_asked_about_at_a_time_and_told_in_order(site: Site) -> None:
+    batch = failed_batch(site, 6)
+    names = [job.name for job in batch.jobs()]
+    hang = faultproxy.hang()
+    site.proxy.fail("query_job", hang, times=None)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(lambda: [failure.name for failure in batch.failures()])
+        wait_for(lambda: site.proxy.count("query_job") == 4, "four jobs to be asked about")
+        hang.release()
+        assert asked.result(timeout=60) == names
+    lists = site.proxy.count("query_batch")
+    assert [failure.name for failure in batch.failures(jobs=[names[4], names[1]])] == [
+        names[4],
+        names[1],
+    ]
+    assert site.proxy.count("query_batch") == lists + 1
+
+
+def test_failures_end_with_an_error_where_the_project_goes_away(site: Site) -> None:
+    batch = failed_batch(site, 3)
+    quick = site.open(retry=0).batch(batch.id)
+    site.proxy.fail("query_job", faultproxy.status(500), times=None)
+    assert len(list(quick.failures())) == 3  # of these jobs nobody knows more
+    site.proxy.fail("ping", faultproxy.status(500), times=None)
+    with pytest.raises(TransportError):
+        list(quick.failures())
+
+
+def test_a_job_that_is_called_as_another_is_numbered_is_none(site: Site) -> None:
+    batch = site.batch(2)
+    first, last = batch.jobs()
+    with site.local.core.db.write() as connection:
+        connection.execute("UPDATE workunit SET name = ? WHERE id = ?", (str(first.id), last.id))
+    said = str(first.id)
+    for act in (batch.job, lambda one: batch.fetch(site.directory / "out", jobs=one)):
+        with pytest.raises(NoSuchJob, match=f"say name:{said} or id:{said}"):
+            act(said)
+    assert batch.job(f"name:{said}").id == last.id
+
+
+def test_a_job_with_a_canonical_instance_is_done_whatever_else_is_said() -> None:
+    assert JobInfo(1, "j", 7, "error", ("cancelled",)).state is JobState.DONE
+    assert JobInfo(1, "j", 0, "error", ("cancelled",)).state is JobState.FAILED
+    assert JobInfo(1, "j", 0, "in_progress").state is JobState.IN_PROGRESS
+    assert JobInfo(1, "j", 0, "splendid").state is JobState.UNKNOWN
+
+
+def test_jobs_are_given_in_the_order_of_their_submission(site: Site) -> None:
+    batch = site.batch(30)
+    numbers = [int(job.name.rsplit("_", 1)[1]) for job in batch.jobs()]
+    assert numbers == list(range(30))
+    assert batch.counts().total == batch.njobs
+
+
+def test_some_jobs_are_found_with_one_look_at_the_batch(site: Site) -> None:
+    batch = site.batch(5)
+    first, *_, last = batch.jobs()
+    found = list(batch.jobs([last.name, first.id, last.id]))
+    assert [job.id for job in found] == [last.id, first.id]
+    with pytest.raises(NoSuchJob, match="has no job 'nobody'"):
+        list(batch.jobs([first.name, "nobody"]))
+
+
+def test_a_cut_list_of_jobs_is_asked_for_again(site: Site) -> None:
+    batch = site.batch(20)
+    site.proxy.fail("query_batch", faultproxy.cut(honest=True))
+    assert len(list(batch.jobs())) == 20
+
+
+def test_a_repr_is_readable(site: Site) -> None:
+    batch = site.batch(4, "sweep")
+    assert repr(batch) == f"<Batch {batch.id} 'sweep' in_progress 0/4 jobs>"
+    first = next(batch.jobs())
+    batch.abort([first.name])
+    assert repr(batch) == f"<Batch {batch.id} 'sweep' in_progress 1/4 jobs, 1 failed>"
+
+
+def test_a_notebook_shows_a_batch_with_its_name_escaped(site: Site) -> None:
+    texts: list[str] = []
+    unclosed: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, _attrs: object) -> None:
+            unclosed.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            assert unclosed.pop() == tag
+
+        def handle_data(self, data: str) -> None:
+            texts.append(data)
+
+    batch = site.batch(1)
+    batch.see(replace(batch.info, name="a <b> & c"))
+    reader = Reader()
+    reader.feed(batch._repr_html_())
+    reader.close()
+    assert unclosed == []
+    assert f"a <b> & c (id {batch.id})" in texts
+    assert "0 done, 0 failed, of 1" in texts
+
+
+# -- abort
+
+
+def test_an_aborted_batch_is_aborted(site: Site) -> None:
+    batch = site.batch(3)
+    batch.abort()
+    assert batch.state.name == "ABORTED"
+    assert batch.counts() == Counts(failed=3)
+    batch.abort()  # a second time does no harm
+
+
+def test_a_batch_that_is_over_is_not_aborted(working: Site) -> None:
+    # It would look as if it had come to nothing, or be alive again (web-rpcs.rst, "Batch states").
+    batch = working.batch(1).wait(timeout=60, poll=QUICK)
+    batch.abort()
+    assert batch.state.name == "COMPLETE"
+    batch.retire()
+    batch.abort()
+    assert batch.state.name == "RETIRED"
+
+
+def test_jobs_are_aborted_by_name_and_by_id(site: Site) -> None:
+    batch = site.batch(5)
+    jobs = list(batch.jobs())
+    batch.abort([jobs[1].name, jobs[3].id, str(jobs[3].id)])
+    failed = [job.id for job in batch.jobs() if job.state is JobState.FAILED]
+    assert failed == [jobs[1].id, jobs[3].id]
+    batch.abort(jobs[0].name)  # one name, not its letters
+    batch.abort(jobs[4].id)
+    assert batch.nerror_jobs == 4
+    before = site.proxy.count("abort_jobs")
+    batch.abort([])
+    batch.abort([jobs[1].name])  # over already
+    assert site.proxy.count("abort_jobs") == before
+
+
+def test_a_job_that_is_done_is_not_aborted(working: Site) -> None:
+    batch = working.batch(1).wait(timeout=60, poll=QUICK)
+    batch.abort([next(batch.jobs()).name])
+    assert next(batch.jobs()).errors == ()
+
+
+@pytest.mark.parametrize("rpc", ["abort_batch", "abort_jobs", "retire_batch", "set_expire_time"])
+def test_a_lost_answer_is_asked_for_again(site: Site, rpc: str) -> None:
+    batch = site.batch(2)
+    site.proxy.fail(rpc, faultproxy.lose_reply())
+    if rpc == "abort_batch":
+        batch.abort()
+        assert batch.state.name == "ABORTED"
+    elif rpc == "abort_jobs":
+        batch.abort([next(batch.jobs()).id])
+        assert batch.nerror_jobs == 1
+    elif rpc == "retire_batch":
+        batch.retire()
+        assert batch.state.name == "RETIRED"
+    else:
+        batch.extend(4e9)
+        assert batch.expire_time == 4e9
+    assert site.proxy.count(rpc) == 2
+
+
+@pytest.fixture
+def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses between an abort and the looks after it that are for tests."""
+    monkeypatch.setattr(controlling, "_BACKOFF", Backoff(0.01))
+
+
+def _half_submitted(site: Site) -> Batch:
+    """Return a batch as it is while its submit_batch runs: in INIT, with jobs."""
+    batch = site.batch(2)
+    with site.local.core.db.write() as connection:
+        connection.execute("UPDATE batch SET state = 0 WHERE id = ?", (batch.id,))
+    return batch
+
+
+def _end_of_submit(site: Site, batch: Batch) -> None:
+    """Do what the end of a submit_batch does: there are jobs, and the batch is in progress."""
+    with site.local.core.db.write() as connection:
+        connection.execute("UPDATE batch SET state = 1 WHERE id = ?", (batch.id,))
+        connection.execute("UPDATE workunit SET error_mask = 0 WHERE batch = ?", (batch.id,))
+
+
+@pytest.mark.usefixtures("quick_looks")
+def test_an_abort_that_a_running_submit_undoes_is_done_again(site: Site) -> None:
+    batch = _half_submitted(site)
+    looks = itertools.count()
+
+    def undo(exchange: faultproxy.Exchange) -> bool:
+        if next(looks) == 3:  # before the abort, twice by it, and now
+            _end_of_submit(site, batch)
+        exchange.send(exchange.forward())
+        return True
+
+    site.proxy.fail("query_batch", undo, times=None)
+    batch.abort()
+    assert batch.state.name == "ABORTED"
+    assert site.proxy.count("abort_batch") == 2
+    assert batch.counts() == Counts(failed=2)
+
+
+@pytest.mark.usefixtures("quick_looks")
+def test_an_abort_that_does_not_last_is_said(site: Site) -> None:
+    batch = _half_submitted(site)
+
+    def undo(exchange: faultproxy.Exchange) -> bool:
+        exchange.send(exchange.forward())
+        _end_of_submit(site, batch)
+        return True
+
+    site.proxy.fail("abort_batch", undo, times=None)
+    with pytest.raises(BatchConflict, match="is in progress again: it is still being submitted"):
+        batch.abort()
+
+
+@pytest.mark.usefixtures("quick_looks")
+def test_a_batch_that_was_left_with_half_of_its_jobs_is_aborted(site: Site) -> None:
+    batch = _half_submitted(site)
+    batch.abort()
+    assert batch.state.name == "ABORTED"
+    assert batch.counts() == Counts(failed=2)
+
+
+# -- retire and lease
+
+
+def test_a_retired_batch_is_listed_no_more(site: Site) -> None:
+    batch = site.batch(2)
+    batch.retire()
+    batch.retire()
+    assert batch.state.name == "RETIRED"
+    assert batch.is_over
+    assert site.project.batches() == ()
+
+
+def test_a_lease_is_extended_to_a_time_to_come(site: Site) -> None:
+    batch = site.batch(1)
+    until = round(time.time()) + 3600
+    batch.extend(until)
+    assert batch.expire_time == until
+    batch.extend(math.inf)
+    assert batch.expire_time is None
+
+
+@pytest.mark.parametrize("until", [0, -1.0, 1e9, math.nan, -math.inf, 1_900_000_000_000])
+def test_a_lease_does_not_end_before_now_nor_in_milliseconds(site: Site, until: float) -> None:
+    before = len(site.proxy.seen)
+    batch = site.batch(0)
+    before = len(site.proxy.seen)
+    with pytest.raises(BadRequest, match="expected seconds since 1970, later than now"):
+        batch.extend(until)
+    assert len(site.proxy.seen) == before
+
+
+def test_closing_the_project_ends_an_abort_that_looks_again(site: Site) -> None:
+    project = site.open()
+    batch = site.batch(0, project=project)
+    ended: list[RpcError] = []
+
+    def abort() -> None:
+        try:
+            batch.abort()
+        except RpcError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=abort)
+    before = site.proxy.count("abort_batch")
+    thread.start()
+    wait_for(lambda: site.proxy.count("abort_batch") > before, "the abort")
+    project.close()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert len(ended) == 1

@@ -1,0 +1,411 @@
+"""Outputs of batches, fetched from a local project with all its misbehaviours."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import signal
+import subprocess
+import sys
+import threading
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.api import Batch, Project, fetching
+from boinc_gahp.api.failures import failures, save
+from boinc_gahp.api.folders import NOTE
+from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import (
+    NoSuchJob,
+    OutputError,
+    PermissionDenied,
+    ProjectDown,
+    RpcError,
+)
+from tests import faultproxy
+from tests.fetch.farm import TEXT, Farm, contents, farm, healthy  # noqa: F401  (fixtures)
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.api.fetching import Fetched, FetchedZip
+    from boinc_gahp.api.types import Progress
+
+pytestmark = pytest.mark.long
+
+ERR = b"starting uppercase args: \ncalled boinc_finish(0)\n"
+#: What there is of the batch "upper" when all of it is here.
+ALL_UPPER = {
+    f"upper#1.{number}/{name}": data
+    for number in range(20)
+    for name, data in (("out", TEXT.upper()), ("stderr.txt", ERR))
+}
+
+
+class Desk:
+    """Somebody with a cache of their own, and a directory to fetch into."""
+
+    def __init__(self, at: Farm, directory: Path, authenticator: str | None = None) -> None:
+        self.farm = at
+        self.directory = directory
+        self.results = directory / "results"
+        self.authenticator = authenticator or at.local.authenticator
+        self._projects: list[Project] = []
+        self.project = self.open("cache")
+
+    def open(self, cache: str, *, retry: float = 3.0) -> Project:
+        """Return the project with a cache of its own, as another machine has it."""
+        settings = Settings(
+            project=ProjectSettings(ProjectUrl(self.farm.proxy.url)),
+            timeouts=Timeouts(connect=5, read=3, retry=retry),
+            state=State(dir=self.directory / "state", cache_dir=self.directory / cache),
+        )
+        project = Project(self.farm.proxy.url, self.authenticator, settings=settings)
+        self._projects.append(project)
+        return project
+
+    def batch(self, name: str) -> Batch:
+        """Return a batch."""
+        return self.project.batch(name)
+
+    def fetch(
+        self, name: str = "upper", project: Project | None = None, **options: object
+    ) -> Fetched:
+        """Fetch a batch."""
+        batch = Batch(project or self.project, self.batch(name).info)
+        return fetching.fetch(batch, self.results, **options)  # type: ignore[arg-type]
+
+    def fetch_zip(self, name: str, target: Path, *, stderr: bool = True) -> FetchedZip:
+        """Fetch a batch into an archive."""
+        return fetching.fetch_zip(self.batch(name), target, stderr=stderr)
+
+    def have(self) -> dict[str, bytes]:
+        """Return what a user sees in the results: all files but the notes, hidden ones too."""
+        found = contents(self.results).items()
+        return {name: data for name, data in found if not name.endswith(f"/{NOTE}")}
+
+    def close(self) -> None:
+        for project in self._projects:
+            project.close()
+
+
+@pytest.fixture
+def desk(healthy: Farm, tmp_path: Path) -> Iterator[Desk]:  # noqa: F811
+    """A desk at the farm."""
+    desk = Desk(healthy, tmp_path)
+    yield desk
+    desk.close()
+
+
+# -- what is fetched, and what is not again
+
+
+def test_every_job_gets_a_folder_with_its_outputs_and_stderr(desk: Desk) -> None:
+    told: list[Progress] = []
+    fetched = desk.fetch(progress=told.append)
+    assert desk.have() == ALL_UPPER
+    assert dataclasses.replace(fetched, errors={}) == fetching.Fetched(
+        desk.results, fetched=20, nbytes=20 * (len(TEXT) + len(ERR))
+    )
+    assert fetched.is_complete
+    jobs = [each for each in told if each.unit == "jobs"]
+    assert (jobs[0].done, jobs[-1].done) == (0, 20)
+    assert {each.total for each in jobs} == {20}
+    assert [each.done for each in told if each.unit == "bytes"][-1] == 20 * len(TEXT)
+
+
+def test_a_job_that_is_here_is_not_asked_for_again_on_any_machine(desk: Desk) -> None:
+    desk.fetch(jobs=["upper#1.3", "upper#1.4"])
+    counts = {rpc: desk.farm.count(rpc) for rpc in ("query_job", "result_file")}
+    moved = desk.results.rename(desk.directory / "moved")
+    desk.results = moved
+    for project in (desk.project, desk.open("other machine")):
+        again = desk.fetch(project=project, jobs=["upper#1.3", "upper#1.4"])
+        assert (again.fetched, again.here, again.nbytes) == (0, 2, 0)
+    assert counts == {rpc: desk.farm.count(rpc) for rpc in counts}
+
+
+def test_what_was_deleted_or_has_another_size_comes_again_and_nothing_else(desk: Desk) -> None:
+    jobs = [f"upper#1.{number}" for number in range(5)]
+    desk.fetch(jobs=jobs)
+    before = desk.have()
+    (desk.results / "upper#1.0/out").unlink()
+    (desk.results / "upper#1.1/out").write_text("cut")
+    (desk.results / "upper#1.2/stderr.txt").unlink()
+    for path in (desk.results / "upper#1.3").iterdir():
+        path.unlink()
+    (desk.results / "upper#1.3").rmdir()
+    (desk.results / "upper#1.4/mine.txt").write_text("plot")
+    gets, asked = desk.farm.count("result_file"), desk.farm.count("query_completed_job")
+    again = desk.fetch(project=desk.open("other machine"), jobs=jobs)
+    assert (again.fetched, again.here) == (4, 1)
+    assert desk.have() == {**before, "upper#1.4/mine.txt": b"plot"}
+    assert desk.farm.count("result_file") == gets + 3
+    assert desk.farm.count("query_completed_job") == asked + 2
+
+
+def test_again_fetches_everything(desk: Desk) -> None:
+    desk.fetch(jobs=["upper#1.7"])
+    (desk.results / "upper#1.7/out").write_bytes(b"x" * len(TEXT))
+    assert desk.fetch(jobs=["upper#1.7"]).here == 1
+    assert desk.fetch(jobs=["upper#1.7"], again=True).fetched == 1
+    assert desk.have()["upper#1.7/out"] == TEXT.upper()
+
+
+def test_stderr_costs_nothing_if_it_is_not_wanted_and_comes_when_it_is(desk: Desk) -> None:
+    asked = desk.farm.count("query_completed_job")
+    desk.fetch(jobs=["upper#1.8"], stderr=False)
+    assert sorted(desk.have()) == ["upper#1.8/out"]
+    assert desk.farm.count("query_completed_job") == asked
+    gets = desk.farm.count("result_file")
+    assert desk.fetch(jobs=["upper#1.8"]).fetched == 1
+    assert desk.have()["upper#1.8/stderr.txt"] == ERR
+    assert desk.farm.count("result_file") == gets
+    (desk.results / "upper#1.8/stderr.txt").unlink()
+    assert desk.fetch(jobs=["upper#1.8"], stderr=False).here == 1
+    assert desk.fetch(jobs=["upper#1.8"]).fetched == 1
+    assert desk.have()["upper#1.8/stderr.txt"] == ERR
+
+
+def test_an_optional_output_that_is_absent_is_no_error_and_not_looked_for_again(
+    desk: Desk,
+) -> None:
+    assert desk.fetch("optmid").is_complete
+    names = {Path(name).name for name in desk.have() if name.startswith("optmid#1.0/")}
+    assert names == {"out0", "out2", "stderr.txt"}
+    assert desk.have()["optmid#1.1/out1"] == b"optional output\n"
+    assert desk.fetch("optmid").here == 2
+
+
+def test_an_apps_archive_stays_one_and_what_volunteers_compressed_is_plain(desk: Desk) -> None:
+    assert desk.fetch("zip").is_complete
+    assert desk.fetch("gzip").is_complete
+    have = desk.have()
+    (packed,) = (desk.results / name for name in have if name.endswith(".zip"))
+    with zipfile.ZipFile(packed) as archive:
+        assert archive.testzip() is None
+    assert TEXT.upper() in [data for name, data in have.items() if name.startswith("foreign")]
+
+
+def test_failed_and_unknown_jobs(desk: Desk) -> None:
+    fetched = desk.fetch("fail")
+    assert (fetched.fetched, fetched.failed, fetched.unfinished) == (1, 1, 0)
+    assert not fetched.is_complete
+    (failure,) = failures(desk.batch("fail"))
+    assert failure.name == "fail#1.0"
+    assert set(failure.exit_statuses) == {11}
+    path = save(failure, desk.results)
+    assert path == desk.results / "fail#1.0/failure.txt"
+    assert "too many instances failed" in path.read_text()
+    (aborted,) = failures(desk.batch("gone"), jobs=["gone#1.0"])
+    assert "it was cancelled" in aborted.text
+    with pytest.raises(NoSuchJob, match=r"has no job 'upper#1\.99'; did you mean 'upper#1\."):
+        desk.fetch(jobs=["upper#1.1", "upper#1.99"])
+    assert not (desk.results / "upper#1.1").exists()
+
+
+def test_one_deleted_output_does_not_stop_the_others(desk: Desk) -> None:
+    found = [
+        path
+        for path in desk.farm.local.directory.rglob("multi#1.0_*")
+        if path.is_file() and path.parent.parent.name == "upload"
+    ]
+    assert found
+    hidden = {path: path.read_bytes() for path in found}
+    try:
+        for path in found:
+            path.unlink()
+        fetched = desk.fetch("multi")
+    finally:
+        for path, data in hidden.items():
+            path.write_bytes(data)
+    assert list(fetched.errors) == ["multi#1.0"]
+    assert "has deleted output number" in str(fetched.errors["multi#1.0"])
+    assert fetched.fetched == 1
+    assert desk.fetch("multi").errors == {}
+
+
+# -- while things go wrong
+
+
+def test_trouble_that_passes_is_not_noticed(desk: Desk) -> None:
+    for rpc, fault in (
+        ("query_batch", faultproxy.lose_reply()),
+        ("query_job", faultproxy.status(500)),
+        ("query_completed_job", faultproxy.php_warnings()),
+        ("result_file", faultproxy.cut(0.5)),
+    ):
+        desk.farm.proxy.fail(rpc, fault)
+    jobs = ["upper#1.10", "upper#1.11"]
+    assert desk.fetch(jobs=jobs).errors == {}
+    assert desk.have() == {name: ALL_UPPER[name] for name in ALL_UPPER if name[:10] in jobs}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(faultproxy.html(), id="a page for people"),
+        pytest.param(faultproxy.body(b"ERROR: no way"), id="an ERROR: page"),
+    ],
+)
+def test_an_output_that_never_comes_is_that_jobs_error(fault: faultproxy.Fault, desk: Desk) -> None:
+    desk.farm.proxy.fail("result_file", fault, times=None)
+    fetched = desk.fetch(jobs=["upper#1.0", "upper#1.1"])
+    assert sorted(fetched.errors) == ["upper#1.0", "upper#1.1"]
+    assert all(isinstance(error, RpcError) for error in fetched.errors.values())
+    assert all(error.__traceback__ is None for error in fetched.errors.values())
+    assert sorted(desk.have()) == ["upper#1.0/stderr.txt", "upper#1.1/stderr.txt"]
+    desk.farm.proxy.heal()
+    assert desk.fetch(jobs=["upper#1.0", "upper#1.1"]).fetched == 2
+
+
+def test_a_project_that_goes_down_meanwhile_stops_all_with_one_error(desk: Desk) -> None:
+    def down(progress: Progress) -> None:
+        if progress.unit == "jobs" and progress.done == 0:
+            desk.farm.local.stop_web()
+
+    with pytest.raises(ProjectDown):
+        desk.fetch(progress=down, project=desk.open("cache", retry=0.3))
+    desk.farm.local.stop_web(False)
+    assert desk.fetch(project=desk.open("other")).is_complete
+    assert desk.have() == ALL_UPPER
+
+
+def test_an_authenticator_that_is_refused_stops_all(desk: Desk) -> None:
+    page = b"ERROR: bad authenticator"
+    desk.farm.proxy.fail("result_file", faultproxy.body(page), times=None)
+    with pytest.raises(PermissionDenied):
+        desk.fetch()
+
+
+# -- broken off
+
+
+FETCHER = """
+import logging, sys
+from pathlib import Path
+from boinc_gahp.config import Settings, State
+from boinc_gahp.api import Project, fetching
+logging.getLogger().addHandler(logging.NullHandler())
+url, authenticator, batch, results, home = sys.argv[1:]
+settings = Settings(state=State(dir=Path(home) / "state", cache_dir=Path(home) / "killed cache"))
+project = Project(url, authenticator, settings=settings)
+fetching.fetch(project.batch(int(batch)), results)
+"""
+
+
+def test_a_fetch_that_is_killed_is_finished_by_the_next(desk: Desk) -> None:
+    rpc, skip = "result_file", 9
+    gets = desk.farm.count(rpc)
+    desk.farm.proxy.fail(rpc, faultproxy.drip(0.001), times=None, skip=skip)
+    arguments = [desk.farm.proxy.url, desk.authenticator, str(desk.batch("upper").id)]
+    command = [sys.executable, "-c", FETCHER, *arguments, str(desk.results), str(desk.directory)]
+    with subprocess.Popen(command) as process:
+        wait_for(lambda: desk.farm.count(rpc) >= gets + skip + 2, "outputs on their way")
+        wait_for(lambda: list(desk.results.glob("*/.boinc_gahp-*.part")), "a file that is begun")
+        process.send_signal(signal.SIGKILL)
+    desk.farm.proxy.heal()
+    have = desk.have()
+    assert [name for name in have if name.endswith(".part")]
+    # What has its name is whole.
+    whole = {name: data for name, data in have.items() if not name.endswith(".part")}
+    assert whole.items() <= ALL_UPPER.items()
+    fetched = desk.fetch(project=desk.open("killed cache"))
+    assert (fetched.fetched + fetched.here, fetched.errors) == (20, {})
+    assert fetched.here >= skip - 4
+    assert desk.have() == ALL_UPPER
+
+
+def test_a_stop_ends_it_soon_and_leaves_nothing_begun(desk: Desk) -> None:
+    stop = threading.Event()
+
+    def enough(progress: Progress) -> None:
+        if progress.unit == "jobs" and progress.done >= 2:
+            stop.set()
+
+    desk.farm.proxy.fail("result_file", faultproxy.drip(0.001), times=None, skip=4)
+    fetched = desk.fetch(progress=enough, stop=stop)
+    assert fetched.stopped
+    assert not fetched.is_complete
+    assert fetched.fetched < 20
+    assert desk.have().items() <= ALL_UPPER.items()
+    desk.farm.proxy.heal()
+    assert desk.fetch().is_complete
+
+
+def test_two_at_once_into_the_same_directory_do_no_harm(desk: Desk) -> None:
+    others = [desk.open("one"), desk.open("two")]
+    found: list[Fetched] = []
+    jobs = [f"upper#1.{number}" for number in range(2, 10)]
+    threads = [
+        threading.Thread(target=lambda each=each: found.append(desk.fetch(project=each, jobs=jobs)))
+        for each in others
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [(each.fetched + each.here, each.errors) for each in found] == [(8, {})] * 2
+    assert desk.have() == {name: ALL_UPPER[name] for name in ALL_UPPER if name[:9] in jobs}
+
+
+# -- where it cannot be written
+
+
+def test_directories_that_cannot_be_written_are_told(desk: Desk) -> None:
+    desk.results.write_text("a file")
+    with pytest.raises(OutputError, match="is no directory: give another one to fetch into"):
+        desk.fetch()
+    desk.results.unlink()
+    desk.results.mkdir()
+    (desk.results / "upper#1.0").write_text("a file")
+    fetched = desk.fetch(jobs=["upper#1.0", "upper#1.1"])
+    assert list(fetched.errors) == ["upper#1.0"]
+    assert "is no directory: move it away" in str(fetched.errors["upper#1.0"])
+    assert fetched.fetched == 1
+
+
+def test_a_folder_of_another_job_is_left_alone(desk: Desk) -> None:
+    desk.fetch(jobs=["upper#1.1"])
+    note = desk.results / "upper#1.1" / NOTE
+    said = json.loads(note.read_text())
+    note.write_text(json.dumps({**said, "project": "https://boinc.example.edu/other/"}))
+    (desk.results / "upper#1.1/out").write_text("theirs")
+    fetched = desk.fetch(jobs=["upper#1.1"])
+    assert "holds the outputs of another job" in str(fetched.errors["upper#1.1"])
+    assert (desk.results / "upper#1.1/out").read_text() == "theirs"
+
+
+# -- archives
+
+
+def test_an_archive_has_every_output_under_its_right_name(desk: Desk) -> None:
+    target = desk.directory / "all.zip"
+    fetched = desk.fetch_zip("upper", target)
+    assert (fetched.fetched, fetched.files, fetched.is_complete) == (20, 40, True)
+    with zipfile.ZipFile(target) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == ALL_UPPER
+    assert not list(desk.directory.glob(".*"))
+
+
+def test_an_archive_of_no_outputs_is_empty_and_valid(desk: Desk) -> None:
+    target = desk.directory / "none.zip"
+    fetched = desk.fetch_zip("gone", target)
+    assert (fetched.files, fetched.failed) == (0, 1)
+    with zipfile.ZipFile(target) as archive:
+        assert archive.namelist() == []
+
+
+def test_an_archive_appears_whole_or_not_at_all(desk: Desk) -> None:
+    target = desk.directory / "all.zip"
+    target.write_text("old")
+    desk.farm.proxy.fail("result_file", faultproxy.body(b"ERROR: bad authenticator"), skip=5)
+    with pytest.raises(PermissionDenied):
+        desk.fetch_zip("upper", target, stderr=False)
+    assert target.read_text() == "old"
+    assert not list(desk.directory.glob(".boinc_gahp-*"))

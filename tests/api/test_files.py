@@ -1,0 +1,119 @@
+"""Input files and arguments as text."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.api.files import (
+    read_file,
+    read_named,
+    relative_to,
+    split_args,
+)
+from boinc_gahp.api.types import File, InlineFile, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.errors import BadRequest
+from tests.api.texts import written
+
+texts = st.text(min_size=1)
+#: Paths that people have, and those that look like something else.
+paths = st.one_of(
+    texts,
+    st.builds(
+        "{}:{}".format,
+        st.sampled_from(["file", "staged", "Inline", "remote", "http", "C", "fiel", "ftp"]),
+        st.text(),
+    ),
+)
+urls = st.builds(
+    "{}{}".format, st.sampled_from(["http://h/", "HTTPS://h:8/", "https://u:p@h/?"]), st.text()
+)
+sizes = st.none() | st.integers(0, 10**18 - 1)
+digests = st.none() | st.text("0123456789abcdefABCDEF", min_size=32, max_size=32)
+files: st.SearchStrategy[File] = st.one_of(
+    st.builds(LocalFile, paths),
+    st.builds(StagedFile, texts),
+    st.builds(InlineFile, texts),
+    st.builds(RemoteFile, urls, sizes, digests),
+)
+
+
+@given(files)
+def test_what_is_written_is_read_back(file: File) -> None:
+    assert read_file(written(file)) == file
+
+
+@given(st.text())
+def test_any_text_is_a_file_or_a_refusal_that_tells_what_was_expected(text: str) -> None:
+    said = ""
+    try:
+        read_file(text)
+    except BadRequest as error:
+        said = str(error)
+    assert "expected" in said if said else text
+    assert "\n" not in said
+
+
+@given(st.text(st.sampled_from("ab =:'\"\\\t\n\r\x0b\x0c\x85\xa0#~$é")))
+def test_arguments_are_split_as_a_shell_would(text: str) -> None:
+    try:
+        expected = shlex.split(text)
+    except ValueError:
+        with pytest.raises(BadRequest, match="cannot be split"):
+            split_args(text)
+    else:
+        assert split_args(text) == tuple(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        ("data.txt", LocalFile("data.txt")),
+        ("/tmp/a:b", LocalFile("/tmp/a:b")),
+        ("C:\\data.txt", LocalFile("C:\\data.txt")),
+        ("run12:final.dat", LocalFile("run12:final.dat")),
+        ("file:staged:x", LocalFile("staged:x")),
+        ("staged:0123.dat", StagedFile("0123.dat")),
+        ("inline:a=1\n", InlineFile("a=1\n")),
+        ("https://h.edu/a,b", RemoteFile("https://h.edu/a,b")),
+        ("remote:http://h/a,b,5,", RemoteFile("http://h/a,b", 5)),
+        ("remote:http://h/a,,", RemoteFile("http://h/a")),
+    ],
+)
+def test_each_kind_of_file_has_its_form(text: str, file: File) -> None:
+    assert read_file(text) == file
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ("inline:", "an empty file has to be one on disk"),
+        ("stagd:abc", "did you mean staged:?"),
+        ("ftp://h/a", "ftp: is none of the kinds"),
+        ("http:/h/a", "expected a URL"),
+        ("remote:http://h/a", "expected remote:URL,NBYTES,MD5"),
+        ("remote:http://h/a,5k,", "NBYTES is a number"),
+        ("remote:http://h/a,5,xyz", "32 hexadecimal digits"),
+        ("remote:/h/a,5,", "expected a URL"),
+    ],
+)
+def test_a_refusal_tells_what_was_expected(text: str, said: str) -> None:
+    with pytest.raises(BadRequest, match=said.replace("?", r"\?")):
+        read_file(text)
+
+
+def test_an_input_has_a_name() -> None:
+    assert read_named("in=a=b.txt") == ("in", LocalFile("a=b.txt"))
+    for text in ("a.txt", "=a.txt"):
+        with pytest.raises(BadRequest, match="expected NAME=FILE"):
+            read_named(text)
+
+
+def test_only_relative_paths_are_seen_from_a_directory() -> None:
+    assert relative_to("/data", LocalFile("a/b")) == LocalFile("/data/a/b")
+    assert relative_to("/data", "/a/b") == LocalFile("/a/b")
+    assert relative_to("/data", StagedFile("a")) == StagedFile("a")

@@ -1,0 +1,129 @@
+"""Batches of people do not end while somebody watches them, nor soon when nobody does."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.api import InlineFile, Job, Parameters, Poll
+from boinc_gahp.localproject.backend import expiry
+from boinc_gahp.templates import write_input_template
+from tests.api.conftest import project_as_is
+from tests.faultproxy import status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from boinc_gahp.api import Batch
+    from boinc_gahp.localproject import LocalProject
+    from tests.api.conftest import Site
+
+_A_DAY = 86400.0
+_OFTEN = Poll(0.05, 0.05)
+
+
+@pytest.fixture(scope="module")
+def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    yield from project_as_is(tmp_path_factory.mktemp("project"))
+
+
+def left(batch: Batch) -> float:
+    """Return for how many days the project keeps a batch from now."""
+    end = batch.refresh().expire_time
+    return math.inf if end is None else (end - time.time()) / _A_DAY
+
+
+def leased(site: Site, seconds: float, jobs: int = 1) -> Batch:
+    """Return a batch that the project keeps for so long."""
+    batch = site.batch(jobs)
+    site.project.rpc.set_expire_time(time.time() + seconds, batch_id=batch.id)
+    return batch.refresh()
+
+
+def test_a_batch_is_kept_for_two_weeks_at_least_and_for_all_deadlines_and_retries(
+    site: Site,
+) -> None:
+    job = Job(inputs={"in": InlineFile("x")})
+    plain = site.project.submit("uppercase", [job], name="plain")
+    assert left(plain) == pytest.approx(14, abs=0.1)
+    template = site.project.app("uppercase").input_template
+    slow = write_input_template(
+        type(template)(template.files, delay_bound=20 * _A_DAY, max_error_results=3)
+    )
+    own = [Job(inputs={"in": InlineFile("x")}, input_template=slow)]
+    batch = site.project.submit("uppercase", own, name="slow")
+    assert left(batch) == pytest.approx(20 * (3 + 1 + 1), abs=0.1)
+    # What is asked for is filled into the template, and counts.
+    needs = Parameters(delay_bound=40 * _A_DAY)
+    assert site.project.plan("uppercase", own, parameters=needs).lease == 200 * _A_DAY
+    assert site.project.plan("uppercase", [job]).lease == 14 * _A_DAY
+
+
+def test_a_batch_that_is_waited_for_does_not_end(site: Site) -> None:
+    batch = leased(site, 60)
+    with pytest.raises(TimeoutError):
+        batch.wait(timeout=0.5, poll=_OFTEN)
+    assert left(batch) == pytest.approx(14, abs=0.1)
+    # Once a day is enough.
+    assert site.proxy.count("set_expire_time") == 2
+
+
+def test_a_batch_that_is_fetched_from_does_not_end(site: Site, tmp_path: Path) -> None:
+    batch = leased(site, 60)
+    batch.fetch(tmp_path / "out")
+    assert left(batch) == pytest.approx(14, abs=0.1)
+    other = leased(site, 60)
+    other.fetch_zip(tmp_path / "out.zip")
+    assert left(other) == pytest.approx(14, abs=0.1)
+
+
+@pytest.mark.parametrize("days", [13.5, 60, math.inf])
+def test_a_renewal_makes_no_lease_shorter(site: Site, tmp_path: Path, days: float) -> None:
+    batch = leased(site, 60)
+    other = site.project.batch(batch.id)
+    other.extend(time.time() + days * _A_DAY)
+    # The first handle knows nothing of that.
+    batch.fetch(tmp_path / "out")
+    with pytest.raises(TimeoutError):
+        batch.wait(timeout=0.1, poll=_OFTEN)
+    assert left(batch) == pytest.approx(days, abs=0.1)
+
+
+def test_a_submit_that_finds_its_batch_there_renews_its_lease(site: Site) -> None:
+    job = Job(inputs={"in": InlineFile("x")})
+    batch = site.project.submit("uppercase", [job], name="again", lease=60)
+    assert left(batch) < 1
+    assert site.project.submit("uppercase", [job], name="again").existed
+    assert left(batch) == pytest.approx(14, abs=0.1)
+
+
+def test_a_project_that_renews_no_lease_is_waited_for_all_the_same(site: Site) -> None:
+    batch = leased(site, 60)
+    site.proxy.fail("set_expire_time", status(500), times=1000)
+    with pytest.raises(TimeoutError):
+        batch.wait(timeout=0.5, poll=_OFTEN)
+    assert batch.trouble is None
+    assert left(batch) < 1
+    # Once by the test; then by one attempt, and what it was repeated.
+    asked = site.proxy.count("set_expire_time")
+    with pytest.raises(TimeoutError):
+        batch.wait(timeout=0.5, poll=_OFTEN)
+    assert site.proxy.count("set_expire_time") == asked
+
+
+def test_what_ended_a_batch_is_told(site: Site) -> None:
+    batch = leased(site, 60)
+    site.project.rpc.set_expire_time(time.time() - 60, batch_id=batch.id)
+    expiry.expire_batches(site.local.core, time.time())
+    assert batch.refresh().state.name == "RETIRED"
+    assert batch.lease_is_over
+    with pytest.raises(TimeoutError):
+        # What is over is not kept.
+        leased(site, 60).wait(timeout=0, poll=_OFTEN)
+    other = leased(site, 60)
+    other.retire()
+    assert not other.lease_is_over

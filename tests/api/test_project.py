@@ -1,0 +1,237 @@
+"""The way in: from an address, from settings, and what is handed out at the top of the package."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+import boinc_gahp
+from boinc_gahp import BatchState, InlineFile, Job, Project
+from boinc_gahp.config import ProjectSettings, Settings, Timeouts
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, RpcError, TransportError
+from tests import faultproxy
+from tests.api.conftest import project_as_is
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from boinc_gahp.localproject import LocalProject
+    from tests.api.conftest import Site
+
+URL = "https://boinc.example.edu/test/"
+
+
+@pytest.fixture(scope="module")
+def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    """The project with all its misbehaviours."""
+    yield from project_as_is(tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture
+def settings_file(tmp_path: Path) -> Path:
+    """A file with two projects, and one that has no authenticator."""
+    secret = tmp_path / "authenticator"
+    secret.write_text("0123456789abcdef\n")
+    secret.chmod(0o600)
+    path = tmp_path / "boinc_gahp.toml"
+    path.write_text(
+        f'[project]\nurl = "{URL}"\nauthenticator_file = "authenticator"\nproxy = "http://p:1"\n'
+        f'[projects.einstein]\nurl = "{URL}e/"\nauthenticator_file = "authenticator"\n'
+        f'[projects.rosetta]\nurl = "{URL}r/"\n'
+        f'[timeouts]\nconnect = 3\n[state]\ndir = "state"\ncache_dir = "cache"\n'
+    )
+    path.chmod(0o600)
+    return path
+
+
+def test_a_project_lists_its_batches_newest_first(site: Site) -> None:
+    ids = [site.batch(1).id for _ in range(3)]
+    with site.local.core.db.write() as connection:  # the same second, or another: by time, then id
+        connection.execute("UPDATE batch SET create_time = 9e8 WHERE id = ?", (ids[2],))
+    listed = site.project.batches()
+    assert [batch.id for batch in listed] == [ids[1], ids[0], ids[2]]
+    assert all(batch.project is site.project for batch in listed)
+
+
+def test_a_ping_tells_whether_the_project_answers(site: Site) -> None:
+    site.project.ping()
+    site.local.stop_web()
+    try:
+        with pytest.raises(ProjectError, match="the project is down"):
+            site.open(retry=0).ping()
+    finally:
+        site.local.stop_web(on=False)
+
+
+def test_the_web_rpcs_are_at_hand(site: Site) -> None:
+    batch = site.batch(2)
+    assert [info.id for info in site.project.rpc.query_batches()] == [batch.id]
+    assert site.project.url == site.proxy.url
+    assert site.project.host in site.project.url
+    with ThreadPoolExecutor(8) as pool:
+        bridges = set(pool.map(lambda _: site.project.session.bridge, range(16)))
+    assert bridges == {site.project._bridge}
+
+
+def test_nothing_is_asked_after_the_end_and_closing_twice_is_fine(site: Site) -> None:
+    with site.open() as project:
+        batch = site.batch(1, project=project)
+    project.close()
+    for ask in (project.ping, project.batches, batch.refresh, batch.abort, batch.retire):
+        with pytest.raises(TransportError, match="the connection was closed"):
+            ask()
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(BadRequest, match="is no project's URL"):
+        Project("boinc.example.edu", "secret")
+
+
+def test_a_submit_returns_its_batch_and_a_plan_sends_nothing(site: Site) -> None:
+    jobs = [Job(inputs={"in": InlineFile(f"text {number}")}) for number in range(3)]
+    name = f"planned-{site.project.account}"
+    plan = site.project.plan("uppercase", jobs, name=name)
+    assert plan.is_good
+    assert site.project.estimate("uppercase", jobs) >= 0
+    assert site.project.batches() == ()
+    batch = site.project.submit(site.project.app("uppercase"), jobs, name=name)
+    assert (batch.name, batch.njobs, batch.app_name) == (name, 3, "uppercase")
+    assert site.project.submit("uppercase", jobs, name=name).id == batch.id
+
+
+def test_a_batch_that_was_submitted_and_cannot_be_looked_at_is_no_error(site: Site) -> None:
+    # Whoever heard of an error would submit the jobs once more, under another name.
+    site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=4)
+    batch = site.open(retry=0).submit("uppercase", [Job(inputs={"in": InlineFile("a")})])
+    assert batch.trouble is not None
+    assert batch.state is BatchState.UNKNOWN
+    assert not batch.is_over
+    site.proxy.heal()
+    assert batch.name == batch.refresh().name
+    assert batch.njobs == 1
+
+
+def test_a_repr_tells_which_project_and_no_secret(site: Site) -> None:
+    project = site.open()
+    assert repr(project) == f"<Project {project.url} account {project.account}>"
+    batch = site.batch(1)
+    shown = [repr(project), repr(batch), str(vars(batch)), repr(project.session)]
+    assert all(site.authenticator not in text for text in shown)
+
+
+def test_settings_name_the_project(settings_file: Path) -> None:
+    with (
+        Project.from_settings(config=settings_file) as first,
+        Project.from_settings("einstein", config=settings_file) as second,
+    ):
+        assert (first.url, second.url) == (URL, URL + "e/")
+        assert repr(second).startswith("<Project 'einstein' ")
+        assert first.session.project_settings.proxy == "http://p:1"
+        assert second.session.project_settings.proxy is None
+        assert second.session.settings.timeouts.connect == 3
+        assert first.account == second.account
+
+
+def test_a_wrong_name_in_the_settings_gets_the_nearest(settings_file: Path) -> None:
+    with pytest.raises(ConfigError, match=r"einstein: .*, rosetta: .*mean einstein"):
+        Project.from_settings("Einstien", config=settings_file)
+    with pytest.raises(ConfigError, match=r"no authenticator for .* section \[projects\.ros"):
+        Project.from_settings("rosetta", config=settings_file)
+
+
+def test_settings_without_a_project_say_where_to_put_it(tmp_path: Path) -> None:
+    path = tmp_path / "boinc_gahp.toml"
+    path.write_text(f'[projects.only]\nurl = "{URL}"\n')
+    path.chmod(0o600)
+    with pytest.raises(ConfigError, match=r"\[project\], or name one of .* \(there is only: "):
+        Project.from_settings(config=path)
+
+
+def test_the_settings_own_project_lends_its_proxy_to_the_same_address_only() -> None:
+    settings = Settings(project=ProjectSettings(ProjectUrl(URL), proxy="http://p:1"))
+    for url, proxy in ((URL[:-1], "http://p:1"), (URL + "x", None)):
+        with Project(url, "secret", settings=settings) as project:
+            assert project.session.project_settings.proxy == proxy
+            assert project.session.project_settings.authenticator is not None
+
+
+def test_a_user_without_a_home_needs_no_cache(
+    site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "")
+    with Project(site.proxy.url, site.authenticator) as project:
+        project.ping()
+
+
+def test_what_goes_wrong_on_the_way_is_an_error_of_ours() -> None:
+    settings = Settings(timeouts=Timeouts(connect=1, read=1, retry=0))
+    project = Project("http://127.0.0.1:9/none/", "secret", settings=settings)
+    with project, pytest.raises(RpcError):
+        project.batches()
+
+
+def test_everything_at_the_top_of_the_package_is_there() -> None:
+    for name in boinc_gahp.__all__:
+        assert getattr(boinc_gahp, name) is not None
+        assert name in dir(boinc_gahp)
+    with pytest.raises(AttributeError, match="has no attribute 'Porject'"):
+        _ = boinc_gahp.Porject
+
+
+def test_what_a_projects_php_says_is_not_printed_into_a_notebook(site: Site) -> None:
+    script = "import sys; from boinc_gahp import Project; print(Project(*sys.argv[1:]).batches())"
+    batch = site.batch(1)
+    result = subprocess.run(
+        [sys.executable, "-c", script, site.project.url, site.authenticator],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert (result.stdout, result.stderr) == (f"({batch!r},)\n", "")
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    script = "import sys, boinc_gahp; print(*(n for n in sys.modules if n[:6] == 'boinc_'))"
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert sorted(result.stdout.split()) == ["boinc_gahp", "boinc_gahp._version"]
+
+
+LISTER = """
+import sys
+from boinc_gahp import Project
+with Project(sys.argv[1], sys.argv[2]) as project:
+    print(len(project.batches()))
+print(*(name for name in sys.modules if name.startswith("boinc_gahp.")))
+"""
+
+
+def test_whoever_lists_batches_imports_nothing_that_submits_or_fetches(site: Site) -> None:
+    site.batch(1)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", LISTER, site.proxy.url, site.authenticator],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    count, imported = done.stdout.splitlines()
+    assert count == "1"
+    late = {
+        "bridge.bridge",
+        "bridge.submit",
+        "bridge.fetching.engine",
+        "ledger",
+        "localproject",
+        "templates",
+    }
+    assert not late & {name.removeprefix("boinc_gahp.") for name in imported.split()}

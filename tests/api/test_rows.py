@@ -1,0 +1,235 @@
+"""Jobs out of CSV and JSON lines."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.api.rows import Format, WrongRow, read_rows, rows_of
+from boinc_gahp.api.types import File, InlineFile, Job, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.errors import GahpError
+from tests.api.texts import written
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: Texts that a cell can hold and that are not white space at their ends.
+words = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=6
+).filter(lambda text: text == text.strip())
+names = words.filter(lambda text: "=" not in text and not text.startswith("-"))
+files: st.SearchStrategy[File] = st.one_of(
+    st.builds(LocalFile, words),
+    st.builds(StagedFile, words),
+    st.builds(InlineFile, words),
+    st.builds(RemoteFile, st.builds("https://h/{}".format, words), st.integers(0, 10**9)),
+)
+jobs = st.builds(
+    Job,
+    args=st.lists(words, max_size=3).map(tuple),
+    inputs=st.dictionaries(names, files, max_size=2),
+    name=words,
+    priority=st.none() | st.integers(-(2**31) + 1, 2**31 - 1),
+    fpops=st.none() | st.floats(1e-300, 1e300),
+)
+
+
+def rows(data: bytes, form: Format | None = None, directory: str = "") -> list[Job]:
+    return [
+        row.job for row in rows_of(io.BytesIO(data), form, name="rows.csv", directory=directory)
+    ]
+
+
+def as_csv(listed: list[Job], delimiter: str, *, columns: bool) -> str:
+    """Write jobs as a spreadsheet would, their inputs in columns of their own or in one."""
+    open_names = sorted({name for job in listed for name in job.inputs}) if columns else []
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, delimiter=delimiter)
+    writer.writerow(["name", "args", "Priority", "fpops"] + [f"input:{n}" for n in open_names])
+    if not columns:
+        out = io.StringIO(newline="")
+        writer = csv.writer(out, delimiter=delimiter)
+        writer.writerow(["name", "args", "Priority", "fpops", "inputs"])
+    for job in listed:
+        said = [written(job.inputs[n]) if n in job.inputs else "" for n in open_names]
+        if not columns:
+            said = [shlex.join(f"{n}={written(file)}" for n, file in job.inputs.items())]
+        numbers = [job.priority, None if job.fpops is None else repr(job.fpops)]
+        writer.writerow([job.name, shlex.join(job.args), *numbers, *said])
+    return out.getvalue()
+
+
+def as_json(job: Job) -> str:
+    inputs: dict[str, object] = {}
+    for name, file in job.inputs.items():
+        match file:
+            case LocalFile():
+                inputs[name] = {"path": file.path}
+            case StagedFile():
+                inputs[name] = {"staged": file.physical_name}
+            case InlineFile():
+                inputs[name] = {"inline": file.text}
+            case RemoteFile():
+                inputs[name] = {"url": file.url, "size": file.nbytes, "md5": file.md5}
+    row = {"name": job.name, "args": list(job.args), "inputs": inputs, "priority": job.priority}
+    return json.dumps({**row, "fpops": job.fpops})
+
+
+def of_any_order(job: Job) -> object:
+    return (job.args, job.name, job.priority, job.fpops, dict(job.inputs))
+
+
+@given(st.lists(jobs, min_size=1, max_size=3), st.sampled_from(",;\t"), st.booleans())
+def test_what_a_spreadsheet_writes_is_read_back(
+    listed: list[Job], delimiter: str, columns: bool
+) -> None:
+    data = as_csv(listed, delimiter, columns=columns).encode()
+    for encoded in (data, codecs.BOM_UTF8 + data, data + b"\r\n\r\n"):
+        assert list(map(of_any_order, rows(encoded))) == list(map(of_any_order, listed))
+
+
+@given(st.lists(jobs, min_size=1, max_size=3))
+def test_what_is_written_as_json_is_read_back(listed: list[Job]) -> None:
+    data = "\n\n".join(map(as_json, listed)).encode()
+    assert rows(data) == listed
+
+
+@given(st.binary() | st.text().map(str.encode), st.sampled_from(["csv", "jsonl", None]))
+def test_any_bytes_are_jobs_or_a_refusal_on_one_line(data: bytes, form: Format | None) -> None:
+    try:
+        rows(data, form)
+    except GahpError as error:
+        said = str(error)
+    else:
+        return
+    assert said.startswith("rows.csv:")
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "rows.csv: there is nothing in it"),
+        (b"name,arg\n", "rows.csv:1: expected the names of columns, found 'arg'; did you mean ar"),
+        (b"Name;args;zzz\n", "found 'zzz'; there are: name, args"),
+        (b"name,input:\n", "found 'input:'; did you mean input"),
+        (b"name,name\n", "column name stands there twice"),
+        (b"args,template,input_template\n", "column input_template stands there twice"),
+        (b"name,args\na\n", "rows.csv:2: expected 2 cells, as in the header, found 1"),
+        (b"name,args\na,b,c\n", "rows.csv:2: expected 2 cells, as in the header, found 3"),
+        (b"name,,args\na,b,c\n", "rows.csv:2: the cell 'b' stands in a column without a name"),
+        (b'name,args\n"a\nb",c\nd,"e\nf\n', "rows.csv:4: a quotation mark that opens here is"),
+        (b"name\rx1\rx2\r", "rows.csv:1: lines end in bare carriage returns: save the file"),
+        (b'name,args\n"a"b,c\n', "rows.csv:2: ',' expected after '\"'"),
+        (b"name,args\nj,a 'b\n", 'rows.csv:2: arguments "a \'b" cannot be split'),
+        (b"name,priority\nj,high\n", "rows.csv:2: priority: expected a whole number"),
+        (b"name,priority\nj,9999999999\n", "rows.csv:2: priority: expected a whole number"),
+        (b"name,fpops\nj,-1\n", "rows.csv:2: fpops: expected a positive number"),
+        (b"name,fpops\nj,1_000\n", "found '1_000'"),
+        (b"name,fpops\nj,inf\n", "found 'inf'"),
+        (b"name,inputs\nj,a.txt\n", 'input "a.txt": expected NAME=FILE'),
+        (b"name,inputs,input:in\nj,in=a,b\n", "rows.csv:2: input 'in' is given twice"),
+        (b"name,input:in\nj,stagd:x\n", "did you mean staged:?"),
+        (b"name,template\nj,nowhere.xml\n", "rows.csv:2: template 'nowhere.xml' cannot be read"),
+        (b"name\nj\xe9\n", "rows.csv:2: byte 0xe9 at column 2 is no UTF-8"),
+        ("name\nj\n".encode("utf-16"), "rows.csv: it is UTF-16: save it as UTF-8"),
+        (b'{"name": "a"}\n{"nam": "b"}\n', "rows.csv:2: there is no 'nam' in a row; did you mean "),
+        (b'{"name": "a"\n', "rows.csv:1: expected one JSON object on the line"),
+        (b'{"name": "a", "name": "b"}', "'name' stands there twice"),
+        (b'{"template": "a", "input_template": "b"}', "input_template stands there twice"),
+        (b'{"name": ""}', "name: expected a string, not empty"),
+        (b'{"name": 5}', "name: expected a string, not empty, found 5"),
+        (b'{"args": {}}', "args: expected a string, which is split"),
+        (b'{"args": [true]}', "args: expected strings or numbers, found true"),
+        (b'{"fpops": NaN}', "NaN is no number of JSON"),
+        (b'{"priority": true}', "priority: expected a whole number"),
+        (b'{"inputs": []}', "inputs: expected an object"),
+        (b'{"inputs": {"in": 5}}', "input 'in': expected a string or an object, found 5"),
+        (b'{"inputs": {"in": {}}}', "expected one of path, staged, url and inline, found none"),
+        (b'{"inputs": {"in": {"path": "a", "url": "b"}}}', "found path and url"),
+        (b'{"inputs": {"in": {"pth": "a"}}}', "there is no 'pth' in a file; did you mean path?"),
+        (b'{"inputs": {"in": {"path": ""}}}', "path: expected a string, not empty"),
+        (b'{"inputs": {"in": {"path": "a", "size": 5}}}', "size and md5 go with a url"),
+        (b'{"inputs": {"in": {"url": "http://h/", "size": "5"}}}', "size: expected a number"),
+        (b'{"inputs": {"in": {"url": "http://h/", "md5": 5}}}', "md5: expected 32 hexadecimal"),
+        (b'{"inputs": {"in": {"url": "h/a"}}}', "expected a URL"),
+        (b"{" + b'"args":[' * 100_000, "rows.csv:1: expected one JSON object on the line"),
+    ],
+)
+def test_a_refusal_tells_the_line_what_was_expected_and_what_was_found(
+    data: bytes, said: str
+) -> None:
+    with pytest.raises(WrongRow) as caught:
+        rows(data)
+    assert said in str(caught.value)
+
+
+def test_a_list_is_told_how_to_be_lines() -> None:
+    with pytest.raises(WrongRow, match="a line for each"):
+        rows(b'[{"name": "a"}]', "jsonl")
+
+
+def test_rows_before_a_wrong_one_are_there_already() -> None:
+    read = rows_of([b"name\n", b"a\n", b"\xff\n"], name="r")
+    assert next(read).job == Job(name="a")
+    with pytest.raises(WrongRow, match="r:3: byte 0xff"):
+        next(read)
+
+
+def test_rows_know_the_lines_on_which_they_begin() -> None:
+    data = b'\n\nname,args\n\na,"x\ny"\n,,\nb,z\n'
+    assert [(row.line, row.job.name) for row in rows_of(io.BytesIO(data))] == [(5, "a"), (8, "b")]
+
+
+def test_a_number_in_json_is_an_argument_as_it_was_written() -> None:
+    (job,) = rows(b'{"args": ["-x", 1.50, 1e3, -7, 12345678901234567890]}')
+    assert job.args == ("-x", "1.50", "1e3", "-7", "12345678901234567890")
+
+
+def test_cells_may_have_spaces_around_them_and_columns_any_case() -> None:
+    (job,) = rows(b"Name, ARGS , Input:In , Input_Template,fpops\n a , -n 1, f.txt , , 1e3\n")
+    assert job == Job(("-n", "1"), {"In": LocalFile("f.txt")}, "a", fpops=1000.0)
+
+
+def test_relative_paths_are_seen_from_the_directory_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "t.xml").write_text("<template/>")
+    csv_file = tmp_path / "jobs.tsv"
+    csv_file.write_text("input:in\tinput:b\ttemplate\nd/f.txt\t/f.txt\tt.xml\n")
+    (row,) = read_rows(csv_file)
+    assert row.job.inputs == {"in": LocalFile(f"{tmp_path}/d/f.txt"), "b": LocalFile("/f.txt")}
+    assert row.job.input_template == "<template/>"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "name\n{}"),
+        ("a.NDJSON", '{"name": "{}"}'),
+        ("a.txt", '  {"name": "{}"}'),
+        ("a.dat", "name\n{}"),
+    ],
+)
+def test_the_format_is_told_by_the_name_or_the_beginning(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert [row.job.name for row in read_rows(tmp_path / name)] == ["{}"]
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.csv", tmp_path, "a\0b"):
+        with pytest.raises(WrongRow, match="the file with the rows cannot be opened"):
+            next(read_rows(path))
+
+
+def test_a_list_over_several_lines_is_told_to_be_written_otherwise() -> None:
+    with pytest.raises(WrongRow, match="a list of them has to be written with a line for each"):
+        list(rows_of(io.BytesIO(b'[\n{"args": []}\n]\n'), "jsonl"))

@@ -1,0 +1,405 @@
+"""Jobs are submitted once, looked at beforehand, and estimated."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.api import (
+    InlineFile,
+    Job,
+    LocalFile,
+    Parameters,
+    Project,
+    RemoteFile,
+    StagedFile,
+)
+from boinc_gahp.api.request import build_request, job_names, new_batch_name
+from boinc_gahp.config import ProjectSettings, Settings
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import (
+    BadRequest,
+    BatchConflict,
+    BatchTooLarge,
+    JobRefused,
+    NotFound,
+    PermissionDenied,
+    RpcError,
+    StagingError,
+)
+from boinc_gahp.submit.checks import check_batch_name, check_job_name
+from tests.faultproxy import lose_reply, status
+
+if TYPE_CHECKING:
+    from boinc_gahp.api.types import File
+    from boinc_gahp.submit.types import Progress
+    from tests.api.conftest import Site
+
+URL = "http://h/file"
+MD5 = "0" * 31 + "1"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> list[Path]:
+    """Three small files, two of them alike."""
+    paths = [tmp_path / f"in {n}.txt" for n in range(3)]
+    for number, path in enumerate(paths):
+        path.write_text(("other" if number == 1 else "") + str(tmp_path))
+    return paths
+
+
+def jobs_of(data: list[Path], count: int = 6) -> list[Job]:
+    return [Job(args=f"-n {n}", inputs={"in": data[n % len(data)]}) for n in range(count)]
+
+
+def names_of(batch: object) -> list[str]:
+    return [job.name for job in batch.jobs()]  # type: ignore[attr-defined]
+
+
+# -- submit
+
+
+def test_jobs_of_every_kind_of_input_are_submitted(site: Site, data: list[Path]) -> None:
+    project = site.project
+    staged = project.session.bridge.physical_names([str(data[0])])[str(data[0])]
+    files: list[File] = [
+        str(data[0]),
+        LocalFile(data[1]),
+        StagedFile(staged),
+        InlineFile("inline\n"),
+        RemoteFile(site.local.url),
+        RemoteFile("http://h.example/file", 5, MD5),
+    ]
+    project.submit("uppercase", jobs_of(data, 1))
+    batch = project.submit("uppercase", [Job(inputs={"in": file}) for file in files])
+    assert (batch.njobs, batch.info.app_name) == (len(files), "uppercase")
+
+
+def test_the_same_submit_again_finds_it_done(site: Site, data: list[Path]) -> None:
+    name = f"again-{site.directory.name}"
+    batch = site.project.submit("uppercase", jobs_of(data), name=name)
+    uploads, submits = site.proxy.count("upload_files"), site.proxy.count("submit_batch")
+    again = site.open().submit("uppercase", jobs_of(data), name=name)
+    assert again.id == batch.id
+    assert (batch.existed, again.existed) == (False, True)
+    assert names_of(again) == [f"{name}_{n}" for n in range(6)]
+    assert (site.proxy.count("upload_files"), site.proxy.count("submit_batch")) == (
+        uploads,
+        submits,
+    )
+
+
+def test_a_submit_whose_reply_is_lost_makes_each_job_once(site: Site, data: list[Path]) -> None:
+    site.proxy.fail("submit_batch", lose_reply())
+    batch = site.project.submit("uppercase", jobs_of(data))
+    assert len(names_of(batch)) == len(set(names_of(batch))) == 6
+
+
+def test_a_submit_that_failed_goes_on_with_the_same_name(site: Site, data: list[Path]) -> None:
+    name = new_batch_name("uppercase")
+    site.proxy.fail("query_files", status(500), times=None)
+    with pytest.raises(RpcError):
+        site.open(retry=0.1).submit("uppercase", jobs_of(data), name=name)
+    site.proxy.heal()
+    batch = site.open().submit("uppercase", jobs_of(data), name=name)
+    assert (batch.name, batch.njobs) == (name, 6)
+    assert [each.name for each in site.project.batches()].count(name) == 1
+
+
+def test_progress_goes_from_reading_to_submitting(site: Site, data: list[Path]) -> None:
+    seen: list[Progress] = []
+    site.project.submit("uppercase", jobs_of(data), progress=seen.append)
+    assert list(dict.fromkeys(each.step for each in seen)) == ["reading", "staging", "submitting"]
+    assert (seen[-1].done, seen[-1].total, seen[-1].unit) == (6, 6, "jobs")
+
+
+def test_parameters_reach_the_project(site: Site, data: list[Path]) -> None:
+    needs = Parameters(1e12, 2e14, 5e8, 3e9, 7200)
+    jobs = [*jobs_of(data, 1), replace(jobs_of(data, 1)[0], fpops=5e12, priority=7)]
+    batch = site.project.submit(
+        "uppercase", jobs, parameters=needs, priority=3, app_version_num=1, lease=5000
+    )
+    rows = site.local.core.db.connection().execute(
+        "SELECT rsc_fpops_est, rsc_fpops_bound, rsc_memory_bound, rsc_disk_bound, delay_bound, "
+        "priority, app_version_num FROM workunit WHERE batch = ? ORDER BY id",
+        (batch.id,),
+    )
+    assert [tuple(row) for row in rows] == [
+        (1e12, 2e14, 5e8, 3e9, 7200, 3, 1),
+        (5e12, 2e14, 5e8, 3e9, 7200, 7, 1),
+    ]
+    assert batch.expire_time is not None
+    assert batch.create_time is not None
+    assert batch.expire_time - batch.create_time == pytest.approx(5000, abs=60)
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("nothing.txt", "input file 'nothing.txt' cannot be read"),
+        (StagedFile("nothing.dat"), "does not have the file 'nothing.dat'"),
+        (InlineFile(""), "is empty"),
+        (RemoteFile("http://127.0.0.1:99999/"), "is no URL that can be asked"),
+    ],
+    ids=["local", "staged", "inline", "remote"],
+)
+def test_an_input_that_cannot_be_had_leaves_nothing_behind(
+    site: Site, file: File, said: str
+) -> None:
+    before = len(site.project.batches())
+    with pytest.raises((StagingError, JobRefused, BadRequest), match=said):
+        site.project.submit("uppercase", [Job(inputs={"in": file})])
+    assert len(site.project.batches()) == before
+
+
+def test_a_remote_file_that_is_not_what_was_said_is_refused(site: Site) -> None:
+    with pytest.raises(StagingError, match="expected the size 1, what came has"):
+        site.project.submit("uppercase", [Job(inputs={"in": RemoteFile(site.local.url, 1)})])
+    with pytest.raises(StagingError, match=f"expected the MD5 {MD5}, what came has"):
+        site.project.submit(
+            "uppercase", [Job(inputs={"in": RemoteFile(site.local.url, None, MD5)})]
+        )
+
+
+def test_an_app_that_is_not_there_is_told_with_what_could_be_meant(
+    site: Site, data: list[Path]
+) -> None:
+    with pytest.raises(NotFound, match="app not found: uppercse; ask the project's admin"):
+        site.project.app("uppercse")
+    site.project.submit("uppercase", jobs_of(data, 1))
+    for act in (site.project.submit, site.project.plan, site.project.estimate):
+        with pytest.raises(NotFound, match=r"uppercse; did you mean uppercase\?"):
+            act("uppercse", jobs_of(data, 1))
+    with pytest.raises(NotFound, match="xyz; your batches use uppercase"):
+        site.project.app("xyz")
+
+
+def test_an_account_without_the_right_is_told(site: Site, data: list[Path]) -> None:
+    nobody = site.open("0" * 32)
+    for act in (nobody.submit, nobody.plan, nobody.estimate):
+        with pytest.raises(PermissionDenied):
+            act("uppercase", jobs_of(data, 1))
+
+
+def test_too_many_jobs_are_told_how_many_fit(site: Site, data: list[Path]) -> None:
+    project = small(site, 20_000)
+    jobs = jobs_of(data, 300)
+    with pytest.raises(BatchTooLarge, match="of these 300 jobs fit into one request") as caught:
+        project.submit("uppercase", jobs, name="toolarge")
+    plan = project.plan("uppercase", jobs, name="toolarge")
+    assert str(plan.refusal) == str(caught.value)
+    numbers = r"; (\d+) of these 300 jobs fit .* make (\d+) batches of (\d+) jobs"
+    found = re.search(numbers, str(caught.value))
+    assert found
+    fits, batches, each = map(int, found.groups())
+    assert plan.jobs_that_fit == fits
+    assert (batches - 1) * each < 300 <= batches * each <= batches * fits
+    assert project.plan("uppercase", jobs[:fits], name="toolarge").is_good
+    assert not project.plan("uppercase", jobs[: fits + 1], name="toolarge").is_good
+
+
+def small(site: Site, max_post_bytes: int) -> Project:
+    """Return the project with a small limit on requests."""
+    settings = ProjectSettings(ProjectUrl(site.proxy.url), max_post_bytes=max_post_bytes)
+    return site.stack.enter_context(
+        Project(site.proxy.url, site.authenticator, settings=Settings(project=settings))
+    )
+
+
+# -- plan and estimate
+
+
+def test_a_plan_tells_which_files_would_be_sent(site: Site, data: list[Path]) -> None:
+    project = site.project
+    jobs = [*jobs_of(data), Job(inputs={"in": RemoteFile(URL)})]
+    plan = project.plan("uppercase", jobs)
+    size = data[0].stat().st_size
+    assert plan.is_good
+    assert [(file.path, file.nbytes, file.present) for file in plan.files] == [
+        (str(data[0]), size, False),
+        (str(data[1]), size + 5, False),
+    ]
+    assert (plan.nbytes, plan.remote, plan.jobs_that_fit) == (2 * size + 5, (URL,), 7)
+    assert plan.request_bytes < plan.max_request_bytes
+    project.submit("uppercase", jobs[:1])
+    after = project.plan("uppercase", jobs)
+    assert [file.present for file in after.files] == [True, False]
+    assert repr(after).endswith(f"7 jobs, {size + 5} bytes to be sent, good>")
+    assert site.proxy.count("submit_batch") == 1
+
+
+def test_a_plan_tells_every_job_that_would_be_refused(site: Site, data: list[Path]) -> None:
+    jobs = jobs_of(data, 8)
+    jobs[1] = Job(inputs={"in": "nowhere"})
+    jobs[3] = Job(name="a b", inputs={"in": data[0]})
+    jobs[5] = Job(inputs={"in": StagedFile("nothing.dat")})
+    jobs[6] = Job(inputs={"in": data[0], "x": data[1]})
+    jobs[7] = Job(inputs={"inn": data[0]})
+    # The project refuses a question with such a name in it as a whole.
+    jobs.append(Job(inputs={"in": StagedFile("../x")}))
+    plan = site.project.plan("uppercase", jobs, name="wrong")
+    assert list(plan.problems) == ["wrong_1", "a b", "wrong_5", "wrong_6", "wrong_7", "wrong_8"]
+    assert not plan.is_good
+    assert "6 jobs refused" in repr(plan)
+    assert 'did you mean "in"?' in str(plan.problems["wrong_7"])
+    assert "has no file 'nothing.dat'" in str(plan.problems["wrong_5"])
+
+
+def test_a_plan_knows_a_batch_that_is_there(site: Site, data: list[Path]) -> None:
+    name = f"there-{site.directory.name}"
+    batch = site.project.submit("uppercase", jobs_of(data), name=name)
+    plan = site.project.plan("uppercase", jobs_of(data), name=name)
+    assert (plan.is_good, plan.batch_id, plan.jobs_there) == (True, batch.id, 6)
+    for jobs in (jobs_of(data, 3), jobs_of(data, 7)):
+        refusal = site.project.plan("uppercase", jobs, name=name).refusal
+        assert isinstance(refusal, BatchConflict)
+        with pytest.raises(BatchConflict):
+            site.project.submit("uppercase", jobs, name=name)
+    site.project.rpc.create_batch(f"{name}-2", "uppercase")
+    assert site.project.plan("uppercase", jobs_of(data), name=f"{name}-2").is_good
+    refusal = site.somebody_else().plan("uppercase", jobs_of(data), name=name).refusal
+    assert "belongs to another account" in str(refusal)
+
+
+def test_a_plan_refuses_what_a_batch_cannot_be(site: Site, data: list[Path]) -> None:
+    assert "has no jobs" in str(site.project.plan("uppercase", []).refusal)
+    assert "holds a '" in str(site.project.plan("uppercase", jobs_of(data), name="it's").refusal)
+
+
+@pytest.mark.parametrize("act", ["submit", "estimate"])
+def test_an_input_that_the_app_does_not_have_is_no_other_one(
+    site: Site, data: list[Path], act: str
+) -> None:
+    with pytest.raises(JobRefused, match='"inn" is none of these, did you mean "in"'):
+        getattr(site.project, act)("uppercase", [Job(inputs={"inn": data[0]})])
+    assert site.project.batches() == ()
+
+
+def test_an_estimate_creates_nothing(site: Site, data: list[Path]) -> None:
+    few = site.project.estimate("uppercase", jobs_of(data, 1), parameters=Parameters(1e13))
+    many = site.project.estimate("uppercase", jobs_of(data, 50), parameters=Parameters(1e13))
+    assert 0 < few < many
+    assert site.project.batches() == ()
+
+
+def test_an_app_tells_its_inputs_and_outputs(site: Site) -> None:
+    app = site.project.app("uppercase")
+    assert [file.open_name for file in app.inputs] == ["in"]
+    assert [file.open_name for file in app.outputs] == ["out"]
+    assert repr(app) == "<App 'uppercase' inputs: in; outputs: out>"
+
+
+# -- requests
+
+
+def request_of(*jobs: Job, **more: object) -> list[tuple[str, tuple[str, ...]]]:
+    request = build_request("app", jobs, measure=None, name="b", **more)  # type: ignore[arg-type]
+    return [(name, tuple(job.args)) for name, job in request.jobs]
+
+
+def test_arguments_are_words_or_are_split_as_a_shell_would() -> None:
+    jobs = [Job("-a 'b c'"), Job(("-a", "b c")), Job(("-n", 5, 0.5, Path("x/y")))]  # type: ignore[arg-type]
+    assert [args for _, args in request_of(*jobs)] == [
+        ("-a", "b c"),
+        ("-a", "b c"),
+        ("-n", "5", "0.5", "x/y"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "more", "said"),
+    [
+        (Job(), {}, "jobs is one Job"),
+        (["a"], {}, r"jobs\[0\] is a str"),
+        ([Job("a 'b")], {}, "job 'b_0': arguments .* a quote is not closed"),
+        ([Job((None,))], {}, "the argument None is a NoneType"),  # type: ignore[arg-type]
+        ([Job((True,))], {}, "the argument True is a bool"),  # type: ignore[arg-type]
+        ([Job(fpops=-1.0)], {}, "fpops is -1.0: expected a positive number"),
+        ([Job(inputs={"in": 5})], {}, "input 'in' is a int"),  # type: ignore[dict-item]
+        ([Job(name=5)], {}, "a job's name is a int"),  # type: ignore[arg-type]
+        (5, {}, "jobs is a int: expected a list of boinc_gahp.Job"),
+        ([Job(inputs=["a.txt"])], {}, "job 'b_0': inputs is a list: expected files by open names"),  # type: ignore[arg-type]
+        ([Job(inputs={5: "a.txt"})], {}, "input 5: name is a int: expected a string"),  # type: ignore[dict-item]
+        ([Job(inputs={"in": InlineFile(b"x")})], {}, "job 'b_0': input 'in': text is a bytes"),  # type: ignore[arg-type]
+        ([Job(inputs={"in": StagedFile(None)})], {}, "physical_name is a NoneType"),  # type: ignore[arg-type]
+        ([Job(inputs={"in": RemoteFile(URL, "5")})], {}, "nbytes is '5': expected a whole"),  # type: ignore[arg-type]
+        ([Job(args=5)], {}, "job 'b_0': args is a int: expected words, or one string"),  # type: ignore[arg-type]
+        ([Job(fpops="x")], {}, "job 'b_0': fpops is 'x': expected a positive number"),  # type: ignore[arg-type]
+        ([Job(priority=0.5)], {}, "job 'b_0': priority is 0.5: expected a whole number"),  # type: ignore[arg-type]
+        ([Job(input_template=Path("x"))], {}, "input_template is a PosixPath"),  # type: ignore[arg-type]
+        ([Job()], {"priority": "high"}, "priority is 'high': expected a whole number"),
+        ([Job()], {"output_template_filename": 5}, "output_template_filename is a int"),
+        ([Job()], {"parameters": {"fpops_est": 1}}, "parameters is a dict: expected boinc_gahp.P"),
+        ([Job()], {"lease": 0}, "lease is 0: expected a positive number"),
+        ([Job()], {"parameters": Parameters(memory_bound=float("nan"))}, "memory_bound is nan"),
+    ],
+)
+def test_what_is_no_job_is_told_by_its_place(
+    jobs: list[Job], more: dict[str, object], said: str
+) -> None:
+    with pytest.raises((BadRequest, JobRefused), match=said):
+        build_request("app", jobs, measure=None, name="b", **more)  # type: ignore[arg-type]
+
+
+class Measured(float):
+    """As numpy's numbers are: floats, or registered as such, with a repr of their own."""
+
+    def __repr__(self) -> str:
+        return f"np.float64({float(self)})"
+
+    __str__ = float.__repr__
+
+
+def test_numbers_of_other_libraries_are_plain_ones_in_a_request() -> None:
+    jobs = [Job(args=[Measured(0.5)], fpops=Measured(2e12))]  # type: ignore[list-item]
+    request = build_request("app", jobs, measure=None, parameters=Parameters(Measured(1e12)))
+    ((_, job),) = request.jobs
+    assert job.args == ("0.5",)
+    assert (repr(job.fpops), repr(request.parameters.fpops_est)) == (
+        "2000000000000.0",
+        "1000000000000.0",
+    )
+
+
+def test_a_plan_of_what_is_no_list_of_jobs_is_told_as_a_submit_is(site: Site) -> None:
+    with pytest.raises(BadRequest, match=r"write \[job\]"):
+        site.project.plan("uppercase", Job())  # type: ignore[arg-type]
+
+
+def test_paths_of_bytes_are_kept(tmp_path: Path) -> None:
+    odd = os.fsdecode(b"in\xff.txt")
+    request = build_request("app", [Job(inputs={"in": odd})], measure=None)
+    assert [job.files for _, job in request.jobs] == [{"in": LocalFile(odd)}]
+
+
+@given(
+    st.text(st.sampled_from("aB é/_."), min_size=1, max_size=12).filter(
+        lambda name: name == name.strip() and name != "0"
+    ),
+    st.integers(1, 120),
+)
+def test_names_of_jobs_are_derived_so_that_the_project_takes_them(name: str, count: int) -> None:
+    check_batch_name(name)
+    names = job_names(name, [Job()] * count)
+    assert names == sorted(names)
+    assert len(set(names)) == count
+    assert names == job_names(name, [Job()] * count)
+    seen: dict[str, str] = {}
+    for each in names:
+        check_job_name(each, seen)
+
+
+def test_names_that_are_given_stay_and_count() -> None:
+    assert job_names("b", [Job(), Job(name="x"), *[Job()] * 9])[:3] == ["b_00", "x", "b_02"]
+
+
+def test_a_batch_without_a_name_gets_one_of_its_own() -> None:
+    name = new_batch_name("uppercase")
+    assert re.fullmatch(r"uppercase-\d{8}-\d{6}-[a-z]{4}", name)

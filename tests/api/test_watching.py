@@ -1,0 +1,367 @@
+"""Waiting for batches: kind to the project, patient with it, and over when it should be."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.api.watching import Forecast, Poll, Rhythm
+from boinc_gahp.errors import BadRequest, PermissionDenied, ProjectDown, RpcError
+from boinc_gahp.rpc import BatchInfo, BatchState
+from tests import faultproxy
+from tests.api.conftest import project_as_is
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.api import Batch
+    from boinc_gahp.localproject import LocalProject
+    from tests.api.conftest import Site
+    from tests.faultproxy import Fault
+
+QUICK = Poll(shortest=0.01, longest=0.05)
+#: For what is not to be asked again before something else ends the wait.
+SLOW = Poll(shortest=60, longest=60)
+NOW = 2_000_000_000.0
+INFO = BatchInfo(
+    id=1,
+    name="b",
+    app_name="a",
+    state=BatchState.IN_PROGRESS,
+    create_time=NOW,
+    expire_time=0,
+    est_completion_time=0,
+    completion_time=0,
+    njobs=100,
+    nerror_jobs=0,
+    fraction_done=0,
+    credit_estimate=0,
+    credit_canonical=0,
+)
+
+
+# -- waiting
+
+
+@pytest.fixture(scope="module")
+def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    """The project with all its misbehaviours."""
+    yield from project_as_is(tmp_path_factory.mktemp("project"))
+
+
+def test_a_wait_ends_when_the_last_job_is_done(working: Site) -> None:
+    batch = working.batch(3)
+    seen: list[float] = []
+    assert batch.wait(timeout=60, poll=QUICK, progress=lambda b: seen.append(b.fraction_done))
+    assert batch.state is BatchState.COMPLETE
+    assert (batch.nover, batch.nerror_jobs) == (3, 0)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+    assert batch.completion_time is not None
+    assert batch.expected_end is None
+
+
+def test_a_batch_that_is_over_is_looked_at_no_more(site: Site) -> None:
+    batch = site.batch(1)
+    batch.abort()
+    before = len(site.proxy.seen)
+    assert batch.wait(timeout=0) is batch
+    assert len(site.proxy.seen) == before
+
+
+def test_a_wait_that_is_too_long_says_how_far_it_was(site: Site) -> None:
+    batch = site.batch(2)
+    with pytest.raises(TimeoutError, match=r"not over after 0\.05 s: 0 of 2 jobs are; it goes on$"):
+        batch.wait(timeout=0.05, poll=QUICK)
+    assert not batch.is_over
+
+
+def test_a_wait_without_time_looks_once(site: Site) -> None:
+    batch = site.batch(2)
+    before = site.proxy.count("query_batches")
+    with pytest.raises(TimeoutError):
+        batch.wait(timeout=0)
+    assert site.proxy.count("query_batches") == before + 1
+
+
+def test_many_batches_are_one_question(site: Site) -> None:
+    batches = [site.batch(20) for _ in range(3)]
+    watch = site.project.watch(batches, poll=QUICK)
+    before = len(site.proxy.seen)
+    for _ in range(5):
+        assert next(watch) == tuple(batches)
+    assert site.proxy.seen[before:] == ["query_batches"] * 5
+
+
+def test_a_small_batch_among_many_is_asked_for_alone(site: Site) -> None:
+    for _ in range(12):
+        site.batch(0)
+    watch = site.project.watch([site.batch(1)], poll=QUICK)
+    before = len(site.proxy.seen)
+    for _ in range(3):
+        next(watch)
+    assert site.proxy.seen[before:] == ["query_batches", "query_batch", "query_batch"]
+
+
+def test_a_watch_ends_when_all_are_over(site: Site) -> None:
+    batches = [site.batch(1) for _ in range(3)]
+    looks = 0
+    for now in site.project.watch(batches, poll=QUICK):
+        looks += 1
+        if looks <= 3:
+            site.project.rpc.abort_batch(batch_id=now[looks - 1].id)
+    assert looks == 4
+    assert {batch.state for batch in batches} == {BatchState.ABORTED}
+
+
+def test_a_batch_that_is_retired_meanwhile_ends_the_wait(site: Site) -> None:
+    batch = site.batch(2)
+    site.open().batch(batch.id).retire()
+    batch.wait(timeout=60, poll=QUICK)
+    assert batch.state is BatchState.RETIRED
+
+
+def test_a_batch_that_vanishes_ends_the_wait(site: Site) -> None:
+    batch = site.batch(2)
+    with site.local.core.db.write() as connection:
+        connection.execute("DELETE FROM batch WHERE id = ?", (batch.id,))
+    batch.wait(timeout=60, poll=QUICK)
+    assert batch.gone
+    assert batch.is_over
+    assert repr(batch).endswith("gone>")
+
+
+def test_a_batch_without_jobs_is_not_waited_for_for_ever(site: Site) -> None:
+    batch = site.batch(0)
+    with site.local.core.db.write() as connection:
+        connection.execute("UPDATE batch SET state = 1 WHERE id = ?", (batch.id,))
+    assert batch.wait(timeout=60, poll=QUICK).state is BatchState.IN_PROGRESS
+
+
+# -- trouble
+
+
+def test_a_project_that_is_down_is_waited_out_and_said(site: Site) -> None:
+    batch = site.open(retry=0).batch(site.batch(2).id)
+    said: list[str] = []
+
+    def progress(now: Batch) -> None:
+        if len(said) == 2:
+            site.local.stop_web(on=False)
+            site.project.rpc.abort_batch(batch_id=now.id)
+        said.append(f"{type(now.trouble).__name__} {now.trouble}")
+
+    site.local.stop_web()
+    try:
+        batch.wait(timeout=60, poll=QUICK, progress=progress)
+    finally:
+        site.local.stop_web(on=False)
+    assert "ProjectDown" in said[0]
+    assert "the project is down" in said[0]
+    assert said[-1] == "NoneType None"
+    assert batch.state is BatchState.ABORTED
+    assert batch.trouble is None
+
+
+def test_the_trouble_stands_in_the_timeout(site: Site) -> None:
+    batch = site.open(retry=0).batch(site.batch(2).id)
+    site.local.database_down()
+    try:
+        with pytest.raises(TimeoutError, match=r"; the last look failed: .*project is down"):
+            batch.wait(timeout=0.1, poll=QUICK)
+    finally:
+        site.local.database_down(on=False)
+    assert isinstance(batch.trouble, ProjectDown)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        faultproxy.lose_reply(),
+        faultproxy.html(),
+        faultproxy.status(500),
+        faultproxy.status(404),
+        faultproxy.body(b""),
+        faultproxy.cut(),
+    ],
+    ids=["lost reply", "HTML page", "500", "404", "empty", "cut"],
+)
+def test_one_bad_answer_is_no_end(site: Site, fault: Fault) -> None:
+    batch = site.open(retry=0).batch(site.batch(2).id)
+    watch = batch.project.watch([batch], poll=QUICK)
+    site.proxy.fail("query_batches", fault, times=2)
+    next(watch)  # a connection that was dropped is tried once more at once
+    next(watch)
+    assert next(watch) == (batch,)
+    assert batch.trouble is None
+    assert (batch.state, batch.njobs) == (BatchState.IN_PROGRESS, 2)
+
+
+def test_php_warnings_are_no_trouble(site: Site) -> None:
+    batch = site.batch(2)
+    site.proxy.fail("query_batches", faultproxy.php_warnings())
+    next(site.project.watch([batch], poll=QUICK))
+    assert batch.trouble is None
+
+
+def test_an_account_that_may_not_look_any_more_ends_the_wait(site: Site) -> None:
+    batch = site.batch(1)
+    with site.local.core.db.write() as connection:
+        connection.execute(
+            "UPDATE user SET authenticator = 'new' WHERE authenticator = ?", (site.authenticator,)
+        )
+    with pytest.raises(PermissionDenied, match="check the authenticator"):
+        batch.wait(timeout=60, poll=QUICK)
+
+
+def test_what_progress_raises_ends_the_wait(site: Site) -> None:
+    def interrupted(_batch: Batch) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        site.batch(1).wait(progress=interrupted)
+
+
+@pytest.mark.parametrize("during", ["pause", "question"])
+def test_closing_the_project_ends_a_wait_at_once(site: Site, during: str) -> None:
+    batch = site.batch(1)
+    looked = threading.Event()
+    ended: list[BaseException] = []
+    hang = faultproxy.hang()
+    if during == "question":
+        site.proxy.fail("query_batches", hang)
+
+    def wait() -> None:
+        try:
+            batch.wait(poll=SLOW, progress=lambda _: looked.set())
+        except RpcError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    reached = looked if during == "pause" else hang.reached
+    wait_for(reached.is_set, "the first look")
+    site.project.close()
+    hang.release()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert len(ended) == 1
+
+
+# -- the rhythm
+
+
+@pytest.mark.parametrize(
+    "pauses",
+    [(0, 1), (-1, 1), (2, 1), (math.nan, 1), (1, math.nan), (1, math.inf), (1, 86401)],
+)
+def test_a_poll_of_nonsense_is_refused(pauses: tuple[float, float]) -> None:
+    with pytest.raises(BadRequest, match="a poll's pauses are"):
+        Poll(*pauses)
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 1e6), st.floats(0, 100), st.booleans()), min_size=1, max_size=50
+    )
+)
+def test_a_pause_is_never_outside_its_bounds(looks: list[tuple[float, float, bool]]) -> None:
+    poll = Poll(2, 20)
+    rhythm = Rhythm(poll)
+    for elapsed, cost, changed in looks:
+        pause = rhythm.pause(elapsed, cost, changed=changed)
+        assert poll.shortest <= pause <= poll.longest
+        assert pause >= min(10 * cost, poll.longest)
+
+
+def test_pauses_grow_while_nothing_changes_and_shrink_when_something_does() -> None:
+    rhythm = Rhythm(Poll())
+    assert rhythm.pause(0, 0, changed=True) == 1.0
+    quiet = [rhythm.pause(0, 0, changed=False) for _ in range(12)]
+    assert quiet == sorted(quiet)
+    assert quiet[-1] == 30.0
+    assert rhythm.pause(0, 0, changed=True) == 15.0
+    assert rhythm.pause(0, 0, changed=True) == 7.5
+
+
+def test_a_watch_of_an_hour_looks_rarely_though_jobs_end_all_the_time() -> None:
+    rhythm, elapsed, looks = Rhythm(Poll()), 0.0, 0
+    while elapsed < 3600:
+        elapsed += rhythm.pause(elapsed, 0.01, changed=True)
+        looks += 1
+    assert looks < 360
+
+
+# -- the forecast
+
+
+@given(st.floats(0.05, 0.95), st.floats(1, 1e6))
+def test_an_even_speed_gives_the_right_end(fraction: float, duration: float) -> None:
+    forecast = Forecast()
+    for part in (0.25, 0.5, 0.75, 1.0):
+        at = fraction * part
+        forecast.see(replace(INFO, fraction_done=at), NOW + at * duration)
+    assert forecast.end == pytest.approx(NOW + duration, abs=0.01 * duration + 0.01)
+
+
+def test_a_slow_beginning_is_forgotten() -> None:
+    forecast = Forecast()
+    for second in range(51):  # nothing for 1,000 s, then a hundredth a second
+        seen = replace(INFO, fraction_done=second / 100)
+        forecast.see(seen, NOW + 1000 + second)
+    assert forecast.end == pytest.approx(NOW + 1100, abs=5)
+
+
+def test_the_end_goes_off_while_nothing_happens() -> None:
+    forecast = Forecast()
+    half = replace(INFO, fraction_done=0.5)
+    forecast.see(half, NOW + 100)
+    first = forecast.end
+    forecast.see(half, NOW + 300)
+    assert first == NOW + 200
+    assert forecast.end == NOW + 600
+
+
+@pytest.mark.parametrize(
+    ("info", "now", "end"),
+    [
+        (INFO, NOW + 5, None),
+        (replace(INFO, est_completion_time=NOW + 50), NOW + 5, NOW + 50),
+        (replace(INFO, est_completion_time=NOW + 50), NOW + 60, None),
+        (replace(INFO, est_completion_time=NOW + 50, state=BatchState.ABORTED), NOW + 5, None),
+    ],
+    ids=["nothing known", "the project's estimate", "an estimate that is past", "aborted"],
+)
+def test_nothing_done_tells_nothing_but_what_the_project_thinks(
+    info: BatchInfo, now: float, end: float | None
+) -> None:
+    forecast = Forecast()
+    forecast.see(info, now)
+    assert forecast.end == end
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(0, 1e9), st.floats(0, 1), st.floats(0, 4e9), st.sampled_from(BatchState)
+        ),
+        max_size=30,
+    )
+)
+def test_no_end_is_in_the_past(
+    seen: list[tuple[float, float, float, BatchState]],
+) -> None:
+    forecast = Forecast()
+    for ago, fraction, estimate, state in sorted(seen, key=lambda one: one[0], reverse=True):
+        now = NOW - ago
+        forecast.see(
+            replace(INFO, fraction_done=fraction, est_completion_time=estimate, state=state), now
+        )
+        assert forecast.end is None or forecast.end >= now

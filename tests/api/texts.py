@@ -1,0 +1,31 @@
+"""The texts of input files, as people write them: the other way round than the program reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boinc_gahp.api.files import path_of, read_file
+from boinc_gahp.api.types import InlineFile, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.errors import BadRequest
+
+if TYPE_CHECKING:
+    from boinc_gahp.api.types import File
+
+
+def written(file: File) -> str:
+    """Return a text that stands for ``file``, the plainest that there is."""
+    if isinstance(file, StagedFile):
+        return f"staged:{file.physical_name}"
+    if isinstance(file, InlineFile):
+        return f"inline:{file.text}"
+    if isinstance(file, RemoteFile):
+        if file.nbytes is None and file.md5 is None:
+            return file.url
+        nbytes = "" if file.nbytes is None else file.nbytes
+        return f"remote:{file.url},{nbytes},{file.md5 or ''}"
+    path = path_of(file)
+    try:
+        is_plain = read_file(path) == LocalFile(path)
+    except BadRequest:
+        is_plain = False
+    return path if is_plain else f"file:{path}"

@@ -1,0 +1,372 @@
+"""Fetches as a job ad asks for them, and fetches that are withdrawn on the way."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from boinc_gahp.errors import NotFound, OutputError
+from boinc_gahp.fetch.cancel import Gate, Stopped
+from boinc_gahp.fetch.failures import failure
+from boinc_gahp.fetch.fetch_output import NoResult, fetch_output
+from boinc_gahp.fetch.job_directory import JobDirectory
+from boinc_gahp.fetch.names import plain_names
+from boinc_gahp.fetch.temporary import Temporaries
+from boinc_gahp.fetch.types import AdFiles, FetchRequest
+from boinc_gahp.submit.looking import look_at
+from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, done, failed, templates
+from tests.submit.scripted import Script, batch, error, job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DIRECTORY = "/home/me/job"
+Pairs = tuple[tuple[str, str], ...]
+
+
+def chosen(
+    outputs: list[str],
+    specs: Pairs | None = None,
+    *,
+    remaps: Pairs = (),
+    out: str | None = "job.out",
+    err: str | None = "job.err",
+) -> dict[str, str]:
+    """Return destination (relative to the job's directory) to output."""
+    mode: Literal["ALL", "SOME"] = "ALL" if specs is None else "SOME"
+    pairs = remaps if specs is None else specs
+    request = FetchRequest("j", DIRECTORY, err, mode, pairs, AdFiles(stdout=out))
+    deliveries = JobDirectory(request).select(plain_names(outputs))
+    return {str(item.destination).removeprefix(f"{DIRECTORY}/"): item.output for item in deliveries}
+
+
+@pytest.mark.parametrize(
+    ("outputs", "found"),
+    [
+        pytest.param(["a", "job.out"], {"a": "a", "job.out": "job.out"}, id="its base name"),
+        pytest.param(["a", "stdout"], {"a": "a", "job.out": "stdout"}, id="stdout"),
+        pytest.param(["stdout.txt"], {"job.out": "stdout.txt"}, id="stdout.txt"),
+        pytest.param(
+            ["stdout", "job.out"], {"stdout": "stdout", "job.out": "job.out"}, id="the name wins"
+        ),
+        pytest.param(["a"], {"a": "a"}, id="none"),
+    ],
+)
+def test_stdout_is_the_output_that_is_called_so(outputs: list[str], found: dict[str, str]) -> None:
+    assert chosen(outputs) == found
+    inside = {**found}
+    if "job.out" in inside:
+        inside["logs/job.out"] = inside.pop("job.out")
+    assert chosen(outputs, out="logs/job.out") == inside
+
+
+def test_what_a_remap_or_the_list_asks_for_is_not_taken_for_stdout() -> None:
+    assert chosen(["stdout"], remaps=(("stdout", "x"),)) == {"x": "stdout"}
+    assert chosen(["stdout", "a"], (("stdout", "stdout"),)) == {"stdout": "stdout"}
+    assert chosen(["stdout", "a"], (("a", "a"),)) == {"a": "a", "job.out": "stdout"}
+    named = chosen(["job.out"], (("job.out", "x"),))
+    assert named == {"x": "job.out", "job.out": "job.out"}
+
+
+def test_stdout_that_is_not_wanted_takes_no_output() -> None:
+    for out in (None, "/dev/null"):
+        assert chosen(["a", "stdout"], out=out) == {"a": "a", "stdout": "stdout"}
+
+
+def test_a_remap_of_what_is_not_there_is_passed_over() -> None:
+    assert chosen(["a"], remaps=(("b", "c"), ("a", "d"))) == {"d": "a"}
+
+
+def test_an_output_in_the_list_that_does_not_exist_is_an_error() -> None:
+    with pytest.raises(OutputError, match="no output 'b'; its outputs are: 'a'"):
+        chosen(["a"], (("a", "a"), ("b", "b")))
+
+
+def test_the_standard_streams_may_stand_in_the_list() -> None:
+    assert chosen(["a"], (("a", "a"), ("job.out", "job.out"), ("job.err", "x"))) == {"a": "a"}
+
+
+def test_two_outputs_for_one_name_are_an_error() -> None:
+    with pytest.raises(OutputError, match="would both be written"):
+        chosen(["a", "b"], (("a", "x"), ("b", "x")))
+    with pytest.raises(OutputError, match="would both be written"):
+        chosen(["job.err"])
+
+
+def test_one_file_for_both_streams_gets_stdout_where_there_is_one() -> None:
+    assert chosen(["stdout"], out="log", err="log") == {"log": "stdout"}
+    assert chosen([], out="log", err="log") == {}
+
+
+# -- with files
+
+
+def fetch(
+    script: Script,
+    home: Path,
+    *,
+    ad: AdFiles = AdFiles("logs/job.out"),  # noqa: B008  (frozen)
+    err: str = "errors/deep/job.err",
+    gate: Gate | None = None,
+    specs: Pairs = (),
+) -> None:
+    request = FetchRequest(JOB, str(home), err, "ALL", specs, ad)
+    result = fetch_output(script.context(), request, *([gate] if gate else []))
+    assert result.exit_status == 0
+
+
+def found(home: Path) -> dict[str, bytes | None]:
+    """Return all that is below a directory, with the files' contents."""
+    return {
+        str(path.relative_to(home)): path.read_bytes() if path.is_file() else None
+        for path in sorted(home.rglob("*"))
+    }
+
+
+def packed() -> Script:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for name in ("a", "sub/b", "stdout"):
+            archive.writestr(name, f"member {name}")
+    script = done("out.zip")
+    script.files[INSTANCE, 0] = (f"{INSTANCE}_r1_0", data.getvalue())
+    return script
+
+
+PLAIN = {
+    "errors": None,
+    "errors/deep": None,
+    "errors/deep/job.err": b"said\n",
+    "logs": None,
+    "logs/job.out": b"",
+    "out0": b"file 0",
+    "out1": b"file 1",
+}
+MEMBERS = {
+    "a": b"member a",
+    "errors": None,
+    "errors/deep": None,
+    "errors/deep/job.err": b"said\n",
+    "logs": None,
+    "logs/job.out": b"member stdout",
+    "sub": None,
+    "sub/b": b"member sub/b",
+}
+
+
+def plain() -> Script:
+    return done("out0", "out1", "out2", optional=("out2",), present=(0, 1))
+
+
+KINDS = pytest.mark.parametrize(
+    ("script", "whole"),
+    [pytest.param(plain, PLAIN, id="files"), pytest.param(packed, MEMBERS, id="archive")],
+)
+
+
+@KINDS
+def test_everything_is_where_the_ad_wants_it(
+    script: Callable[[], Script], whole: dict[str, bytes | None], tmp_path: Path
+) -> None:
+    for _ in range(2):
+        fetch(script(), tmp_path)
+        assert found(tmp_path) == whole
+
+
+class Closing(Gate):
+    """Is closed by another thread at the n-th time that it is asked."""
+
+    def __init__(self, at: int, home: Path) -> None:
+        super().__init__()
+        self.left = at
+        self.seen: dict[str, bytes | None] = {}
+        self._home = home
+        self._closer = threading.Thread(target=self.close)
+
+    def check(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            self._closed = True  # its closer only waits until everybody is out
+            self._closer.start()
+            self.seen = found(self._home)
+        super().check()
+
+    def join(self) -> None:
+        self._closer.join(60)
+        assert not self._closer.is_alive()
+
+
+@KINDS
+def test_nothing_appears_after_a_cancel_at_any_step(
+    script: Callable[[], Script], whole: dict[str, bytes | None], tmp_path: Path
+) -> None:
+    steps = 0
+    while True:
+        steps += 1
+        home = tmp_path / str(steps)
+        home.mkdir()
+        (home / "out0").write_bytes(b"old")
+        gate = Closing(steps, home)
+        try:
+            fetch(script(), home, gate=gate)
+        except Stopped:
+            gate.join()
+        else:
+            break
+        after = found(home)
+        shown = {name: data for name, data in gate.seen.items() if ".boinc_gahp" not in name}
+        assert after == shown, f"step {steps}"
+        assert after.pop("out0") in {b"old", whole.get("out0")}
+        assert after.items() <= whole.items(), f"step {steps}"
+    assert steps > 20
+    home = tmp_path / str(steps)
+    assert {**whole, "out0": found(home)["out0"]} == found(home)
+
+
+def test_what_is_on_its_way_vanishes_with_the_cancel_and_not_when_the_network_wakes(
+    tmp_path: Path,
+) -> None:
+    gate = Gate()
+    registry = Temporaries()
+    file = registry.file(tmp_path / "out", gate)
+    room = registry.directory(tmp_path / "packed", gate)
+    file.write(b"half")
+    (room.path / "member").write_bytes(b"half")
+    gate.close()
+    assert found(tmp_path) == {}
+    with pytest.raises(Stopped):
+        file.write(b"the rest")
+    with pytest.raises(Stopped):
+        file.commit()
+    # Another attempt of the job may have a temporary file of that name by now.
+    other = Temporaries().file(tmp_path / "out")
+    file.discard()
+    room.discard()
+    assert found(tmp_path) == {other.path.name: b""}
+    other.discard()
+
+
+def test_the_directories_are_on_the_disk_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def noting(descriptor: int) -> None:
+        path = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+        synced.append(path.removeprefix(str(tmp_path)))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    fetch(plain(), tmp_path)
+    assert {"", "/logs", "/errors", "/errors/deep"} <= set(synced)
+    # Each file, then its directory once it has its name.
+    assert synced[-2].startswith("/logs/.boinc_gahp-")
+    assert synced[-1] == "/logs"
+
+
+def test_a_missing_directory_of_a_remap_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"res' does not exist: create it"):
+        fetch(plain(), tmp_path, specs=(("out0", "res/x"),))
+    assert not (tmp_path / "res").exists()
+
+
+def test_a_directory_of_stdout_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "logs").write_text("in the way")
+    with pytest.raises(OutputError, match=r"logs/job.out' cannot be written"):
+        fetch(plain(), tmp_path)
+
+
+def test_a_template_of_the_jobs_own_names_its_outputs(tmp_path: Path) -> None:
+    own = templates("x", "y").partition("</input_template>")[2].removesuffix("</templates>")
+    script = done("other", present=(0, 1))
+    fetch(script, tmp_path, ad=AdFiles("stdout", output_template=own))
+    assert {"x", "y", "stdout"} <= found(tmp_path).keys()
+    assert script.count("get_templates") == 0
+
+
+def test_a_batchs_id_spares_the_search_for_the_job(tmp_path: Path) -> None:
+    script = done("out0")
+    fetch(script, tmp_path, ad=AdFiles(batch_id=7))
+    assert [asked["batch_id"] for asked in script.arguments("query_batch")] == [["7"]]
+    assert script.count("query_batches") == 0
+
+
+def test_a_job_without_a_result_is_no_output(tmp_path: Path) -> None:
+    details = "<error>too_many_error_results</error><exit_status>9</exit_status>"
+    with pytest.raises(NoResult):
+        fetch(failed(details), tmp_path, ad=AdFiles(batch_id=7))
+    assert found(tmp_path) == {}
+
+
+def test_a_batch_that_is_gone_is_not_all_there_is_to_ask(tmp_path: Path) -> None:
+    script = done("out0")
+    script.replies["query_batch"] = error("no such batch")
+    script.replies["query_batches"] = ""
+    script.replies["query_completed_job"] = error("no such job")
+    with pytest.raises(NotFound, match="no such job"):
+        fetch(script, tmp_path, ad=AdFiles(batch_id=7))
+
+
+# -- failures
+
+
+def test_a_failure_is_all_that_the_project_tells(tmp_path: Path) -> None:
+    details = (
+        "<error>too_many_error_results</error><exit_status>9</exit_status>"
+        "<exit_status>11</exit_status><status>error</status>"
+    )
+    told = failure(failed(details, completed(11, result="error_resultid")).context(), JOB, 7)
+    assert told is not None
+    assert told.words == ("too_many_error_results",)
+    assert "too many instances failed" in told.why
+    assert told.exit_statuses == (9, 11)
+    assert told.stderr == "said\n"
+    assert f"instance {INSTANCE}: Error while computing" in told.report
+    assert told.result is not None
+    assert told.result.exit_status == 11
+
+
+def test_of_a_job_that_was_aborted_before_it_ran_nothing_more_is_asked() -> None:
+    script = failed("<error>cancelled</error><status>error</status>")
+    told = failure(script.context(), JOB, 7)
+    assert told is not None
+    assert (told.words, told.exit_statuses, told.result) == (("cancelled",), (), None)
+    assert [name for name, _ in script.asked] == ["query_batch"]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(lambda: done("out0"), id="done meanwhile"),
+        pytest.param(lambda: failed("<status>in_progress</status>"), id="running again"),
+    ],
+)
+def test_a_job_that_is_not_in_error_has_no_failure(script: Callable[[], Script]) -> None:
+    assert failure(script().context(), JOB, 7) is None
+
+
+def test_a_job_that_its_batch_lacks_is_not_found() -> None:
+    with pytest.raises(NotFound, match=r"'no job other' in batch 'b' \(id 7\)"):
+        failure(done("out0").context(), "other", 7)
+
+
+def test_a_batch_is_looked_at_by_its_id() -> None:
+    jobs = [
+        job(1, "a", 119),
+        job(2, "b", 0, "<status>queued</status>"),
+        job(3, "c", 0, "<error>x</error><status>error</status>"),
+        job(4, "d", 0, "<status>odd</status>"),
+    ]
+    script = Script({"query_batch": batch(7, "n", 1, *jobs)})
+    look = look_at(script.context(), 7)
+    assert look.jobs == (("a", "DONE"), ("b", "UNSENT"), ("c", "ERROR"), ("d", "ODD"))
+    assert (look.name, look.complete) == ("n", True)
+    script = Script({"query_batch": batch(7, "n", 0)})
+    assert not look_at(script.context(), 7).complete

@@ -1,0 +1,133 @@
+"""Fetches while the project, or the way to it, goes wrong."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import ProjectDown, ProtocolError, RpcError, TransportError
+from tests import faultproxy
+from tests.fetch.farm import TEXT, Farm, contents, everything
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.long
+
+RPCS = ["query_batch", "query_job", "query_completed_job", "get_templates", "result_file"]
+
+
+@pytest.mark.parametrize("rpc", RPCS)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(faultproxy.lose_reply(), id="reply lost"),
+        pytest.param(faultproxy.reset(), id="reset"),
+        pytest.param(faultproxy.status(500), id="500"),
+        pytest.param(faultproxy.cut(0.5), id="cut"),
+        pytest.param(faultproxy.drip(0.0), id="dripping"),
+    ],
+)
+def test_trouble_that_passes_is_not_noticed(
+    rpc: str, fault: faultproxy.Fault, healthy: Farm, home: Path
+) -> None:
+    healthy.proxy.fail(rpc, fault)
+    with healthy.bridge() as bridge:
+        assert bridge.fetch_output(everything("upper#1.2", home)).exit_status == 0
+    assert contents(home)["out"] == TEXT.upper()
+    assert sorted(contents(home)) == ["job.err", "out"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        pytest.param(faultproxy.cut(0.5), (ProtocolError, TransportError), id="cut"),
+        pytest.param(faultproxy.reset(), TransportError, id="reset"),
+        pytest.param(faultproxy.html(), ProtocolError, id="a page for people"),
+        pytest.param(faultproxy.body(b"ERROR: no way"), RpcError, id="an ERROR: page"),
+        pytest.param(faultproxy.body(b""), ProtocolError, id="nothing"),
+    ],
+)
+def test_trouble_that_stays_leaves_no_partial_file(
+    fault: faultproxy.Fault,
+    kind: type[Exception] | tuple[type[Exception], ...],
+    healthy: Farm,
+    home: Path,
+) -> None:
+    (home / "out").write_text("old")
+    healthy.proxy.fail("result_file", fault, times=None)
+    with healthy.bridge() as bridge, pytest.raises(kind):
+        bridge.fetch_output(everything("upper#1.3", home))
+    assert contents(home)["out"] == b"old"
+    assert sorted(contents(home)) == ["job.err", "out"]
+
+
+def test_a_project_that_is_down_is_told(healthy: Farm, home: Path) -> None:
+    healthy.local.stop_web()
+    with healthy.bridge() as bridge, pytest.raises(ProjectDown):
+        bridge.fetch_output(everything("upper#1.4", home))
+    assert contents(home) == {}
+
+
+FETCHER = """
+import sys
+from pathlib import Path
+from boinc_gahp.bridge import Bridge, FetchRequest
+from boinc_gahp.config import Settings
+from boinc_gahp.rpc import WebRpcs
+url, authenticator, home, cache = sys.argv[1:]
+bridge = Bridge(WebRpcs(url, authenticator), Settings(), None, Path(cache))
+bridge.fetch_output(FetchRequest("upper#1.5", home, None, "ALL", ()))
+"""
+
+
+def test_a_killed_fetch_leaves_nothing_that_the_next_does_not_remove(
+    healthy: Farm, home: Path, tmp_path: Path
+) -> None:
+    gets = healthy.count("result_file")
+    healthy.proxy.fail("result_file", faultproxy.drip(0.001))
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            FETCHER,
+            healthy.proxy.url,
+            healthy.local.authenticator,
+            str(home),
+            str(tmp_path / "cache"),
+        ]
+    )
+    with process:
+        wait_for(lambda: healthy.count("result_file") > gets, "an output on its way")
+        assert len(list(home.glob(".boinc_gahp-*.part"))) == 1
+        os.kill(process.pid, signal.SIGKILL)
+    assert not (home / "out").exists()
+    assert len(list(home.glob(".boinc_gahp-*.part"))) == 1
+    with healthy.bridge(tmp_path / "cache") as bridge:
+        bridge.fetch_output(everything("upper#1.5", home))
+    assert sorted(contents(home)) == ["job.err", "out"]
+    assert contents(home)["out"] == TEXT.upper()
+
+
+def test_no_authenticator_is_in_log_or_error(
+    healthy: Farm, home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    healthy.proxy.fail("workunit_file", faultproxy.cut(0.5), times=None)
+    healthy.proxy.fail("query_job", faultproxy.body(b"<query_job></query_job>"), times=None)
+    secret = healthy.local.authenticator
+    with healthy.bridge() as bridge, pytest.raises(RpcError) as caught:
+        bridge.fetch_output(everything("upper#1.6", home))
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert secret not in f"{error!s} {error!r}"
+        error = error.__cause__ or error.__context__
+    assert secret not in caplog.text
+    assert healthy.count("workunit_file") > 0

@@ -1,0 +1,364 @@
+"""Fetches from a project that answers from a script: what a local one does not do."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import pytest
+
+from boinc_gahp.errors import NotFound, OutputError, ProtocolError, RpcError
+from boinc_gahp.fetch.fetch_output import fetch_output
+from boinc_gahp.fetch.types import FetchRequest, FetchResult
+from tests.submit.scripted import Arguments, Script, batch, error, job
+
+JOB = "b#1.0"
+INSTANCE = "b#1.0_0"
+
+STDERR = (
+    "<core_client_version>7.20.5</core_client_version>\n<![CDATA[\n"
+    "<stderr_txt>\nsaid\n\n</stderr_txt>\n]]>"
+)
+FATAL = (
+    "<completed_job><error_mask>2</error_mask>\n"
+    "<b>Fatal error</b>: Uncaught mysqli_sql_exception in <b>x</b><br />"
+)
+
+
+def completed(status: int = 0, *, result: str = "canonical_resultid") -> str:
+    return (
+        f"<completed_job><error_mask>0</error_mask><{result}>119</{result}>"
+        f"<exit_status>{status}</exit_status><elapsed_time>2.5</elapsed_time>"
+        f"<cpu_time>1.5</cpu_time><stderr_out><![CDATA[{escape(STDERR)}]]></stderr_out>"
+        "</completed_job>"
+    )
+
+
+def templates(*outputs: str, optional: tuple[str, ...] = ()) -> str:
+    infos = "".join(
+        f"<file_info><name><OUTFILE_{number}/></name><generated_locally/>"
+        "<upload_when_present/><max_nbytes>5000000</max_nbytes><url><UPLOAD_URL/></url></file_info>"
+        for number in range(len(outputs))
+    )
+    refs = "".join(
+        f"<file_ref><file_name><OUTFILE_{number}/></file_name><open_name>{name}</open_name>"
+        f"{'<optional/>' if name in optional else ''}</file_ref>"
+        for number, name in enumerate(outputs)
+    )
+    return (
+        "<templates>\n<input_template>\n<file_info>\n</file_info>\n<workunit>\n<file_ref>\n"
+        "<open_name>in</open_name>\n</file_ref>\n</workunit>\n</input_template>\n"
+        f"<output_template>\n{infos}\n<result>\n{refs}\n</result>\n</output_template>\n</templates>"
+    )
+
+
+def instance(*sizes: int, state: str = "Completed and validated") -> str:
+    files = "".join(f"<outfile><size>{size}</size></outfile>" for size in sizes)
+    return f"<instance><name>{INSTANCE}</name><id>119</id><state>{state}</state>{files}</instance>"
+
+
+def uploaded(*numbers: int) -> dict[tuple[str, int], tuple[str, bytes]]:
+    return {
+        (INSTANCE, place): (f"{INSTANCE}_r799338679_{number}", f"file {number}".encode())
+        for place, number in enumerate(numbers)
+    }
+
+
+def done(*outputs: str, optional: tuple[str, ...] = (), present: tuple[int, ...] = (0,)) -> Script:
+    return Script(
+        {
+            "query_batch": batch(7, "b", 2, job(1, JOB, 119)),
+            "query_job": instance(*range(len(present))),
+            "query_completed_job": completed(),
+            "get_templates": templates(*outputs, optional=optional),
+        },
+        uploaded(*present),
+    )
+
+
+def failed(details: str, told: str = FATAL) -> Script:
+    def query_batch(asked: Arguments) -> str:
+        return batch(7, "b", 2, job(1, JOB, 0, details if asked["get_job_details"] else ""))
+
+    return Script(
+        {
+            "query_batch": query_batch,
+            "query_job": instance(state="Error while computing"),
+            "query_completed_job": told,
+        }
+    )
+
+
+def fetch(script: Script, home: Path, *specs: tuple[str, str], name: str = JOB) -> FetchResult:
+    mode = "SOME" if specs else "ALL"
+    request = FetchRequest(name, str(home), "job.err", mode, specs)  # type: ignore[arg-type]
+    return fetch_output(script.context(), request)
+
+
+def names(home: Path) -> list[str]:
+    return sorted(os.listdir(home))  # noqa: PTH208
+
+
+def test_a_missing_required_output_is_an_error_that_names_it(tmp_path: Path) -> None:
+    script = done("out0", "out1", "out2", optional=("out1",), present=(0,))
+    with pytest.raises(OutputError, match=r"output 'out2' \(number 2\) of job 'b#1.0' is missing"):
+        fetch(script, tmp_path)
+    assert names(tmp_path) == ["job.err", "out0"]
+
+
+def test_what_was_not_asked_for_may_be_missing(tmp_path: Path) -> None:
+    script = done("out0", "out1", present=(1,))
+    fetch(script, tmp_path, ("out1", "x"))
+    assert (tmp_path / "x").read_text() == "file 1"
+
+
+def test_the_stderr_and_times_of_a_good_job(tmp_path: Path) -> None:
+    assert fetch(done("out0"), tmp_path) == FetchResult(0, 2.5, 1.5)
+    assert (tmp_path / "job.err").read_text() == "said\n"
+
+
+def test_a_good_jobs_own_exit_status_is_passed_on(tmp_path: Path) -> None:
+    script = done("out0")
+    script.replies["query_completed_job"] = completed(3)
+    assert fetch(script, tmp_path).exit_status == 3
+
+
+def test_outputs_beyond_the_apps_template_are_delivered_by_number(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    fetch(done("out0", present=(0, 1, 2)), tmp_path)
+    assert names(tmp_path) == ["job.err", "out0", "output_1", "output_2"]
+    assert (tmp_path / "output_2").read_text() == "file 2"
+    assert "has 3 outputs, its app 1" in caplog.text
+
+
+def test_an_app_without_outputs_delivers_stderr(tmp_path: Path) -> None:
+    fetch(done(present=()), tmp_path)
+    assert names(tmp_path) == ["job.err"]
+
+
+@pytest.mark.parametrize(
+    ("details", "status", "said"),
+    [
+        pytest.param(
+            "<error>too_many_error_results</error><exit_status>-5</exit_status>"
+            "<exit_status>11</exit_status><status>error</status>",
+            11,
+            "exit statuses of its instances: -5, 11",
+            id="the last that is not 0",
+        ),
+        pytest.param(
+            "<error>too_many_error_results</error><exit_status>195</exit_status>"
+            "<exit_status>0</exit_status><status>error</status>",
+            195,
+            "195, 0",
+            id="not a 0 after it",
+        ),
+        pytest.param(
+            "<error>too_many_success_results</error><exit_status>0</exit_status>"
+            "<exit_status>0</exit_status><status>error</status>",
+            1,
+            "without agreeing",
+            id="all 0: 1",
+        ),
+        pytest.param(
+            "<error>something_new</error><exit_status>7</exit_status>",
+            7,
+            "something_new",
+            id="a word that is not known",
+        ),
+    ],
+)
+def test_a_failed_job_never_reports_0(details: str, status: int, said: str, tmp_path: Path) -> None:
+    assert fetch(failed(details), tmp_path) == FetchResult(status, 0.0, 0.0)
+    text = (tmp_path / "job.err").read_text()
+    assert said in text
+    assert f"instance {INSTANCE}: Error while computing" in text
+
+
+def test_a_project_that_can_tell_of_a_failed_job_is_listened_to(tmp_path: Path) -> None:
+    details = "<error>too_many_error_results</error><exit_status>9</exit_status>"
+    script = failed(details, completed(9, result="error_resultid"))
+    assert fetch(script, tmp_path) == FetchResult(9, 2.5, 1.5)
+    assert (tmp_path / "job.err").read_text().endswith("\nsaid\n")
+
+
+def test_a_failed_jobs_instances_need_not_be_known(tmp_path: Path) -> None:
+    script = failed("<error>too_many_error_results</error><exit_status>9</exit_status>")
+    script.replies["query_job"] = error("no such job")
+    assert fetch(script, tmp_path).exit_status == 9
+
+
+@pytest.mark.parametrize(
+    ("details", "words"),
+    [
+        pytest.param("<status>queued</status>", r"not finished .*queued", id="queued"),
+        pytest.param("<status>in_progress</status>", r"not finished .*in_progress", id="running"),
+        pytest.param("", "not finished", id="nothing said"),
+        pytest.param(
+            "<error>cancelled</error><status>error</status>", "knows no exit status", id="cancelled"
+        ),
+        pytest.param(
+            "<error>couldnt_send_result</error><status>error</status>",
+            "no volunteer could take it.*knows no exit status",
+            id="never sent",
+        ),
+    ],
+)
+def test_without_an_exit_status_there_is_an_error(details: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=words):
+        fetch(failed(details), tmp_path)
+    assert names(tmp_path) == []
+
+
+def test_a_failed_job_whose_name_tells_no_batch_is_found(tmp_path: Path) -> None:
+    script = failed("<error>too_many_error_results</error><exit_status>9</exit_status>")
+    script.replies["query_batches"] = "".join(
+        f"<batch>{batch(number, f'b{number}', 1)}</batch>" for number in (5, 7, 6)
+    )
+
+    def query_batch(asked: Arguments) -> str:
+        assert asked["batch_id"], "a foreign name is no batch's"
+        if asked["batch_id"] != ["6"]:
+            return batch(int(asked["batch_id"][0]), "other", 1, job(9, "other"))
+        details = "<error>x</error><exit_status>9</exit_status>"
+        return batch(6, "b6", 2, job(1, "foreign", 0, details))
+
+    script.replies["query_batch"] = query_batch
+    assert fetch(script, tmp_path, name="foreign").exit_status == 9
+    # The newest first, and none below the one that has it.
+    assert {asked["batch_id"][0] for asked in script.arguments("query_batch")} == {"7", "6"}
+
+
+def test_a_failed_job_that_is_nowhere_is_the_projects_error(tmp_path: Path) -> None:
+    script = Script({"query_completed_job": FATAL, "query_batches": ""})
+    with pytest.raises(RpcError, match="query_completed_job"):
+        fetch(script, tmp_path, name="foreign")
+
+
+def test_a_batch_name_that_another_account_has_does_not_hide_the_job(tmp_path: Path) -> None:
+    script = done("out0")
+    script.replies["query_batches"] = f"<batch>{batch(8, 'b', 1)}</batch>"
+    script.replies["query_batch"] = lambda asked: (
+        batch(8, "b", 2, job(1, JOB, 119)) if asked["batch_id"] else error("not owner of batch")
+    )
+    assert fetch(script, tmp_path).exit_status == 0
+    assert script.count("workunit_file") == 0
+
+
+def test_a_bad_authenticator_is_told_at_once(tmp_path: Path) -> None:
+    script = Script({"query_batch": error("bad authenticator")})
+    with pytest.raises(RpcError, match="bad authenticator"):
+        fetch(script, tmp_path)
+    assert len(script.asked) == 1
+
+
+def test_a_job_without_a_result_that_is_in_no_batch_is_an_error(tmp_path: Path) -> None:
+    script = Script(
+        {
+            "query_completed_job": completed(result="error_resultid"),
+            "query_batches": "",
+        }
+    )
+    with pytest.raises(OutputError, match=r"has no result .* nothing to fetch"):
+        fetch(script, tmp_path, name="foreign")
+
+
+def test_where_the_instance_is_not_shown_the_file_is_asked_for_by_its_job(tmp_path: Path) -> None:
+    script = done("out0", "out1", present=(0, 1))
+    script.replies["query_job"] = ""
+    script.files = {(JOB, number): file for (_, number), file in script.files.items()}
+    fetch(script, tmp_path)
+    assert (tmp_path / "out1").read_text() == "file 1"
+    assert script.count("result_file") == 0
+
+
+def test_a_deleted_output_is_told(tmp_path: Path) -> None:
+    script = done("out0")
+    script.replies["get_templates"] = templates("out0")
+    page = f"ERROR: no such file /srv/boinc/upload/324/{INSTANCE}_r799338679_0".encode()
+    script.page = page
+    with pytest.raises(OutputError, match="has deleted output number 0"):
+        fetch(script, tmp_path)
+    assert names(tmp_path) == ["job.err"]
+
+
+def test_templates_that_cannot_be_had_are_the_projects_error(tmp_path: Path) -> None:
+    script = done("out0")
+    script.replies["get_templates"] = error("app not found: uppercase")
+    with pytest.raises(NotFound, match="app not found"):
+        fetch(script, tmp_path)
+    assert names(tmp_path) == []
+
+
+def test_a_reply_that_lacks_its_jobs_end_is_no_empty_batch(tmp_path: Path) -> None:
+    script = done("out0")
+    script.replies["query_job"] = "<instance><name>x</name><id>oops</id></instance>"
+    with pytest.raises(ProtocolError):
+        fetch(script, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "data", [b"no archive", b"PK\x05\x06" + bytes(10)], ids=["a text", "cut off"]
+)
+def test_an_archive_that_is_none_leaves_only_stderr(data: bytes, tmp_path: Path) -> None:
+    script = done("out.ZIP")
+    script.files[INSTANCE, 0] = (f"{INSTANCE}_r1_0", data)
+    with pytest.raises(OutputError, match=r"output 'out.ZIP' of job 'b#1.0' is no zip archive"):
+        fetch(script, tmp_path)
+    assert names(tmp_path) == ["job.err"]
+
+
+def zipped(*members: tuple[str, bytes]) -> Script:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in members:
+            archive.writestr(zipfile.ZipInfo(name), data)
+    script = done("out.zip")
+    script.files[INSTANCE, 0] = (f"{INSTANCE}_r1_0", buffer.getvalue())
+    return script
+
+
+def test_an_archives_directories_are_made(tmp_path: Path) -> None:
+    fetch(zipped(("a/b/", b""), ("c/d/e", b"x")), tmp_path)
+    assert (tmp_path / "a/b").is_dir()
+    assert (tmp_path / "c/d/e").read_bytes() == b"x"
+
+
+def test_a_damaged_member_leaves_no_other_behind(tmp_path: Path) -> None:
+    script = zipped(("good", b"good"), ("bad", b"the very text"))
+    name, data = script.files[INSTANCE, 0]
+    script.files[INSTANCE, 0] = (name, data.replace(b"the very text", b"the vary text"))
+    with pytest.raises(OutputError, match="member 'bad' is damaged"):
+        fetch(script, tmp_path)
+    assert names(tmp_path) == ["job.err"]
+
+
+def test_a_member_in_the_way_of_a_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("mine")
+    with pytest.raises(OutputError, match="cannot be written"):
+        fetch(zipped(("a/b", b"x")), tmp_path)
+    assert (tmp_path / "a").read_text() == "mine"
+
+
+def test_an_archive_that_is_optional_may_be_missing(tmp_path: Path) -> None:
+    fetch(done("out.zip", optional=("out.zip",), present=()), tmp_path)
+    assert names(tmp_path) == ["job.err"]
+    with pytest.raises(OutputError, match="is missing"):
+        fetch(done("out.zip", present=()), tmp_path)
+
+
+def test_a_member_goes_to_another_file_system(tmp_path: Path) -> None:
+    there = Path("/dev/shm")
+    if not there.is_dir() or there.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is only one file system")
+    target = there / f"boinc_gahp-test-{os.getpid()}"
+    try:
+        fetch(zipped(("a", b"x" * 3000)), tmp_path, ("a", str(target)))
+        assert target.read_bytes() == b"x" * 3000
+    finally:
+        target.unlink(missing_ok=True)
+    assert names(tmp_path) == ["job.err"]

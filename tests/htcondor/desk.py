@@ -1,0 +1,188 @@
+"""A sender at work on a real ledger and a real project, turned by hand, as these tests need it."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from boinc_gahp.htcondor import rollback, sending
+from boinc_gahp.htcondor.description import JobDescription
+from boinc_gahp.htcondor.sending import Sender
+from boinc_gahp.ledger.jobs import NewJob
+from boinc_gahp.submit import abort
+from boinc_gahp.submit.types import LocalFile, Parameters
+from tests.faultproxy import Reply
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pytest
+
+    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.ledger.jobs import BatchRow, JobRow
+    from tests.faultproxy import Exchange, Fault
+    from tests.htcondor.helpers import Site
+
+_numbers = itertools.count(1)
+
+UNCLEAR = ("planned", "sent", "giving_up")
+
+
+@dataclass
+class Desk:
+    """A submit node's sender; what it is to do is what the ledger says."""
+
+    site: Site
+    kept: Kept
+    sender: Sender = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sender = Sender(self.kept)
+
+    # -- jobs
+
+    def accept(
+        self, count: int, *args: str, app: str = "uppercase", files: int = 1, **asked: float
+    ) -> list[int]:
+        """Have HTCondor hand over jobs over one to ``files`` files of their own; return their ids.
+
+        ``{}`` in an argument is the job's number; ``asked`` are fields of Parameters.
+        """
+        ids = []
+        inputs = [self.file(b"input %d" % next(_numbers)) for _ in range(files)]
+        for number in range(count):
+            description = JobDescription(
+                f"home_bl_{next(_numbers)}",
+                None,
+                app,
+                str(self.site.directory),
+                args=tuple(each.format(number) for each in args),
+                inputs=(("in", inputs[number % files]),),
+                parameters=Parameters(**asked),
+            )
+            ids.append(self.hand_over(description))
+        return ids
+
+    def accept_large(self, nbytes: int) -> list[int]:
+        """Have HTCondor hand over a job over a file of so many bytes, all zero; return its id."""
+        path = self.site.directory / f"large{next(_numbers)}"
+        with path.open("wb") as file:
+            file.truncate(nbytes)
+        status = path.stat()
+        description = JobDescription(
+            f"home_bl_{next(_numbers)}",
+            None,
+            "uppercase",
+            str(self.site.directory),
+            inputs=(("in", LocalFile(path, (nbytes, status.st_mtime_ns))),),
+        )
+        return [self.hand_over(description)]
+
+    def hand_over(self, description: JobDescription) -> int:
+        job = NewJob(
+            description.job_directory,
+            self.kept.url,
+            self.kept.account,
+            "",
+            description.app_name,
+            description.together,
+            description.size,
+            description.to_json(),
+        )
+        return self.kept.jobs.accept(job).id
+
+    def file(self, contents: bytes) -> LocalFile:
+        path = self.site.directory / f"in{next(_numbers)}.txt"
+        path.write_bytes(contents)
+        status = path.stat()
+        return LocalFile(path, (status.st_size, status.st_mtime_ns))
+
+    def row(self, job_id: int) -> JobRow:
+        row = self.kept.jobs.job(job_id)
+        assert row is not None
+        return row
+
+    def states(self, ids: list[int]) -> list[str]:
+        return [self.row(job_id).state for job_id in ids]
+
+    # -- work
+
+    def batches(self, *states: str) -> list[BatchRow]:
+        return self.kept.jobs.batches(self.kept.url, self.kept.account, *states)
+
+    def turn(self) -> None:
+        """Do what a keeper does about sending when it wakes."""
+        now = time.time()
+        self.sender.plan(now)
+        for batch in self.batches(*UNCLEAR):
+            if batch.not_before > now:
+                continue
+            if batch.state == "giving_up":
+                self.sender.give_up(batch)
+            else:
+                self.sender.send(batch)
+
+    def is_idle(self) -> bool:
+        """Take a turn; tell whether nothing is left to be sent."""
+        self.turn()
+        waiting = self.kept.jobs.waiting(self.kept.url, self.kept.account)
+        return not waiting and not self.batches(*UNCLEAR)
+
+    def run(self, timeout: float = 30.0) -> None:
+        """Work until nothing is left to be sent."""
+        wait_for(self.is_idle, "the end of all sending", timeout)
+
+    # -- what came of it
+
+    def alive_workunits(self) -> list[str]:
+        """Return the names of the account's workunits that are not in an aborted batch."""
+        rows = self.site.local.core.db.connection().execute(
+            "SELECT w.name FROM workunit w JOIN batch b ON w.batch = b.id "
+            "JOIN user u ON b.user_id = u.id WHERE u.authenticator = ? AND b.state IN (0, 1, 2) "
+            "ORDER BY w.id",
+            (self.site.authenticator,),
+        )
+        return [str(name) for (name,) in rows]
+
+    def check_once(self, ids: list[int]) -> None:
+        """Assert that each of these jobs has one workunit that lives, of its own name."""
+        assert self.states(ids) == ["queued"] * len(ids)
+        names = sorted(str(self.row(job_id).job_name) for job_id in ids)
+        assert sorted(self.alive_workunits()) == names
+
+
+def for_sending(site: Site, monkeypatch: pytest.MonkeyPatch, *, read: float = 0.7) -> Site:
+    """Have the node's hosts do nothing, and all waits be short; ``read``: seconds for an answer."""
+    site.local.pause_volunteers()
+    site.reset(quiet=0.0, poll_shortest=0.05, poll_longest=0.1)
+    site.timeouts = replace(site.timeouts, read=read, retry=1)
+    for module in (abort, rollback, sending):
+        monkeypatch.setattr(module, "ABORT_AGAIN", 0.3)
+    return site
+
+
+@contextmanager
+def desk_of(site: Site) -> Iterator[Desk]:
+    """Yield a desk as a new process has it."""
+    with site.kept() as kept:
+        yield Desk(site, kept)
+
+
+def refuse(words: str, marker: bytes = b"", *, rpc: str = "submit_batch") -> Fault:
+    """Refuse with ``words`` a request that holds ``marker``, have the project do any other."""
+
+    def run(exchange: Exchange) -> bool:
+        exchange.read_body()
+        if marker in exchange.body:
+            text = f"<{rpc}><error><error_num>-1</error_num><error_msg>{words}</error_msg></error>"
+            headers = [("Content-Type", "text/xml")]
+            exchange.send(Reply(200, headers, f"{text}</{rpc}>".encode()))
+        else:
+            exchange.send(exchange.forward())
+        return True
+
+    return run

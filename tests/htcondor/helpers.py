@@ -1,0 +1,285 @@
+"""A submit node with a project, as the tests of this room see it."""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import Event
+from typing import TYPE_CHECKING
+
+from boinc_gahp.bridge import Bridge
+from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
+from boinc_gahp.config.settings import HTCondor, StagingSettings
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.htcondor.context import Gates, Kept
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.keeping import KeeperLock
+from boinc_gahp.ledger.ledger import Ledger
+from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.secret import Authenticator
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from boinc_gahp.htcondor.service import Service
+    from boinc_gahp.ledger.jobs import JobRow
+    from boinc_gahp.localproject import LocalProject
+    from tests.faultproxy import FaultProxy
+
+_numbers = itertools.count(1)
+
+#: Waits as short as they can be on one machine.
+QUICK = HTCondor(quiet=0.05, longest_wait=0.5, poll_shortest=0.1, poll_longest=0.5, retire_wait=5.0)
+TIMEOUTS = Timeouts(connect=5, read=5, retry=0.3)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as HTCondor would send it: ``uppercase`` over a file of its own.
+
+    Attributes:
+        key: its JobDirectory.
+        iwd: its directory.
+        ad: its submit ad, unescaped.
+        wanted: what its output is to be.
+    """
+
+    key: str
+    iwd: Path
+    ad: str
+    wanted: bytes
+
+    @property
+    def output(self) -> Path:
+        return self.iwd / "out"
+
+    def is_right(self) -> bool:
+        """Whether output, stdout and stderr are in place, the output with the right bytes."""
+        return (
+            self.output.read_bytes() == self.wanted
+            and (self.iwd / "job.out").is_file()
+            and (self.iwd / "job.err").is_file()
+        )
+
+
+@dataclass
+class Site:
+    """A submit node: a ledger, settings with short waits, and a project behind a proxy.
+
+    Attributes:
+        htcondor: the section of the settings; tests replace it before they make something.
+    """
+
+    directory: Path
+    local: LocalProject
+    proxy: FaultProxy
+    authenticator: str
+    htcondor: HTCondor = QUICK
+    timeouts: Timeouts = field(default_factory=lambda: TIMEOUTS)
+    staging: StagingSettings = field(default_factory=StagingSettings)
+    max_post_bytes: int = 7_500_000
+
+    # -- what is used as it is in the daemon
+
+    @property
+    def project(self) -> ProjectSettings:
+        return ProjectSettings(
+            ProjectUrl(self.proxy.url),
+            Authenticator(self.authenticator),
+            max_post_bytes=self.max_post_bytes,
+        )
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(
+            project=self.project,
+            timeouts=self.timeouts,
+            staging=self.staging,
+            htcondor=self.htcondor,
+            state=State(self.directory / "state", self.directory / "cache"),
+        )
+
+    @property
+    def owner(self) -> tuple[str, str]:
+        """Project URL and account, as the ledger has them."""
+        return self.proxy.url, Authenticator(self.authenticator).account
+
+    @contextmanager
+    def ledger(self) -> Iterator[Ledger]:
+        """Yield the ledger, opened as another process would open it."""
+        ledger = Ledger(self.directory / "state" / "ledger.sqlite")
+        try:
+            yield ledger
+        finally:
+            ledger.close()
+
+    @contextmanager
+    def jobs(self) -> Iterator[JobLedger]:
+        """Yield the ledger of jobs, opened as another process would open it."""
+        with self.ledger() as ledger:
+            yield JobLedger(ledger.store)
+
+    @contextmanager
+    def kept(self) -> Iterator[Kept]:
+        """Yield what a keeper gives to its parts, with everything real and no keeper at work."""
+        settings = self.settings
+        options = ClientOptions(
+            connect_timeout=settings.timeouts.connect,
+            read_timeout=settings.timeouts.read,
+            retry_total=settings.timeouts.retry,
+        )
+        with (
+            self.ledger() as ledger,
+            WebRpcs(self.proxy.url, self.authenticator, options=options) as project,
+        ):
+            bridge = Bridge(project, settings, ledger, self.directory / "cache", self.project)
+            try:
+                yield Kept(
+                    bridge=bridge,
+                    jobs=JobLedger(ledger.store),
+                    url=project.url,
+                    account=project.account,
+                    settings=settings,
+                    wake=lambda: None,
+                    stopping=Event(),
+                    gates=Gates(),
+                )
+            finally:
+                bridge.close()
+
+    @contextmanager
+    def service(
+        self, settings: Settings | None = None, load: Callable[[], Settings] | None = None
+    ) -> Iterator[Service]:
+        """Yield a service as a new daemon has it; ``load`` reads the settings again."""
+        from boinc_gahp.bridge import Opener
+        from boinc_gahp.htcondor.service import Service
+
+        opener = Opener()
+        service = Service(settings or self.settings, opener, load)
+        try:
+            yield service
+        finally:
+            service.close()
+            opener.close()
+
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        """Let no keeper begin in the block: what is submitted in it goes together."""
+        lock = KeeperLock(self.directory / "state", *self.owner)
+        assert lock.try_acquire()
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def reset(self, **changes: object) -> None:
+        """Change values of the section [htcondor] for what is made from now on."""
+        self.htcondor = replace(self.htcondor, **changes)  # type: ignore[arg-type]
+
+    # -- jobs
+
+    def job(self, arguments: str = "", *, text: bytes | None = None, **attributes: str) -> Job:
+        """Return a new job; ``attributes`` are ClassAd expressions that the ad gets beside its own.
+
+        Arguments for ``uppercase``: ``--sleep SECONDS``, ``--fail STATUS``.
+        """
+        number = next(_numbers)
+        iwd = self.directory / "home" / f"job{number}"
+        iwd.mkdir(parents=True)
+        text = b"text of job %d\n" % number if text is None else text
+        (iwd / "in").write_bytes(text)
+        key = f"home_bl_127.0.0.1_9618_vm_{number}.0_1795261016"
+        ad = {
+            "Cmd": '"/usr/bin/uppercase"',
+            "In": '"/dev/null"',
+            "Out": '"job.out"',
+            "Err": '"job.err"',
+            "Iwd": f'"{iwd}"',
+            "gridtype": '"boinc"',
+            "Arguments": f'"{arguments}"',
+            "Environment": '""',
+            "GridResource": '"batch boinc"',
+            "JobDirectory": f'"{key}"',
+            "TransferInput": '"in"',
+            "BoincApp": '"uppercase"',
+            **attributes,
+        }
+        words = "; ".join(f"{name} = {value}" for name, value in ad.items())
+        return Job(key, iwd, f"[ {words} ]", text.upper())
+
+    # -- what the project has
+
+    def workunits(self) -> list[str]:
+        """Return the names of all workunits of this account, in the order they were made in."""
+        return self._names("workunit w JOIN batch b ON w.batch = b.id", "w.name", "w.id")
+
+    def batches(self) -> list[str]:
+        """Return the names of all batches of this account, the oldest first."""
+        return self._names("batch b", "b.name")
+
+    def batch_states(self) -> list[int]:
+        """Return their states, as :class:`boinc_gahp.rpc.BatchState` numbers them."""
+        return [int(state) for state in self._names("batch b", "b.state")]
+
+    def _names(self, tables: str, column: str, order: str = "b.id") -> list[str]:
+        rows = self.local.core.db.connection().execute(
+            f"SELECT {column} FROM {tables} JOIN user u ON b.user_id = u.id "
+            f"WHERE u.authenticator = ? ORDER BY {order}",
+            (self.authenticator,),
+        )
+        return [str(value) for (value,) in rows]
+
+    def heal(self) -> None:
+        """Let the project work as it should."""
+        self.proxy.heal()
+        self.local.stop_web(False)
+        self.local.database_down(False)
+        self.local.resume_volunteers()
+
+
+def row_of(jobs: JobLedger, job_id: str) -> JobRow:
+    """Return the row of a job that HTCondor knows by ``job_id``."""
+    row = jobs.job(int(job_id.rpartition(".")[2]))
+    assert row is not None
+    return row
+
+
+def await_state(jobs: JobLedger, job_id: str, state: str) -> None:
+    wait_for(lambda: row_of(jobs, job_id).state == state, f"job {state}")
+
+
+def await_status(
+    service: Service, job_ids: Sequence[str], status: int, timeout: float = 60.0
+) -> None:
+    """Wait until all jobs have a status; fail at once if one of them is held or removed instead."""
+
+    def have() -> bool:
+        words = {job_id: service.status(job_id) for job_id in job_ids}
+        wrong = {word for word in words.values() if word[0] in {3, 5} - {status}}
+        assert not wrong, wrong
+        return all(word == status for word, _ in words.values())
+
+    wait_for(have, f"status {status} of {len(job_ids)} jobs", timeout)
+
+
+def failed(site: Site) -> int:
+    """Return how many workunits of the account were aborted or failed."""
+    rows = site.local.core.db.connection().execute(
+        "SELECT count(*) FROM workunit w JOIN batch b ON w.batch = b.id JOIN user u "
+        "ON b.user_id = u.id WHERE u.authenticator = ? AND w.error_mask != 0",
+        (site.authenticator,),
+    )
+    return int(rows.fetchone()[0])
+
+
+def listing(directory: Path) -> list[tuple[str, int, int, int]]:
+    """Return path, inode, size and time of change of everything below a directory, and itself."""
+    found = []
+    for path in [directory, *sorted(directory.rglob("*"))]:
+        status = path.lstat()
+        found.append((str(path), status.st_ino, status.st_size, status.st_mtime_ns))
+    return found

@@ -1,0 +1,128 @@
+"""Jobs that are on the project, and in the ledger as the sender leaves them."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.htcondor.description import JobDescription
+from boinc_gahp.htcondor.following import Follower
+from boinc_gahp.ledger.jobs import NewJob
+from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.ledger.jobs import BatchRow, JobRow
+    from boinc_gahp.submit.types import Input
+    from tests.htcondor.helpers import Site
+
+_numbers = itertools.count(1)
+_polls = itertools.count(1)
+#: The names under which the supplied apps open their inputs.
+_INPUTS = {"multi": ("in0", "in1")}
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A batch on the project; its jobs as the ledger has them now."""
+
+    kept: Kept
+    batch_id: int
+    iwds: tuple[Path, ...]
+
+    @property
+    def batch(self) -> BatchRow:
+        row = self.kept.jobs.batch(self.batch_id)
+        assert row is not None
+        return row
+
+    @property
+    def jobs(self) -> list[JobRow]:
+        return self.kept.jobs.jobs_of(self.batch_id)
+
+    @property
+    def job(self) -> JobRow:
+        """The only job."""
+        [job] = self.jobs
+        return job
+
+    def await_end(self) -> None:
+        """Wait until all its jobs are done or in error on the project."""
+
+        def ended() -> bool:
+            look = self.kept.bridge.look_at(self.batch.project_batch_id or 0)
+            return {word for _, word in look.jobs} <= {"DONE", "ERROR"}
+
+        wait_for(ended, "the jobs' end", pause=0.05)
+
+    @property
+    def states(self) -> list[str]:
+        return [job.state for job in self.jobs]
+
+
+def send(
+    site: Site,
+    kept: Kept,
+    *arguments: Sequence[str],
+    app: str = "uppercase",
+    text: bytes = b"text",
+    **description: Any,
+) -> Sent:
+    """Send a batch with one job for each of ``arguments``; all jobs are described alike."""
+    ids, iwds, requests = [], [], []
+    name = f"bg-{uuid.uuid4().hex}"
+    for place, args in enumerate(arguments or [()], 1):
+        number = next(_numbers)
+        iwd = site.directory / "homes" / f"job{number}"
+        iwd.mkdir(parents=True)
+        wanted = {"stdout": "job.out", "stderr": "job.err", **description}
+        about = JobDescription(f"key{number}", None, app, str(iwd), args=tuple(args), **wanted)
+        new = NewJob(
+            f"key{number}", kept.url, kept.account, "", app, about.together, 100, about.to_json()
+        )
+        ids.append(kept.jobs.accept(new).id)
+        iwds.append(iwd)
+        inputs: dict[str, Input] = {}
+        for open_name in _INPUTS.get(app, ("in",)):
+            path = site.directory / f"input{number}-{open_name}"
+            path.write_bytes(text)
+            inputs[open_name] = LocalFile(path)
+        requests.append(
+            (f"{name}-{place}", Job(tuple(args), inputs, output_template=about.output_template))
+        )
+    row = kept.jobs.plan(kept.url, kept.account, name, app, about.together, ids, 2e9)
+    assert row is not None
+    project_id = kept.bridge.submit(SubmitRequest(name, app, requests))
+    assert kept.jobs.about_to_send(row.id, project_id, ids) == "go"
+    kept.jobs.submitted(row.id, project_id)
+    return Sent(kept, row.id, tuple(iwds))
+
+
+def follow(
+    kept: Kept,
+    sent: Sent,
+    *states: str,
+    follower: Follower | None = None,
+    timeout: float = 60.0,
+) -> Follower:
+    """Poll until the batch's jobs have these states, in the order of the jobs.
+
+    From one poll to the next more time passes, as the follower sees it, than any pause takes.
+    """
+    follower = follower or Follower(kept)
+
+    def have() -> bool:
+        follower.poll(2000.0 * next(_polls))
+        return sent.states == list(states)
+
+    try:
+        wait_for(have, f"states {states}", timeout, pause=0.05)
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {sent.states}") from None
+    return follower

@@ -1,0 +1,75 @@
+"""HTCondor's V2 arguments."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.htcondor.arguments import split_v2
+
+WORDS = st.lists(st.text(st.sampled_from(" \t\n\r'\"\\$;,ab\udcff") | st.characters()))
+
+
+def join_v2(words: list[str]) -> str:
+    """Write words as HTCondor does: quotes around what separates and around quotes alone."""
+    return " ".join(re.sub(r"([ \t\n\r']+)", _quoted, word) or "''" for word in words)
+
+
+def _quoted(found: re.Match[str]) -> str:
+    return "'{}'".format(found[1].replace("'", "''"))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ()),
+        (" \t\r\n", ()),
+        ("a b", ("a", "b")),
+        ("  a  b  ", ("a", "b")),
+        ("''", ("",)),
+        ("'' ''", ("", "")),
+        ("''''", ("'",)),
+        ("'a b'", ("a b",)),
+        ("a' 'b", ("a b",)),
+        ("'a'b'c'", ("abc",)),
+        ("x''''y", ("x'y",)),
+        ("'it''s'", ("it's",)),
+        ("'\n'", ("\n",)),
+        ('"a b"', ('"a', 'b"')),
+        ("a\\ b", ("a\\", "b")),
+    ],
+)
+def test_quotes_group_and_are_written_twice_inside(text: str, words: tuple[str, ...]) -> None:
+    assert split_v2(text) == words
+
+
+def test_arguments_as_htcondor_sent_them_come_apart() -> None:
+    # Recorded (gridmanager-batch.rst, "A whole BLAH_JOB_SUBMIT line").
+    text = "one two' 'words \"dq\" its $ENV back\\slash semi;colon br]ack[et"
+    assert split_v2(text) == (
+        *("one", "two words", '"dq"', "its", "$ENV", "back\\slash", "semi;colon", "br]ack[et"),
+    )
+
+
+@pytest.mark.parametrize("text", ["'", "a '", "'a", "a 'b''", "'a' 'b c"])
+def test_a_quote_that_is_not_closed_is_named(text: str) -> None:
+    with pytest.raises(ValueError, match="is not closed"):
+        split_v2(text)
+
+
+@given(WORDS)
+def test_words_survive_being_written_and_read(words: list[str]) -> None:
+    assert split_v2(join_v2(words)) == tuple(words)
+
+
+@given(st.text(st.sampled_from(" 'a\n") | st.characters()))
+def test_any_text_is_words_or_a_value_error(text: str) -> None:
+    try:
+        words = split_v2(text)
+    except ValueError:
+        assert text.count("'") % 2
+    else:
+        assert split_v2(join_v2(list(words))) == words

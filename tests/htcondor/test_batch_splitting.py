@@ -1,0 +1,335 @@
+"""A project that refuses a batch without naming a job: the culprit is found, the others go on."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.htcondor import rollback
+from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit import abort
+from tests import faultproxy
+from tests.htcondor.desk import Desk, desk_of, for_sending, refuse
+from tests.htcondor.helpers import failed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.htcondor.helpers import Site
+
+pytestmark = pytest.mark.long
+
+#: One job's argument, and what the project has against it.
+BAD, WORDS = b"number17<", "create_work failed: bad stdin argument 17"
+
+
+@pytest.fixture
+def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+    return for_sending(site, monkeypatch)
+
+
+def families(desk: Desk) -> set[str]:
+    """Return what the batches that are not over are parts of."""
+    return {batch.together.rpartition("/")[0] for batch in desk.batches("planned", "sent")}
+
+
+def is_held(desk: Desk, job_id: int) -> bool:
+    """Return whether a job is held with the project's words."""
+    row = desk.row(job_id)
+    return (
+        row.state == "failed"
+        and row.hold_code == HoldCode.REFUSED
+        and WORDS in str(row.hold_reason)
+    )
+
+
+def test_of_64_jobs_the_one_that_the_project_refuses_is_held_and_63_run(
+    site: Site, desk: Desk
+) -> None:
+    site.proxy.fail("submit_batch", refuse(WORDS, BAD), times=None)
+    ids = desk.accept(64, "number{}")
+    desk.run()
+    assert is_held(desk, ids[17])
+    assert "alone" in str(desk.row(ids[17]).hold_reason)
+    desk.check_once(ids[:17] + ids[18:])
+    # 64, and two a level from there on.
+    assert site.proxy.count("submit_batch") == 13
+    assert len(site.workunits()) == 63
+
+
+def test_two_culprits_are_found_and_new_jobs_do_not_get_between(site: Site, desk: Desk) -> None:
+    site.proxy.fail("submit_batch", refuse(WORDS, BAD), times=None)
+    ids = desk.accept(9, "number{}")
+    culprits = desk.accept(2, "number17")
+    desk.turn()
+    assert len(families(desk)) == 1
+    more = desk.accept(5)
+    desk.run()
+    assert all(is_held(desk, job_id) for job_id in culprits)
+    desk.check_once(ids + more)
+    assert len({desk.row(job_id).batch_id for job_id in more}) == 1
+    assert {desk.row(job_id).batch_id for job_id in more}.isdisjoint(
+        desk.row(job_id).batch_id for job_id in ids
+    )
+
+
+def test_the_search_goes_on_in_another_process_where_it_was(site: Site) -> None:
+    site.proxy.fail("submit_batch", refuse(WORDS, BAD), times=None)
+    ids: list[int] = []
+    with desk_of(site) as desk:
+        ids = desk.accept(20, "number{}")
+        desk.turn()
+        desk.turn()
+        assert not is_held(desk, ids[17])
+    for _ in range(20):
+        with desk_of(site) as desk:
+            if desk.is_idle():
+                break
+    else:
+        pytest.fail("the culprit is not found")
+    with desk_of(site) as desk:
+        assert is_held(desk, ids[17])
+        desk.check_once(ids[:17] + ids[18:])
+    # Nothing was asked twice.
+    assert site.proxy.count("submit_batch") == 9
+
+
+def test_a_batch_that_is_half_made_when_it_is_refused_is_aborted_before_its_jobs_are_sent_again(
+    site: Site, desk: Desk
+) -> None:
+    site.proxy.fail("submit_batch", faultproxy.lose_reply())
+    site.proxy.fail("query_batch", faultproxy.status(404), skip=2)
+    ids = desk.accept(4, "number{}")
+    desk.turn()
+    (batch,) = desk.batches("sent")
+    # The real server can leave a batch like that: some of its jobs exist, it is INIT.
+    with site.local.core.db.write() as connection:
+        connection.execute("UPDATE batch SET state = 0 WHERE id = ?", (batch.project_batch_id,))
+        gone = (f"{batch.name}-2", f"{batch.name}-4")
+        connection.execute(
+            "DELETE FROM result WHERE workunitid IN (SELECT id FROM workunit WHERE name IN (?, ?))",
+            gone,
+        )
+        connection.execute("DELETE FROM workunit WHERE name IN (?, ?)", gone)
+    site.proxy.fail("submit_batch", refuse(WORDS))
+    site.proxy.fail("abort_batch", faultproxy.status(503), times=2)
+    desk.run()
+    desk.check_once(ids)
+    assert len(site.workunits()) == 6
+    assert len(desk.alive_workunits()) == 4
+
+
+def test_a_batch_is_over_only_when_nothing_makes_jobs_in_it_any_more(
+    site: Site, desk: Desk
+) -> None:
+    site.proxy.fail("submit_batch", faultproxy.lose_reply())
+    site.proxy.fail("query_batch", faultproxy.status(404), skip=2)
+    ids = desk.accept(3, "number{}")
+    desk.turn()
+    (batch,) = desk.batches("sent")
+    # PHP was killed; what it had started has made one job so far, and makes another one each time
+    # that the batch has just been aborted.
+    late = [take_out(site, f"{batch.name}-{number}") for number in (2, 3)]
+    with site.local.core.db.write() as connection:
+        connection.execute("UPDATE batch SET state = 0 WHERE id = ?", (batch.project_batch_id,))
+
+    def abort(exchange: faultproxy.Exchange) -> bool:
+        reply = exchange.forward()
+        if late:
+            put_back(site, late.pop(0))
+        exchange.send(reply)
+        return True
+
+    site.proxy.fail("abort_batch", abort, times=2)
+    site.proxy.fail("submit_batch", refuse(WORDS))
+    desk.run()
+    desk.check_once(ids)
+    assert len(site.workunits()) == 6
+    assert not late
+    # Of the jobs' first workunits none runs.
+    assert failed(site) == 3
+
+
+def take_out(site: Site, name: str) -> dict[str, object]:
+    """Remove a workunit, as if it had not been made yet; return it."""
+    with site.local.core.db.write() as connection:
+        row = dict(connection.execute("SELECT * FROM workunit WHERE name = ?", (name,)).fetchone())
+        connection.execute("DELETE FROM result WHERE workunitid = ?", (row["id"],))
+        connection.execute("DELETE FROM workunit WHERE id = ?", (row["id"],))
+    return row
+
+
+def put_back(site: Site, row: dict[str, object]) -> None:
+    marks = ", ".join("?" * len(row))
+    with site.local.core.db.write() as connection:
+        connection.execute(
+            f"INSERT INTO workunit ({', '.join(row)}) VALUES ({marks})", tuple(row.values())
+        )
+
+
+def test_an_abort_that_did_not_last_is_repeated_before_the_jobs_are_sent_again(
+    site: Site, desk: Desk
+) -> None:
+    ids = desk.accept(4)
+    hang = faultproxy.hang()
+    site.proxy.fail("submit_batch", hang)
+    site.proxy.fail("submit_batch", refuse(WORDS))
+    site.proxy.fail("query_batch", faultproxy.status(404), skip=2)
+    # As if the first request had still run, and undone the abort when it ended.
+    site.proxy.fail("abort_batch", faultproxy.body(b"<abort_batch><success/></abort_batch>"))
+    desk.run()
+    hang.release()
+    desk.check_once(ids)
+
+
+def test_a_batch_that_somebody_retired_is_aborted_and_retired_again_if_a_submit_may_be_running(
+    site: Site, desk: Desk
+) -> None:
+    ids = desk.accept(2)
+    desk.run()
+    (batch,) = desk.batches("submitted")
+    assert batch.project_batch_id is not None
+    desk.kept.bridge.retire_batch(batch.name)
+    # As if the answer had not come.
+    with closing(sqlite3.connect(desk.kept.jobs.store.path)) as ledger, ledger:
+        ledger.execute("UPDATE batch SET state = 'giving_up', not_before = 1")
+        ledger.execute("UPDATE job SET state = 'sending'")
+    desk.run()
+    assert site.proxy.count("abort_batch") == 1
+    states = {name: state.name for _, name, state in site.local.batches()}
+    assert states[batch.name] == "RETIRED"
+    assert len(site.workunits()) == 4
+    desk.check_once(ids)
+
+
+def test_an_abort_waits_no_longer_because_the_clock_was_set_back_and_long_enough(
+    desk: Desk,
+) -> None:
+    ids = desk.accept(2)
+    desk.sender.plan(time.time() + 1)
+    (batch,) = desk.batches("planned")
+    assert desk.kept.jobs.about_to_send(batch.id, 12345, ids) == "go"
+    desk.kept.jobs.give_up(batch.id, time.time() + 86400)
+    (batch,) = desk.batches("giving_up")
+    desk.sender.give_up(batch)
+    (batch,) = desk.batches("giving_up")
+    assert time.time() < batch.not_before <= time.time() + abort.ABORT_AGAIN
+    desk.run()
+    desk.check_once(ids)
+
+
+def test_if_every_part_is_refused_the_rest_is_held_without_being_tried(
+    site: Site, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rollback, "_DEPTH", 2)
+    monkeypatch.setattr(rollback, "_DISJOINT", 4)
+    site.proxy.fail("submit_batch", refuse(WORDS), times=None)
+    ids = desk.accept(20, "number{}")
+    desk.run()
+    assert all(is_held(desk, job_id) for job_id in ids)
+    assert "not tried by itself" in str(desk.row(ids[5]).hold_reason)
+    assert site.proxy.count("submit_batch") == 7
+    assert desk.alive_workunits() == []
+    assert set(map(BatchState, site.batch_states())) == {BatchState.RETIRED}
+
+
+def test_a_php_that_dies_of_a_job_each_time_is_asked_about_the_halves(
+    site: Site, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boinc_gahp.submit.submit._ROUNDS", 1)
+    dying = faultproxy.status(500, text=b'<?xml version="1.0"?>\n<submit_batch>\n')
+
+    def run(exchange: faultproxy.Exchange) -> bool:
+        exchange.read_body()
+        if BAD in exchange.body:
+            return dying(exchange)
+        exchange.send(exchange.forward())
+        return True
+
+    site.proxy.fail("submit_batch", run, times=None)
+    ids = desk.accept(1, "number5") + desk.accept(1, "number17")
+    desk.turn()
+    # It may have been chance.
+    assert [batch.state for batch in desk.batches()] == ["sent"]
+    desk.run()
+    row = desk.row(ids[1])
+    assert (row.state, row.hold_code) == ("failed", HoldCode.REFUSED)
+    assert "PHP died" in str(row.hold_reason)
+    desk.check_once(ids[:1])
+    # Three times both, then each alone.
+    assert site.proxy.count("submit_batch") == 5
+
+
+def test_a_limit_on_jobs_is_waited_for_and_a_batch_beyond_it_is_made_smaller(
+    site: Site, desk: Desk
+) -> None:
+    limit(site, 6)
+    ids = desk.accept(10)
+    for _ in range(6):
+        desk.turn()
+    assert sorted(desk.states(ids)) == ["queued"] * 5 + ["sending"] * 5
+    assert "limit on jobs in progress" in str(desk.batches("planned", "sent")[0].trouble)
+    limit(site, 0)
+    desk.run()
+    desk.check_once(ids)
+
+
+def test_a_limit_that_another_node_has_filled_is_waited_for_in_one_batch(
+    site: Site, tmp_path: Path
+) -> None:
+    other = replace(site, directory=tmp_path / "other")
+    other.directory.mkdir()
+    with desk_of(other) as elsewhere:
+        elsewhere.accept(4)
+        elsewhere.run()
+    limit(site, 6)
+    with desk_of(site) as desk:
+        ids = desk.accept(5)
+        for _ in range(6):
+            desk.turn()
+        assert len(desk.batches()) == 1
+        assert "limit on jobs in progress" in str(desk.batches()[0].trouble)
+        limit(site, 0)
+        desk.run()
+        assert set(desk.states(ids)) == {"queued"}
+        assert len(desk.batches()) == 1
+
+
+def limit(site: Site, jobs: int) -> None:
+    """Let the account have so many jobs in progress; 0: any number."""
+    with site.local.core.db.write() as connection:
+        connection.execute(
+            "UPDATE user_submit SET max_jobs_in_progress = ? WHERE user_id = "
+            "(SELECT id FROM user WHERE authenticator = ?)",
+            (jobs, site.authenticator),
+        )
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(faultproxy.status(413), id="413"),
+        pytest.param(refuse("can't parse request message: "), id="post_max_size"),
+    ],
+)
+def test_a_request_that_is_too_large_is_sent_in_smaller_ones(
+    site: Site, desk: Desk, fault: object
+) -> None:
+    def limited(exchange: faultproxy.Exchange) -> bool:
+        if exchange.length > 6000:
+            assert callable(fault)
+            return bool(fault(exchange))
+        exchange.send(exchange.forward())
+        return True
+
+    site.proxy.fail("submit_batch", limited, times=None)
+    ids = desk.accept(40)
+    desk.run()
+    desk.check_once(ids)
+    assert len(site.workunits()) == 40

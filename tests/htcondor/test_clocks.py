@@ -1,0 +1,112 @@
+"""Times that are sent go by the project's clock, on every road; a submit node's may be wrong."""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.bridge import Opener
+from tests.helpers import wait_for
+from tests.htcondor.desk import desk_of
+from tests.htcondor.onproject import send
+from tests.htcondor.payer import Payer
+from tests.htcondor.process import Gahp, write_settings
+
+if TYPE_CHECKING:
+    from tests.faultproxy import Exchange, Fault
+    from tests.htcondor.helpers import Site
+
+HOUR, DAY = 3600.0, 86400.0
+_FAKETIME = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
+
+
+def other_clock(ahead: float) -> Fault:
+    """Have the project's clock be ``ahead`` seconds ahead of this machine's, as its replies say."""
+
+    def run(exchange: Exchange) -> bool:
+        reply = exchange.forward()
+        date = formatdate(time.time() + ahead, usegmt=True)
+        reply.headers = [(k, v) for k, v in reply.headers if k.lower() != "date"]
+        reply.headers.append(("Date", date))
+        exchange.send(reply)
+        return True
+
+    return run
+
+
+def expire_times(site: Site) -> list[float]:
+    return [float(value) for value in site._names("batch b", "b.expire_time")]
+
+
+def delete_times(site: Site) -> list[float]:
+    rows = site.local.core.db.connection().execute(
+        "SELECT delete_time FROM job_file ORDER BY id DESC LIMIT 1"
+    )
+    return [float(value) for (value,) in rows]
+
+
+@pytest.mark.parametrize("ahead", [HOUR, -HOUR, DAY, -DAY, 30.0])
+def test_leases_and_files_are_kept_for_as_long_as_they_should_whatever_the_clocks_say(
+    site: Site, ahead: float
+) -> None:
+    site.local.pause_volunteers()
+    site.proxy.fail("*", other_clock(ahead), times=None)
+    seen = ahead if abs(ahead) > 60 else 0.0
+    with desk_of(site) as desk:
+        desk.accept(1)
+        desk.run()
+        settings = desk.kept.settings
+    now = time.time()
+    assert expire_times(site) == pytest.approx([now + seen + settings.htcondor.lease], abs=60)
+    assert delete_times(site) == pytest.approx([now + seen + settings.staging.keep], abs=60)
+
+
+def test_a_renewal_goes_by_the_project_s_clock_though_it_is_the_first_request(site: Site) -> None:
+    site.local.pause_volunteers()
+    with site.kept() as kept:
+        sent = send(site, kept)
+        later, job_id = sent.batch.lease_until - DAY / 2, sent.job.id
+    site.proxy.fail("*", other_clock(DAY), times=None)
+    with site.kept() as kept:
+        kept.jobs.asked([job_id], later)
+        Payer(kept).pay(later)
+    assert expire_times(site) == pytest.approx([later + DAY + kept.htcondor.lease], abs=60)
+
+
+def test_the_time_of_a_boinc_set_lease_is_by_the_submit_node_s_clock(site: Site) -> None:
+    site.local.pause_volunteers()
+    with site.kept() as kept:
+        name = send(site, kept).batch.name
+    site.proxy.fail("*", other_clock(-HOUR), times=None)
+    opener = Opener()
+    bridge = opener.open(site.settings, site.project)
+    try:
+        until = time.time() + 5 * DAY
+        bridge.set_lease(name, until)
+    finally:
+        bridge.close()
+        opener.close()
+    assert expire_times(site) == pytest.approx([until - HOUR], abs=60)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not _FAKETIME, reason="needs Debian's libfaketime")
+@pytest.mark.parametrize("offset", ["-1d", "+1d", "-1h"])
+def test_a_submit_node_whose_clock_is_wrong_leases_batches_for_the_right_time(
+    site: Site, offset: str
+) -> None:
+    site.local.pause_volunteers()
+    environ = {
+        "LD_PRELOAD": str(_FAKETIME[0]),
+        "FAKETIME": offset,
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+    with Gahp(write_settings(site), environ) as gahp:
+        gahp.submit(site.job().ad)
+        wait_for(site.workunits, "the workunit")
+    lease = site.settings.htcondor.lease
+    assert expire_times(site) == pytest.approx([time.time() + lease], abs=90)

@@ -1,0 +1,64 @@
+"""Gates by job, patience and the threads of keepers."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from boinc_gahp.htcondor.context import Gates, Withdrawn
+from boinc_gahp.htcondor.patience import Patience
+from tests.helpers import wait_for
+
+
+def test_closing_by_job_waits_until_the_fetch_has_cleared_up_and_knows_no_other_jobs() -> None:
+    gates = Gates()
+    gates.close(1)
+    opened, cleared = threading.Event(), threading.Event()
+
+    def fetch() -> None:
+        with pytest.raises(Withdrawn), gates.open(1) as gate:  # noqa: PT012
+            opened.set()
+            while True:
+                with gate:
+                    pass
+        cleared.set()
+
+    fetcher = threading.Thread(target=fetch)
+    fetcher.start()
+    assert opened.wait(60)
+    assert gates.jobs() == (1,)
+    gates.close(2)
+    gates.close(1)
+    assert gates.jobs() == ()
+    fetcher.join(60)
+    assert cleared.is_set()
+
+
+def test_closing_by_job_does_not_wait_for_ever_for_a_fetch_that_hangs() -> None:
+    gates = Gates()
+    with gates.open(1) as gate:
+        gates.close(1, clearing=0.01)
+        with pytest.raises(Withdrawn):
+            gate.check()
+
+
+def test_pauses_grow_to_the_longest_and_begin_anew_after_a_success() -> None:
+    patience = Patience(lambda: (5.0, 300.0))
+    assert not patience.succeeded()
+    pauses = [patience.failed(1000.0) - 1000.0 for _ in range(10)]
+    for pause, expected in zip(pauses, [5, 10, 20, 40, 80, 160, 300, 300, 300, 300], strict=True):
+        assert expected * 0.8 <= pause <= expected * 1.2
+    assert patience.until == 1000.0 + pauses[-1]
+    assert patience.succeeded()
+    assert patience.until == 0
+    assert patience.failed(0.0) <= 6
+
+
+def test_a_pause_ends_in_time_though_the_clock_is_set_back() -> None:
+    patience = Patience(lambda: (0.01, 0.01))
+    tomorrow = time.time() + 86400
+    assert patience.failed(tomorrow) > tomorrow
+    wait_for(lambda: patience.until <= time.time(), "the end of the pause")
+    assert patience.until > 0

@@ -1,0 +1,122 @@
+"""A job's description in the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.htcondor.description import JobDescription
+from boinc_gahp.submit.types import LocalFile, Parameters, RemoteFile
+
+#: Texts as paths are: any characters, and bytes that are no UTF-8 as surrogates.
+TEXTS = st.binary().map(lambda raw: raw.decode("utf-8", "surrogateescape")) | st.text()
+SIZES = st.integers(0, 2**63 - 1)
+AMOUNTS = st.none() | st.floats(min_value=1e-3, max_value=1e30)
+DESCRIPTIONS = st.builds(
+    JobDescription,
+    job_directory=st.text(),
+    project=st.none() | st.text(),
+    app_name=st.text(),
+    iwd=TEXTS,
+    args=st.lists(TEXTS).map(tuple),
+    inputs=st.lists(
+        st.tuples(TEXTS, st.builds(LocalFile, TEXTS, st.tuples(SIZES, SIZES)))
+        | st.tuples(st.text(), st.builds(RemoteFile, st.text(), SIZES, st.text()))
+    ).map(tuple),
+    outputs=st.none() | st.lists(TEXTS).map(tuple),
+    remaps=st.lists(st.tuples(TEXTS, TEXTS)).map(tuple),
+    stdout=st.none() | TEXTS,
+    stderr=st.none() | TEXTS,
+    parameters=st.builds(Parameters, AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS),
+    priority=st.none() | st.integers(-(2**31), 2**31 - 1),
+    app_version_num=st.none() | st.integers(1, 2**31 - 1),
+    input_template=st.none() | st.text(),
+    output_template=st.none() | st.text(),
+)
+
+JOB = JobDescription("key", None, "uppercase", "/home/alice")
+
+
+@given(DESCRIPTIONS)
+def test_a_description_survives_the_ledger(description: JobDescription) -> None:
+    text = description.to_json()
+    assert text.isascii()
+    assert JobDescription.from_json(text) == description
+
+
+def test_what_version_0_1_wrote_is_read() -> None:
+    text = (
+        '{"job_directory":"k","app_name":"a","iwd":"/i","rsc_fpops_est":1e9,"delay_bound":60.0,'
+        '"inputs":[["/a\\udcff/b","b",5,77],["http://h/x",3,"%s","x"]]}' % ("0" * 32)
+    )
+    assert JobDescription.from_json(text) == JobDescription(
+        "k",
+        None,
+        "a",
+        "/i",
+        inputs=(
+            ("b", LocalFile("/a\udcff/b", (5, 77))),
+            ("x", RemoteFile("http://h/x", 3, "0" * 32)),
+        ),
+        parameters=Parameters(fpops_est=1e9, delay_bound=60.0),
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "1", "{}", '{"iwd":"/"}', '{"inputs":[[]]}', '{"strange":1}']
+)
+def test_what_is_no_description_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        JobDescription.from_json(text)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"app_name": "other"},
+        {"parameters": Parameters(fpops_est=1e9)},
+        {"parameters": Parameters(fpops_bound=1e9)},
+        {"parameters": Parameters(memory_bound=1e9)},
+        {"parameters": Parameters(disk_bound=1e9)},
+        {"parameters": Parameters(delay_bound=60.0)},
+        {"app_version_num": 3},
+        {"input_template": "<input_template/>"},
+        {"output_template": "<output_template/>"},
+    ],
+    ids="".join,
+)
+def test_jobs_that_differ_in_what_a_batch_shares_do_not_go_together(
+    other: dict[str, object],
+) -> None:
+    assert JOB.together != replace(JOB, **other).together  # type: ignore[arg-type]
+
+
+def test_jobs_that_differ_in_what_is_their_own_go_together() -> None:
+    other = replace(
+        JOB,
+        job_directory="key2",
+        iwd="/elsewhere",
+        args=("x",),
+        inputs=(("a", LocalFile("/a", (1, 2))),),
+        outputs=("out",),
+        priority=7,
+    )
+    assert JOB.together == other.together
+    assert len(JOB.together) == 32
+
+
+def test_the_size_grows_with_what_travels_in_the_request() -> None:
+    texts = ("<&\"'" * 10, "x" * 1000)
+    inputs = (
+        ("y", RemoteFile("http://x/" + "y" * 300, 1, "0" * 32)),
+        ("a", LocalFile("/a", (1, 1))),
+    )
+    large = replace(JOB, args=texts, inputs=inputs, input_template="<" * 100)
+    assert JOB.size < 500
+    # A template may have to go with it.
+    assert 1000 < replace(JOB, parameters=Parameters(delay_bound=60.0)).size - JOB.size < 5000
+    # As XML escapes them: &lt; &amp; &quot; &#39;.
+    assert large.size - JOB.size > 40 * 4 + 1000 + 300 + 100 * 4

@@ -1,0 +1,395 @@
+"""Jobs whose programs fail at volunteers end; what was no fault of the program's is held."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import classad2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.cli.main import main
+from boinc_gahp.fetch.types import Failure
+from boinc_gahp.htcondor import exits, failures
+from boinc_gahp.htcondor.fetching import Fetcher
+from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.localproject.states import Outcome
+from tests import faultproxy
+from tests.helpers import wait_for
+from tests.htcondor.onproject import follow, send
+from tests.htcondor.process import Gahp, write_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.htcondor.context import Kept
+    from tests.htcondor.helpers import Job, Site
+    from tests.htcondor.onproject import Sent
+
+COMPLETED, HELD = 4, 5
+
+
+class End(NamedTuple):
+    """What a gridmanager is told of a job's end."""
+
+    status: int
+    ad: dict[str, object]
+
+    @property
+    def hold(self) -> tuple[object, object]:
+        return self.ad.get("HoldReasonCode"), self.ad.get("HoldReasonSubCode")
+
+
+def end_of(gahp: Gahp, job_id: str) -> End:
+    """Ask until the job is over, as a gridmanager does."""
+    seen: list[End] = []
+
+    def is_over() -> bool:
+        status, ad = gahp.look(job_id)
+        seen.append(End(status, dict(classad2.ClassAd(ad).items())))
+        return status in {3, COMPLETED, HELD}
+
+    wait_for(is_over, f"the end of {job_id}", pause=0.02)
+    return seen[-1]
+
+
+@contextmanager
+def daemon(site: Site, failed_jobs: str = "") -> Iterator[Gahp]:
+    path = write_settings(site)
+    if failed_jobs:
+        text = path.read_text()
+        path.write_text(text.replace("[htcondor]", f'[htcondor]\nfailed_jobs = "{failed_jobs}"'))
+    with Gahp(path) as gahp:
+        yield gahp
+
+
+def test_a_job_whose_program_fails_is_completed_with_its_exit_code(site: Site) -> None:
+    job = site.job("--fail 11")
+    with daemon(site) as gahp:
+        end = end_of(gahp, gahp.submit(job.ad))
+    assert end.status == COMPLETED, end
+    assert (end.ad["ExitCode"], end.ad["ExitBySignal"]) == (11, False)
+    assert "ExitSignal" not in end.ad
+    reason = str(end.ad["ExitReason"])
+    assert "too many instances failed" in reason
+    assert "exit statuses on the volunteers' computers: 11, 11" in reason
+    assert site.authenticator not in reason
+    told = (job.iwd / "job.err").read_text()
+    assert "exit statuses of its instances: 11, 11" in told
+    assert "Error while computing" in told
+    assert (job.iwd / "job.out").read_bytes() == b""
+    assert not job.output.exists()
+    assert site.batch_states() == [4], "its batch is retired"
+
+
+def test_the_stderr_of_a_failed_job_comes_home_from_a_project_that_gives_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mended = site.local.core.quirks.__class__()
+    monkeypatch.setattr(site.local.core, "quirks", mended)
+    job = site.job("--fail 3")
+    with daemon(site) as gahp:
+        end = end_of(gahp, gahp.submit(job.ad))
+    assert (end.status, end.ad["ExitCode"]) == (COMPLETED, 3)
+    assert "starting uppercase" in (job.iwd / "job.err").read_text()
+    assert "its stderr ends: " in str(end.ad["ExitReason"])
+
+
+def test_what_becomes_of_a_failed_job_is_for_the_settings_and_before_them_for_the_job_to_say(
+    site: Site,
+) -> None:
+    plain = site.job("--fail 7")
+    held = site.job("--fail 7", BoincFailedJobs='"Hold"')
+    also = site.job("--fail 7", BatchExtraSubmitArgs='"--failed-jobs hold"')
+    with daemon(site) as gahp:
+        ids = [gahp.submit(job.ad) for job in (plain, held, also)]
+        ends = [end_of(gahp, job_id) for job_id in ids]
+    assert [end.status for end in ends] == [COMPLETED, HELD, HELD]
+    assert ends[1].hold == ends[2].hold == (HoldCode.FAILED, 7)
+    assert "condor_release" not in str(ends[0].ad)
+    plain, completed = site.job("--fail 7"), site.job("--fail 7", BoincFailedJobs='"complete"')
+    with daemon(site, failed_jobs="hold") as gahp:
+        ids = [gahp.submit(job.ad) for job in (plain, completed)]
+        assert [end_of(gahp, job_id).status for job_id in ids] == [HELD, COMPLETED]
+
+
+def test_a_wish_that_means_nothing_is_refused(site: Site) -> None:
+    with daemon(site) as gahp:
+        error = gahp.refusal(site.job(BoincFailedJobs='"retry"').ad)
+    told = 'BoincFailedJobs is "retry"; one of complete, hold is expected'
+    assert error == f"{told} [BG-AD-REFUSED]"
+
+
+# -- which exit status counts
+
+#: Of a job's last two instances, and the job's exit code; None: it is held.
+STATUSES: tuple[tuple[int, int, int | None], ...] = (
+    (1, 1, 1),
+    (3, 11, 11),
+    (192, 192, 192),
+    (193, 193, None),
+    (11, 193, None),
+    (193, 11, 11),
+    (195, 195, 195),
+    (11, 196, None),
+    (197, 197, None),
+    (205, 205, None),
+    (206, 206, 206),
+    (255, 255, 255),
+    # A program on Windows can give more.
+    (1000, 1000, 1000),
+    (-1073741819, -1073741819, None),
+    (-161, -161, None),
+    (11, -131, None),
+    # Instances that never ran the program do not count.
+    (11, -186, 11),
+    (-185, 11, 11),
+    (11, 203, 11),
+    (11, 200, 11),
+    (203, 200, None),
+    (-186, -186, None),
+)
+
+
+@pytest.fixture
+def kept(site: Site) -> Iterator[Kept]:
+    site.reset(poll_shortest=1.0, poll_longest=4.0, poll_all=600.0)
+    with site.kept() as kept:
+        yield kept
+
+
+def change(site: Site, statement: str, *values: object) -> None:
+    """Change the project's database behind its back."""
+    with site.local.core.db.write() as connection:
+        connection.execute(statement, values)
+
+
+def instances(site: Site, sent: Sent) -> list[list[int]]:
+    """Return the ids of each job's results."""
+    rows = site.local.core.db.connection().execute(
+        "SELECT w.id, r.id FROM result r JOIN workunit w ON r.workunitid = w.id WHERE w.batch = ? "
+        "AND r.outcome = ? ORDER BY w.id, r.id",
+        (sent.batch.project_batch_id, Outcome.CLIENT_ERROR),
+    )
+    found: dict[int, list[int]] = {}
+    for workunit, result in rows:
+        found.setdefault(workunit, []).append(result)
+    return list(found.values())
+
+
+def test_of_several_instances_the_last_that_ran_its_program_counts(site: Site, kept: Kept) -> None:
+    sent = send(site, kept, *[("--fail", "5")] * len(STATUSES))
+    sent.await_end()
+    for (first, second, _), results in zip(STATUSES, instances(site, sent), strict=True):
+        for status, result in zip((first, first, second), results, strict=True):
+            change(site, "UPDATE result SET exit_status = ? WHERE id = ?", status, result)
+    follow(kept, sent, *["failed" if code is None else "finished" for *_, code in STATUSES])
+    found = [
+        (*statuses[:2], job.exit_code if job.state == "finished" else None)
+        for statuses, job in zip(STATUSES, sent.jobs, strict=True)
+    ]
+    assert found == list(STATUSES)
+    for (first, second, code), job in zip(STATUSES, sent.jobs, strict=True):
+        words = f"exit statuses on the volunteers' computers: {first}, {first}, {second}"
+        assert words in str(job.hold_reason if code is None else job.exit_reason)
+        if code is None:
+            assert (job.hold_code, job.hold_subcode) == (HoldCode.FAILED, second)
+    reasons = " ".join(job.hold_reason or "" for job in sent.jobs)
+    assert "a signal ended the program" in reasons
+    assert "BoincRscDiskBound" in reasons
+
+
+def test_a_program_that_ended_well_after_all_has_no_exit_code(site: Site, kept: Kept) -> None:
+    sent = send(site, kept, *[("--fail", "5")] * 3)
+    sent.await_end()
+    first, second, third = instances(site, sent)
+    refused = "UPDATE result SET outcome = ? WHERE id = ?"
+    change(site, refused, Outcome.VALIDATE_ERROR, first[2])
+    change(site, refused, Outcome.VALIDATE_ERROR, second[0])
+    change(site, refused, Outcome.NO_REPLY, third[2])
+    follow(kept, sent, "failed", "finished", "finished")
+
+
+def failure_with(*statuses: int, states: tuple[str, ...] = (), words: str = "x") -> Failure:
+    return Failure((words,), "x", statuses, "report", "", None, states=states)
+
+
+@given(st.integers(-(2**31), 2**31 - 1).filter(bool))
+def test_a_status_is_the_programs_or_the_clients(status: int) -> None:
+    is_clients = status < 0 or (193 <= status <= 205 and status != 195)
+    assert exits.exit_code(failure_with(status)) == (None if is_clients else status)
+
+
+def test_where_no_instance_is_known_the_projects_words_tell_whether_they_ended_well() -> None:
+    assert exits.exit_code(failure_with(5, words="too_many_error_results")) == 5
+    assert exits.exit_code(failure_with(5, words="no_canonical_result")) is None
+    states = ("Completed, validation inconclusive", "Error while computing")
+    assert exits.exit_code(failure_with(5, states=states, words="no_canonical_result")) == 5
+    assert exits.exit_code(failure_with(5, states=(*states, "Abandoned"))) == 5
+    assert exits.exit_code(failure_with(5, states=states[::-1])) is None
+    assert exits.exit_code(failure_with(0, 0)) is None
+
+
+def test_a_job_that_was_aborted_is_held_whatever_its_instances_did(site: Site, kept: Kept) -> None:
+    sent = send(site, kept, ("--fail", "5"))
+    sent.await_end()
+    kept.bridge.abort_jobs([sent.job.job_name or ""])
+    follow(kept, sent, "failed")
+    assert sent.job.hold_code == HoldCode.ABORTED
+
+
+# -- one end, whatever happens between
+
+
+def test_a_failure_that_is_known_is_gone_on_with_by_the_next_daemon(site: Site, kept: Kept) -> None:
+    sent = send(site, kept, ("--fail", "5"))
+    follow(kept, sent, "finished")
+    # The project is not asked again, nor believed if it says something else.
+    change(site, "UPDATE workunit SET error_mask = 0 WHERE name = ?", sent.job.job_name)
+    site.local.stop_web(True)
+    asked = len(site.proxy.seen)
+    with site.kept() as fresh:
+        Fetcher(fresh).fetch(sent.job)
+        assert sent.states == ["fetched"]
+        fresh.jobs.close_batch(sent.batch_id, retired=False)
+    assert len(site.proxy.seen) == asked
+    assert (sent.job.state, sent.job.exit_code) == ("done", 5)
+    assert "exit statuses of its instances: 5, 5" in (sent.iwds[0] / "job.err").read_text()
+    assert kept.jobs.program_failure(sent.job.id) is None, "what is in place is not kept"
+
+
+def test_of_an_endless_stderr_the_ledger_keeps_both_ends(
+    site: Site, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site.local.core, "quirks", type(site.local.core.quirks)())
+    sent = send(site, kept, ("--fail", "5"))
+    sent.await_end()
+    change(site, "UPDATE result SET stderr_out = ?", "begin" + "x" * 400_000 + "end")
+    follow(kept, sent, "finished")
+    failure = kept.jobs.program_failure(sent.job.id)
+    assert failure is not None
+    assert 100_000 < len(failure.stderr) < 150_000
+    assert "characters are left out]" in failure.stderr
+    assert failure.stderr.rstrip().endswith("end")
+
+
+def test_a_failure_that_cannot_be_written_is_held_for_that(site: Site, kept: Kept) -> None:
+    sent = send(site, kept, ("--fail", "5"))
+    (sent.iwds[0] / "job.err").mkdir()
+    follow(kept, sent, "finished")
+    Fetcher(kept).fetch(sent.job)
+    assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.OUTPUT)
+    assert "job.err" in (sent.job.hold_reason or "")
+
+
+def test_a_job_that_is_cancelled_meanwhile_gets_nothing(site: Site, kept: Kept) -> None:
+    sent = send(site, kept, ("--fail", "5"))
+    sent.await_end()
+    row = sent.job
+    kept.jobs.cancel(row.id)
+    assert failures.fail(kept, row)
+    Fetcher(kept).fetch(row)
+    assert sent.states == ["cancelled"]
+    assert list(sent.iwds[0].iterdir()) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "rpc", ["query_batch", "query_job", "query_completed_job", "query_batch2", "retire_batch"]
+)
+def test_a_daemon_that_is_killed_on_the_way_leaves_one_end(site: Site, rpc: str) -> None:
+    ran, crashed = site.job("--fail 9"), site.job("--fail 193")
+    settings = write_settings(site)
+    ids: dict[str, str] = {}
+    hang = faultproxy.hang(carried_out=True)
+    with Gahp(settings) as gahp:
+        # Only what is asked about the failures: sending asks for batches, too.
+        with site.held_back():
+            ids = {job.key: gahp.submit(job.ad) for job in (ran, crashed)}
+        wait_for(lambda: len(site.workunits()) == 2, "the jobs are sent")
+        site.proxy.fail(rpc, hang)
+        wait_for(hang.reached.is_set, rpc)
+        gahp.kill()
+    hang.release()
+    site.proxy.heal()
+    with Gahp(settings) as gahp:
+        ends = [end_of(gahp, ids[job.key]) for job in (ran, crashed)]
+        assert [end.status for end in ends] == [COMPLETED, HELD]
+        assert ends[0].ad["ExitCode"] == 9
+        assert [end_of(gahp, ids[job.key]) for job in (ran, crashed)] == ends
+    assert len(site.workunits()) == 2
+    assert_told(ran, "9, 9")
+    assert not (crashed.iwd / "job.err").exists()
+
+
+def assert_told(job: Job, statuses: str) -> None:
+    assert f"exit statuses of its instances: {statuses}" in (job.iwd / "job.err").read_text()
+    assert list(job.iwd.glob(".boinc_gahp*")) == []
+
+
+@pytest.mark.long
+def test_daemons_killed_at_any_moment_tell_one_end_of_each_job(site: Site) -> None:
+    jobs = [site.job(f"--fail {1 + number}" if number % 2 else "") for number in range(12)]
+    settings = write_settings(site)
+    ends: dict[str, End] = {}
+    ids: dict[str, str] = {}
+    for patience in (0.3, 0.6, 0.9, None):
+        with Gahp(settings) as gahp:
+            if patience is not None:
+                killer = threading.Timer(patience, gahp.kill)
+                killer.start()
+            try:
+                for job in jobs:
+                    if job.key not in ids:
+                        ids[job.key] = gahp.submit(job.ad)
+                for job in jobs:
+                    end = end_of(gahp, ids[job.key])
+                    assert ends.setdefault(job.key, end) == end
+            except (AssertionError, OSError):
+                if patience is None:
+                    raise
+                killer.join()
+    assert [end.status for end in ends.values()] == [COMPLETED] * 12
+    for number, job in enumerate(jobs):
+        assert ends[job.key].ad["ExitCode"] == (1 + number if number % 2 else 0)
+        if number % 2:
+            assert_told(job, f"{1 + number}, {1 + number}")
+        else:
+            assert job.is_right()
+    assert len(site.workunits()) == len(jobs)
+
+
+def test_a_gridmanager_that_has_forgotten_a_hold_is_told_it_again(site: Site) -> None:
+    job = site.job("--fail 193")
+    with daemon(site) as gahp:
+        job_id = gahp.submit(job.ad)
+        end = end_of(gahp, job_id)
+        gahp.cancel(job_id)
+        assert end_of(gahp, job_id) == end
+        # Released, it is a new job.
+        assert gahp.submit(job.ad) != job_id
+
+
+def test_the_ledger_shows_how_a_program_failed(
+    site: Site, kept: Kept, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = ["--config", str(write_settings(site))]
+    sent = send(site, kept, ("--fail", "11"))
+    follow(kept, sent, "finished")
+    assert main(["ledger", "list", *config]) == 0
+    listed = capsys.readouterr().out
+    assert "failed, stderr to be written" in listed
+    assert "volunteers' computers: 11, 11" in listed
+    Fetcher(kept).fetch(sent.job)
+    kept.jobs.close_batch(sent.batch_id, retired=True)
+    assert main(["ledger", "show", str(sent.job.id), *config]) == 0
+    shown = capsys.readouterr().out
+    assert "completed with exit code 11 (done)" in shown
+    assert "volunteers' computers: 11, 11" in shown
+    assert main(["ledger", "show", "--json", str(sent.job.id), *config]) == 0
+    [job] = json.loads(capsys.readouterr().out)["jobs"]
+    assert (job["exit_code"], job["exit_reason"]) == (11, sent.job.exit_reason)

@@ -1,0 +1,428 @@
+"""Outputs come home: from a local project over HTTP, to where a submit file wants them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.config import Timeouts
+from boinc_gahp.fetch.temporary import registry
+from boinc_gahp.htcondor import fetching
+from boinc_gahp.htcondor.description import JobDescription
+from boinc_gahp.htcondor.fetching import Fetcher, clear_away, request_for
+from boinc_gahp.htcondor.hold_codes import HoldCode
+from tests import faultproxy
+from tests.htcondor.helpers import listing
+from tests.htcondor.onproject import follow, send
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from boinc_gahp.fetch.cancel import Gate
+    from boinc_gahp.fetch.types import FetchRequest, FetchResult
+    from boinc_gahp.htcondor.context import Kept
+    from tests.htcondor.helpers import Site
+    from tests.htcondor.onproject import Sent
+
+pytestmark = pytest.mark.long
+
+PATIENT = Timeouts(connect=5, read=5, retry=5)
+HASTY = Timeouts(connect=2, read=0.5, retry=0.0)
+
+
+@pytest.fixture
+def kept(site: Site) -> Iterator[Kept]:
+    site.timeouts = PATIENT
+    with site.kept() as kept:
+        yield kept
+
+
+def finished(site: Site, kept: Kept, *arguments: tuple[str, ...], **options: object) -> Sent:
+    sent = send(site, kept, *arguments, **options)  # type: ignore[arg-type]
+    follow(kept, sent, *["finished"] * max(1, len(arguments)))
+    return sent
+
+
+def contents(home: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(home)): path.read_bytes()
+        for path in sorted(home.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_outputs_and_streams_are_in_place_before_the_job_is_over(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept, (), ())
+    for job in sent.jobs:
+        Fetcher(kept).fetch(job)
+    assert sent.states == ["done", "fetched"]
+    for job, iwd in zip(sent.jobs, sent.iwds, strict=True):
+        assert contents(iwd) == {
+            "job.err": b"starting uppercase args: \ncalled boinc_finish(0)\n",
+            "job.out": b"",
+            "out": b"TEXT",
+        }
+        assert job.exit_code == 0
+        assert job.cpu_time is not None
+        assert job.cpu_time > 0
+        assert not job.writing
+    assert sent.batch.state == "ended"
+
+
+@pytest.mark.parametrize(
+    ("app", "args", "options", "wanted"),
+    [
+        pytest.param(
+            "multi",
+            (),
+            {"outputs": ("out1", "out0"), "remaps": (("out0", "res/"), ("out2", "x"))},
+            {"job.err", "job.out", "out1", "res/out0"},
+            id="some, one into a directory",
+        ),
+        pytest.param(
+            "multi",
+            ("--optional",),
+            {"remaps": (("out0", "res"), ("out1", "res/b c")), "stdout": "a/b/o", "stderr": "e/x"},
+            {"a/b/o", "e/x", "out2", "res/b c", "res/out0"},
+            id="all, and the streams' directories made",
+        ),
+        pytest.param(
+            "multi",
+            (),
+            {"outputs": ("out0", "out2"), "stdout": "out1", "stderr": None},
+            {"out0", "out1"},
+            id="an absent optional one, and one that is stdout",
+        ),
+        pytest.param("multi", (), {"outputs": (), "stdout": None}, {"job.err"}, id="none"),
+        pytest.param(
+            "zipped",
+            (),
+            {"remaps": (("len.txt", "x"), ("sub/len.txt", "length"))},
+            {"cmdline.txt", "job.err", "job.out", "length", "upper.txt"},
+            id="members of an archive",
+        ),
+        pytest.param("gzipped", (), {}, {"job.err", "job.out", "out"}, id="a compressed one"),
+    ],
+)
+def test_what_is_asked_for_goes_where_it_is_wanted(
+    app: str,
+    args: tuple[str, ...],
+    options: dict[str, object],
+    wanted: set[str],
+    *,
+    site: Site,
+    kept: Kept,
+) -> None:
+    sent = finished(site, kept, args, app=app, **options)
+    (sent.iwds[0] / "res").mkdir()
+    Fetcher(kept).fetch(sent.job)
+    assert sent.job.state == "fetched", sent.job
+    found = contents(sent.iwds[0])
+    assert set(found) == wanted
+    if app == "gzipped":
+        assert found["out"] == b"TEXT"
+    if options.get("stdout") == "out1":
+        assert found["out1"].startswith(b"sizes 4 4")
+
+
+def test_a_fetch_that_is_done_again_gives_the_same_files(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept, ("--optional",), app="multi")
+    job = sent.job
+    # As far as a daemon comes that is killed right before it says so in the ledger.
+    request = request_for(
+        job.job_name or "",
+        JobDescription.from_json(job.description),
+        sent.batch.project_batch_id,
+    )
+    kept.bridge.fetch_output(request)
+    before = contents(sent.iwds[0])
+    (sent.iwds[0] / "job.err").write_bytes(b"half of")
+    Fetcher(kept).fetch(job)
+    assert contents(sent.iwds[0]) == before
+    assert sent.states == ["fetched"]
+
+
+RPCS = ["query_batch", "query_job", "query_completed_job", "get_templates", "result_file"]
+FAULTS: dict[str, faultproxy.Fault] = {
+    "reply lost": faultproxy.lose_reply(),
+    "500": faultproxy.status(500),
+    "503": faultproxy.status(503),
+    "a page for people": faultproxy.html(),
+    "cut": faultproxy.cut(0.6),
+    "nothing": faultproxy.body(b""),
+}
+
+
+def test_trouble_of_the_project_is_waited_for(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept, *[()] * (len(RPCS) + 1))
+    site.timeouts = HASTY
+    for rpc, job, iwd in zip(RPCS, sent.jobs, sent.iwds, strict=False):
+        # A process of its own, which has learned nothing yet.
+        with site.kept() as fresh:
+            for case, fault in FAULTS.items():
+                site.proxy.fail(rpc, fault, times=None)
+                Fetcher(fresh).fetch(job)
+                site.proxy.heal()
+                row = kept.jobs.job(job.id)
+                assert row is not None
+                assert row.state == "finished", (rpc, case, row)
+                assert not row.writing
+                assert rpc in (row.trouble or ""), (rpc, case)
+                assert contents(iwd).keys() <= {"job.err"}, (rpc, case)
+        if rpc != "result_file":
+            site.proxy.fail(rpc, faultproxy.php_warnings(after=True), times=None)
+        Fetcher(kept).fetch(job)
+        site.proxy.heal()
+        assert contents(iwd)["out"] == b"TEXT", rpc
+    assert sent.states == ["done"] * len(RPCS) + ["finished"]
+
+
+def test_a_project_that_does_not_answer_does_not_hold_the_job(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept)
+    site.timeouts = HASTY
+    hang = faultproxy.hang()
+    site.proxy.fail("result_file", hang, times=None)
+    with site.kept() as hasty:
+        Fetcher(hasty).fetch(sent.job)
+    assert sent.states == ["finished"]
+    assert sent.job.trouble
+    hang.release()
+    site.proxy.heal()
+    Fetcher(kept).fetch(sent.job)
+    assert sent.states == ["fetched"]
+    assert sent.job.trouble is None
+
+
+MENDABLE = {
+    "a directory that is missing": (
+        {"remaps": (("out0", "no/x"),)},
+        errno.ENOENT,
+        "does not exist",
+    ),
+    "a misspelt output": ({"outputs": ("typo",)}, 0, "no output 'typo'; its outputs are"),
+    "one name for two": (
+        {"remaps": (("out0", "x"), ("out1", "x"))},
+        0,
+        "would both be written",
+    ),
+    "a file in a directory's place": (
+        {"stderr": "file/x"},
+        errno.ENOTDIR,
+        "file/x' cannot be written",
+    ),
+    "a file as a directory": (
+        {"remaps": (("out0", "file/x"),)},
+        errno.ENOTDIR,
+        "no directory",
+    ),
+}
+
+
+def test_what_a_person_must_mend_is_held_and_told(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept, *[()] * len(MENDABLE), app="multi")
+    for case, before, iwd in zip(MENDABLE, sent.jobs, sent.iwds, strict=True):
+        options, number, words = MENDABLE[case]
+        (iwd / "file").write_text("")
+        description = JobDescription.from_json(before.description)
+        Fetcher(kept).fetch(
+            replace(before, description=replace(description, **options).to_json())  # type: ignore[arg-type]
+        )
+        job = kept.jobs.job(before.id)
+        assert job is not None
+        assert (job.state, job.hold_code) == ("failed", HoldCode.OUTPUT), case
+        assert job.hold_subcode == number, case
+        for part in (words, job.job_name or "?", site.proxy.url.split("/")[2], " [BG-OUTPUT]"):
+            assert part in (job.hold_reason or ""), case
+
+
+def test_a_required_output_that_is_missing_is_held_and_told(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept, (), app="multi")
+    site.proxy.fail("result_file", faultproxy.body(b"ERROR: bad file num: 0"), times=None)
+    Fetcher(kept).fetch(sent.job)
+    assert sent.job.state == "failed"
+    assert "is missing on" in (sent.job.hold_reason or "")
+
+
+def test_a_full_disk_is_waited_for_and_then_held(
+    site: Site, kept: Kept, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    sent = finished(site, kept)
+    write = os.write
+
+    def full(descriptor: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("boinc_gahp.fetch.temporary.os.write", full)
+    for _ in range(3):
+        Fetcher(kept).fetch(sent.job)
+        assert sent.states == ["finished"]
+    assert "the disk is full: free some space" in (sent.job.trouble or "")
+    warnings = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert sum("the disk is full" in record.getMessage() for record in warnings) == 1
+    monkeypatch.setattr(fetching, "PATIENCE", 0.0)
+    Fetcher(kept).fetch(sent.job)
+    monkeypatch.setattr("boinc_gahp.fetch.temporary.os.write", write)
+    job = sent.job
+    assert (job.state, job.hold_code, job.hold_subcode) == (
+        "failed",
+        HoldCode.OUTPUT,
+        errno.ENOSPC,
+    )
+
+
+def test_a_home_that_is_not_mounted_is_waited_for(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept)
+    away = sent.iwds[0].with_name("away")
+    sent.iwds[0].rename(away)
+    Fetcher(kept).fetch(sent.job)
+    assert sent.states == ["finished"]
+    assert "No such file" in (sent.job.trouble or "")
+    assert not sent.iwds[0].exists(), "it would be what is beneath the mount"
+    away.rename(sent.iwds[0])
+    Fetcher(kept).fetch(sent.job)
+    assert sent.states == ["fetched"]
+
+
+def test_a_job_that_turned_out_to_have_failed_is_held_for_that(site: Site, kept: Kept) -> None:
+    sent = send(site, kept, ("--fail", "197"))
+    sent.await_end()
+    kept.jobs.statuses(sent.batch_id, {sent.job.job_name or "": "finished"})
+    Fetcher(kept).fetch(sent.job)
+    assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.FAILED)
+    assert contents(sent.iwds[0]) == {}
+
+
+def test_a_job_whose_program_turned_out_to_have_failed_is_over_with_that(
+    site: Site, kept: Kept
+) -> None:
+    sent = send(site, kept, ("--fail", "11"))
+    sent.await_end()
+    kept.jobs.statuses(sent.batch_id, {sent.job.job_name or "": "finished"})
+    Fetcher(kept).fetch(sent.job)
+    assert (sent.job.state, sent.job.exit_code) == ("fetched", 11)
+    assert contents(sent.iwds[0]).keys() == {"job.err", "job.out"}
+
+
+def test_a_job_that_the_project_has_lost_is_held_for_that(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept)
+    with site.local.core.db.write() as connection:
+        connection.execute(
+            "UPDATE workunit SET name = 'x' || name, name_key = 'x' || name_key WHERE name = ?",
+            (sent.job.job_name,),
+        )
+    with site.kept() as fresh:
+        Fetcher(fresh).fetch(sent.job)
+    assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.LOST)
+    assert contents(sent.iwds[0]) == {}
+
+
+def test_a_cancel_while_outputs_come_leaves_nothing_that_comes_later(
+    site: Site, kept: Kept
+) -> None:
+    sent = finished(site, kept, (), ())
+    job, iwd = sent.jobs[0], sent.iwds[0]
+    hang = faultproxy.hang()
+    site.proxy.fail("result_file", hang)
+    thread = threading.Thread(target=Fetcher(kept).fetch, args=(job,))
+    thread.start()
+    assert hang.reached.wait(60)
+    assert any(path.name.startswith(".boinc_gahp") for path in iwd.iterdir())
+    kept.jobs.cancel(job.id)
+    kept.gates.close(job.id, clearing=0.0)
+    after = listing(iwd)
+    assert contents(iwd).keys() == {"job.err"}
+    hang.release()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert listing(iwd) == after
+    row = kept.jobs.job(job.id)
+    assert row is not None
+    assert (row.state, row.writing) == ("cancelled", False)
+
+
+def test_a_job_that_was_cancelled_before_is_not_fetched(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept, (), ())
+    job = sent.jobs[0]
+    kept.jobs.cancel(job.id)
+    asked = len(site.proxy.seen)
+    Fetcher(kept).fetch(job)
+    assert contents(sent.iwds[0]) == {}
+    assert len(site.proxy.seen) == asked
+
+
+def test_a_description_that_cannot_be_read_does_not_come_again(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept)
+    Fetcher(kept).fetch(replace(sent.job, description="[]"))
+    assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.OUTPUT)
+
+
+def test_a_bug_costs_no_more_than_one_fetch(
+    site: Site, kept: Kept, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    sent = finished(site, kept)
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kept.bridge, "fetch_output", broken)
+        Fetcher(kept).fetch(sent.job)
+    assert sent.states == ["finished"]
+    assert not sent.job.writing
+    assert "ZeroDivisionError" in (sent.job.trouble or "")
+    assert "cannot be fetched" in caplog.text
+    Fetcher(kept).fetch(sent.job)
+    assert sent.states == ["fetched"]
+
+
+def test_a_ledger_that_fails_is_no_reason_to_raise(
+    site: Site, kept: Kept, caplog: pytest.LogCaptureFixture
+) -> None:
+    sent = finished(site, kept)
+    job = sent.job
+    with site.kept() as closed:
+        fetcher = Fetcher(closed)
+    fetcher.fetch(job)
+    assert "has to wait" in caplog.text
+    assert contents(sent.iwds[0]) == {}
+
+
+def test_a_job_cancelled_as_its_last_output_arrives_is_left_alone(
+    site: Site, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = finished(site, kept, (), ())
+    job = sent.jobs[0]
+    fetch = kept.bridge.fetch_output
+
+    def then_cancelled(request: FetchRequest, gate: Gate) -> FetchResult:
+        result = fetch(request, gate)
+        kept.jobs.cancel(job.id)
+        return result
+
+    monkeypatch.setattr(kept.bridge, "fetch_output", then_cancelled)
+    Fetcher(kept).fetch(job)
+    row = sent.jobs[0]
+    assert (row.state, row.exit_code, row.writing) == ("cancelled", None, False)
+
+
+def test_what_a_killed_daemon_left_goes_with_the_job(site: Site, kept: Kept) -> None:
+    sent = finished(site, kept, stdout="logs/job.out", remaps=(("out", "res/"),))
+    iwd = sent.iwds[0]
+    for name in ("", "logs", "res"):
+        (iwd / name).mkdir(exist_ok=True)
+        (iwd / name / ".boinc_gahp-0123456789abcdef-0.part").write_bytes(b"half")
+    (iwd / ".boinc_gahp-0123456789abcdef-1.unpack").mkdir(0o700)
+    (iwd / ".boinc_gahp-0123456789abcdef-1.unpack/.boinc_gahp.lock").touch()
+    (iwd / ".boinc_gahp-0123456789abcdef-1.unpack/0").write_bytes(b"half")
+    (iwd / ".boinc_gahp-of-mine").write_bytes(b"")
+    # Another job of the same directory is being fetched.
+    with registry.file(iwd / "other") as other:
+        clear_away(sent.job)
+        assert set(contents(iwd)) == {".boinc_gahp-of-mine", other.path.name}
+    clear_away(replace(sent.job, description=""))

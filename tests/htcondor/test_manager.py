@@ -1,0 +1,377 @@
+"""Jobs from their submit to their end, with a real project behind a proxy that can go wrong."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.bridge import Opener
+from boinc_gahp.htcondor.service import Service
+from boinc_gahp.rpc import BatchState
+from tests import faultproxy
+from tests.helpers import wait_for
+from tests.htcondor.helpers import await_state, await_status, failed, listing, row_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.ledger.jobs import JobLedger
+    from tests.htcondor.helpers import Job, Site
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture
+def service(site: Site) -> Iterator[Service]:
+    with site.service() as service:
+        yield service
+
+
+def await_end(jobs: JobLedger, site: Site) -> None:
+    """Wait until nothing is owed to the project."""
+    wait_for(lambda: not jobs.owners(), "the end of all that is owed")
+
+
+def test_a_job_is_done_when_its_outputs_are_in_place_and_its_batch_is_retired(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    job = site.job()
+    job_id = service.submit(job.ad)
+    await_status(service, [job_id], 4)
+    assert job.is_right()
+    word, ad = service.status(job_id)
+    assert word == 4
+    assert "ExitCode = 0" in ad
+    row = row_of(jobs, job_id)
+    assert site.workunits() == [row.job_name]
+    assert site.batch_states() == [BatchState.RETIRED]
+    await_end(jobs, site)
+
+
+def test_100_jobs_at_50_in_flight_go_in_few_batches(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    site.local.pause_volunteers()
+    ads = iter([site.job().ad for _ in range(100)])
+    lock = threading.Lock()
+    ids = []
+
+    def submit() -> None:
+        while True:
+            with lock:
+                ad = next(ads, None)
+            if ad is None:
+                return
+            ids.append(service.submit(ad))
+
+    threads = [threading.Thread(target=submit) for _ in range(50)]
+    with site.held_back():
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    wait_for(lambda: jobs.tally().queued == 100, "100 jobs on the project")
+    assert len(set(site.workunits())) == 100
+    assert len(site.batches()) <= 4
+    for job_id in ids:
+        service.cancel(job_id)
+    await_end(jobs, site)
+    assert failed(site) == 100
+
+
+def test_a_job_cancelled_while_it_waits_is_never_sent(site: Site, jobs: JobLedger) -> None:
+    site.reset(quiet=30.0, longest_wait=30.0)
+    with site.service() as service:
+        service.cancel(service.submit(site.job().ad))
+    assert jobs.owners() == ()
+    assert site.batches() == []
+
+
+def test_a_job_cancelled_while_its_batch_is_sent_is_aborted_when_that_is_certain(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    site.local.pause_volunteers()
+    hang = faultproxy.hang()
+    site.proxy.fail("submit_batch", hang)
+    with site.held_back():
+        first, second = (service.submit(site.job().ad) for _ in range(2))
+    wait_for(hang.reached.is_set, "the submission")
+    service.cancel(first)
+    assert service.status(first)[0] == 3
+    assert site.proxy.count("abort_jobs") == 0
+    hang.release()
+    await_state(jobs, second, "queued")
+    wait_for(lambda: failed(site) == 1, "the abort")
+    assert len(site.workunits()) == 2
+    site.local.resume_volunteers()
+    await_status(service, [second], 4)
+    await_end(jobs, site)
+    assert site.batch_states() == [BatchState.RETIRED]
+
+
+def test_jobs_that_are_all_cancelled_while_their_batch_is_sent_come_to_nothing(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    site.local.pause_volunteers()
+    hang = faultproxy.hang()
+    site.proxy.fail("submit_batch", hang)
+    with site.held_back():
+        ids = [service.submit(site.job().ad) for _ in range(2)]
+    wait_for(hang.reached.is_set, "the submission")
+    for job_id in ids:
+        service.cancel(job_id)
+    hang.release()
+    await_end(jobs, site)
+    assert len(site.workunits()) == failed(site) == 2
+
+
+@pytest.mark.parametrize("state", ["queued", "running"])
+def test_a_job_cancelled_on_the_project_is_aborted_and_its_batch_retired(
+    service: Service, site: Site, jobs: JobLedger, state: str
+) -> None:
+    if state == "queued":
+        site.local.pause_volunteers()
+    job = site.job("--sleep 1.5")
+    before = listing(job.iwd)
+    job_id = service.submit(job.ad)
+    await_state(jobs, job_id, state)
+    service.cancel(job_id)
+    await_end(jobs, site)
+    assert failed(site) == 1
+    assert site.batch_states() == [BatchState.RETIRED]
+    assert listing(job.iwd) == before
+
+
+def fetching(service: Service, site: Site, rpc: str = "result_file") -> tuple[Job, str]:
+    """Return a job whose fetch hangs."""
+    hang = faultproxy.hang()
+    site.proxy.fail(rpc, hang)
+    job = site.job(text=b"some text\n" * 200_000)
+    job_id = service.submit(job.ad)
+    wait_for(hang.reached.is_set, "the fetch")
+    return job, job_id
+
+
+def test_nothing_is_written_into_a_jobs_directory_after_its_cancel_was_answered(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    job, job_id = fetching(service, site)
+    cancel = threading.Thread(target=service.cancel, args=[job_id])
+    cancel.start()
+    await_state(jobs, job_id, "cancelled")
+    site.proxy._rules[0].fault.release()  # type: ignore[attr-defined]
+    cancel.join(60)
+    assert not cancel.is_alive()
+    before = listing(job.iwd)
+    # What HTCondor does next: it has the directory for itself.
+    job.output.write_bytes(b"the scientist's own")
+    await_end(jobs, site)
+    service.close()
+    assert job.output.read_bytes() == b"the scientist's own"
+    assert {path for path, *_ in before} | {str(job.output)} == {
+        path for path, *_ in listing(job.iwd)
+    }
+    assert not list(job.iwd.glob(".boinc_gahp*"))
+
+
+def test_cancels_at_any_moment_of_a_fetch_leave_the_directory_as_it_was_when_they_were_answered(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    seen = {}
+    ids = {}
+    for _ in range(6):
+        job = site.job(text=b"some text\n" * 20_000)
+        ids[service.submit(job.ad)] = job
+    for number, (job_id, job) in enumerate(ids.items()):
+        # Some are cancelled as soon as they are seen to be fetched, others a little later.
+        wait_for(
+            lambda job_id=job_id: (
+                row_of(jobs, job_id).state  # type: ignore[misc]
+                in {"finished", "fetched", "done"}
+            ),
+            "the job's end on the project",
+        )
+        threading.Event().wait(0.004 * (number % 4))
+        service.cancel(job_id)
+        seen[job.iwd] = listing(job.iwd)
+    await_end(jobs, site)
+    assert {iwd: listing(iwd) for iwd in seen} == seen
+
+
+def test_a_job_that_was_held_and_released_is_run_again_in_the_same_directory(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    site.local.pause_volunteers()
+    job = site.job()
+    first = service.submit(job.ad)
+    await_state(jobs, first, "queued")
+    service.cancel(first)
+    second = service.submit(job.ad)
+    assert second != first
+    site.local.resume_volunteers()
+    await_status(service, [second], 4)
+    assert job.is_right()
+    await_end(jobs, site)
+    assert len(site.workunits()) == 2
+    assert failed(site) == 1
+
+
+def test_a_job_that_fails_is_held_with_the_reason(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    bad, good = site.job("--fail 11", BoincFailedJobs='"hold"'), site.job()
+    ids = [service.submit(job.ad) for job in (bad, good)]
+    await_status(service, ids[1:], 4)
+    await_state(jobs, ids[0], "failed")
+    word, ad = service.status(ids[0])
+    assert word == 5
+    assert "HoldReasonCode = 2304" in ad
+    assert "HoldReasonSubCode = 11" in ad
+    # HTCondor then cancels it.
+    service.told(ids[0], 5)
+    service.cancel(ids[0])
+    await_end(jobs, site)
+    assert site.batch_states() == [BatchState.RETIRED]
+
+
+def test_the_last_job_of_a_batch_is_completed_only_after_its_retirement(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    hang = faultproxy.hang()
+    site.proxy.fail("retire_batch", hang)
+    job = site.job()
+    job_id = service.submit(job.ad)
+    wait_for(hang.reached.is_set, "the retirement")
+    assert row_of(jobs, job_id).state == "fetched"
+    assert service.status(job_id)[0] == 2
+    assert job.is_right()
+    hang.release()
+    await_status(service, [job_id], 4)
+    assert site.batch_states() == [BatchState.RETIRED]
+
+
+def test_a_retirement_that_does_not_come_in_time_is_owed(site: Site, jobs: JobLedger) -> None:
+    site.reset(retire_wait=0.5)
+    site.proxy.fail("retire_batch", faultproxy.status(503), times=None)
+    with site.service() as service:
+        job_id = service.submit(site.job().ad)
+        await_status(service, [job_id], 4)
+        (batch,) = jobs.batches(*site.owner)
+        assert batch.state == "ended"
+        assert site.batch_states() != [BatchState.RETIRED]
+        assert "503" in str(jobs.batches(*site.owner)[0].trouble)
+        site.proxy.heal()
+        await_end(jobs, site)
+    assert site.batch_states() == [BatchState.RETIRED]
+
+
+@pytest.mark.parametrize("when", ["submit", "poll", "fetch"])
+def test_a_project_that_is_down_for_a_while_costs_time_and_nothing_else(
+    service: Service, site: Site, jobs: JobLedger, when: str
+) -> None:
+    if when == "submit":
+        site.local.stop_web()
+    elif when == "poll":
+        site.local.pause_volunteers()
+    else:
+        site.proxy.fail("result_file", faultproxy.reset(), times=None)
+    job = site.job()
+    job_id = service.submit(job.ad)
+    if when == "poll":
+        await_state(jobs, job_id, "queued")
+        site.proxy.fail("*", faultproxy.status(503), times=None)
+    wait_for(lambda: jobs.troubles() or row_of(jobs, job_id).trouble, "the trouble")
+    assert service.status(job_id)[0] in {1, 2}
+    assert row_of(jobs, job_id).is_alive
+    site.heal()
+    await_status(service, [job_id], 4)
+    assert job.is_right()
+    assert len(site.workunits()) == 1
+    wait_for(lambda: not jobs.troubles(), "all is well")
+
+
+def test_what_one_daemon_accepted_another_goes_on_with(site: Site, jobs: JobLedger) -> None:
+    site.reset(quiet=30.0, longest_wait=30.0)
+    job = site.job()
+    with site.service() as service:
+        job_id = service.submit(job.ad)
+    site.reset(quiet=0.05)
+    with site.service() as service:
+        # The first request is enough, whatever it is.
+        service.ping()
+        await_state(jobs, job_id, "done")
+    assert job.is_right()
+
+
+def test_a_job_accepted_by_a_process_that_is_not_the_keeper_is_seen_by_the_keeper(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    await_status(service, [service.submit(site.job().ad)], 4)
+    with site.service() as another:
+        job = site.job()
+        job_id = another.submit(job.ad)
+        await_status(another, [job_id], 4)
+        assert job.is_right()
+
+
+def test_a_cancel_through_another_process_stops_the_keepers_fetch(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    job, job_id = fetching(service, site)
+    wait_for(lambda: row_of(jobs, job_id).writing, "the note that it is written")
+    with site.service() as another:
+        cancel = threading.Thread(target=another.cancel, args=[job_id])
+        cancel.start()
+        await_state(jobs, job_id, "cancelled")
+        site.proxy._rules[0].fault.release()  # type: ignore[attr-defined]
+        cancel.join(60)
+        assert not cancel.is_alive()
+        before = listing(job.iwd)
+        await_end(jobs, site)
+    assert listing(job.iwd) == before
+    assert not list(job.iwd.glob(".boinc_gahp*"))
+
+
+def test_a_clock_that_is_set_back_stops_nothing(
+    service: Service, site: Site, jobs: JobLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.local.pause_volunteers()
+    job_id = service.submit(site.job().ad)
+    await_state(jobs, job_id, "queued")
+    # The submit node's clock: that of the project, which is in this process, goes on.
+    yesterday = SimpleNamespace(time=lambda: time.time() - 86400, monotonic=time.monotonic)
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("boinc_gahp.htcondor.", "boinc_gahp.ledger.")) and hasattr(
+            module, "time"
+        ):
+            monkeypatch.setattr(module, "time", yesterday)
+    jobs.postpone(row_of(jobs, job_id).batch_id or 0, time.time(), "it was tried before")
+    site.local.resume_volunteers()
+    await_status(service, [job_id], 4)
+
+
+def test_a_ledger_that_fails_is_asked_now_and_then_and_said_once(
+    site: Site, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opener = Opener()
+    service = Service(site.settings, opener)
+    try:
+        await_status(service, [service.submit(site.job().ad)], 4)
+        caplog.clear()
+        opener.close()
+        monkeypatch.setattr("boinc_gahp.htcondor.guard.FAULT", 3600.0)
+        [keeper] = service._keepers.values()
+        for _ in range(20):
+            keeper.wake()
+            wait_for(lambda: not keeper._news.is_set(), "the look")
+        errors = [record for record in caplog.records if record.name == "boinc_gahp.htcondor"]
+        assert 1 <= len(errors) <= 3
+        assert "was closed" in errors[0].getMessage()
+        assert not [record for record in errors if record.exc_info]
+    finally:
+        service.close()

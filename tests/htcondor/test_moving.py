@@ -1,0 +1,261 @@
+"""A project that gets another address, an account that gets another authenticator, under jobs."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from boinc_gahp.cli.main import main
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.ledger import KeeperLock
+from boinc_gahp.secret import Authenticator
+from boinc_gahp.states import HTCondorState
+from tests.faultproxy import FaultProxy
+from tests.helpers import wait_for
+from tests.htcondor.front import both_ways
+from tests.htcondor.helpers import await_state, await_status, failed, row_of
+from tests.htcondor.process import write_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from boinc_gahp.ledger.jobs import JobLedger
+    from tests.htcondor.helpers import Site
+
+pytestmark = pytest.mark.usefixtures("log_stopped")
+
+
+@pytest.fixture
+def log_stopped() -> Iterator[None]:
+    from boinc_gahp import logs
+
+    yield
+    logs.stop()
+
+
+@pytest.fixture
+def elsewhere(site: Site) -> Iterator[FaultProxy]:
+    """Another address of the same project."""
+    with FaultProxy(site.local.url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def ledger(site: Site, capsys: pytest.CaptureFixture[str]) -> Any:
+    def ledger(*arguments: str) -> tuple[int, str]:
+        status = main(["ledger", *arguments, "--config", str(write_settings(site))])
+        out, err = capsys.readouterr()
+        return status, out + err
+
+    return ledger
+
+
+def begun(site: Site, jobs: JobLedger, count: int = 2) -> list[str]:
+    """Have jobs on the project, and no daemon any more; the volunteers wait."""
+    site.local.pause_volunteers()
+    with site.service() as service:
+        ids = [service.submit(site.job().ad) for _ in range(count)]
+        for job_id in ids:
+            await_state(jobs, job_id, "queued")
+    return ids
+
+
+def test_jobs_go_on_at_a_projects_new_address(
+    site: Site, jobs: JobLedger, elsewhere: FaultProxy, ledger: Any
+) -> None:
+    ids = begun(site, jobs)
+    old, site.proxy = site.proxy, elsewhere
+    status, said = ledger("list")
+    assert status == 1
+    assert f"the settings have no project {old.url} with the account" in said
+    status, said = ledger("move", old.url.rstrip("/"), elsewhere.url)
+    assert status == 0, said
+    assert re.search(r"2 jobs, [12] batch(es)?, 0 debts\.$", said.strip())
+    assert ledger("list")[0] == 0
+    site.local.resume_volunteers()
+    with site.service() as service:
+        await_status(service, ids, 4)
+    assert len(site.workunits()) == 2
+
+
+def test_jobs_go_on_with_an_accounts_new_authenticator(
+    site: Site, jobs: JobLedger, ledger: Any
+) -> None:
+    ids = begun(site, jobs)
+    new = "n" * 32 + site.authenticator[:8]
+    connection = site.local.core.db.connection()
+    with connection:
+        connection.execute(
+            "UPDATE user SET authenticator = ? WHERE authenticator = ?", (new, site.authenticator)
+        )
+    site.authenticator = new
+    status, said = ledger("move", site.proxy.url, site.proxy.url)
+    assert status == 0, said
+    assert "there is nothing to move" in ledger("move", site.proxy.url, site.proxy.url)[1]
+    site.local.resume_volunteers()
+    with site.service() as service:
+        await_status(service, ids, 4)
+    assert len(site.workunits()) == 2
+
+
+def test_jobs_go_on_when_a_project_goes_from_http_to_https(
+    site: Site, jobs: JobLedger, tmp_path: Path
+) -> None:
+    authority = tmp_path / "authority.pem"
+    with both_ways(site.local.url, authority) as address:
+        before, after = (
+            replace(
+                site.settings,
+                project=replace(
+                    site.project, url=ProjectUrl(f"{scheme}:{address}"), ca_bundle=str(authority)
+                ),
+            )
+            for scheme in ("http", "https")
+        )
+        site.local.pause_volunteers()
+        with site.service(before) as service:
+            job_id = service.submit(site.job().ad)
+            await_state(jobs, job_id, "queued")
+        site.local.resume_volunteers()
+        with site.service(after) as service:
+            another = service.submit(site.job().ad)
+            await_status(service, [job_id, another], 4)
+        ((url, *_),) = jobs.all_owners()
+        assert url == f"https:{address}"
+    assert len(site.workunits()) == 2
+
+
+def test_nothing_is_moved_to_an_account_that_does_not_have_the_batches(
+    site: Site, jobs: JobLedger, elsewhere: FaultProxy, ledger: Any
+) -> None:
+    begun(site, jobs)
+    old, mine, site.proxy = site.proxy, site.authenticator, elsewhere
+    site.authenticator = site.local.add_user("somebody else")
+    status, said = ledger("move", old.url, elsewhere.url)
+    assert status == 1
+    assert re.search(r"has none of the [12] batch(es)? of", said)
+    assert jobs.tally(old.url).alive == 2
+    site.authenticator = mine
+    site.local.stop_web(True)
+    status, said = ledger("move", old.url, elsewhere.url)
+    assert (status, "cannot be asked for the account's batches" in said) == (1, True)
+    assert ledger("move", old.url, elsewhere.url, "--unchecked")[0] == 0
+    assert jobs.tally(elsewhere.url).alive == 2
+
+
+def test_nothing_is_moved_while_a_daemon_is_at_work_for_it(
+    site: Site, jobs: JobLedger, elsewhere: FaultProxy, ledger: Any
+) -> None:
+    begun(site, jobs, 1)
+    owner, site.proxy = site.owner, elsewhere
+    lock = KeeperLock(site.directory / "state", *owner)
+    assert lock.try_acquire()
+    status, said = ledger("move", owner[0], elsewhere.url)
+    assert status == 1
+    assert re.search(r"a boinc_gahp \(process [0-9]+\) is at work for .*; end it", said)
+    lock.release()
+    assert ledger("move", owner[0], elsewhere.url)[0] == 0
+
+
+def test_what_is_meant_has_to_be_clear(
+    site: Site, jobs: JobLedger, elsewhere: FaultProxy, ledger: Any
+) -> None:
+    begun(site, jobs, 1)
+    old, mine, site.proxy = site.proxy, site.owner[1], elsewhere
+    assert 'the settings have no project "alpha"' in ledger("move", old.url, "alpha")[1]
+    said = ledger("move", "https://x.example/", elsewhere.url)[1]
+    assert f"has nothing of https://x.example/; it has {old.url} (account key {mine})" in said
+    with site.ledger() as debts:
+        debts.owe_abort(old.url, "f" * 16, "b", 5, 0.0)
+        assert "say with --account which of the keys" in ledger("move", old.url, elsewhere.url)[1]
+        chosen = ("--account", "f" * 16)
+        assert "0 jobs, 0 batches, 1 debt" in ledger("move", old.url, elsewhere.url, *chosen)[1]
+        assert [debt.project_batch_id for debt in debts.debts(*site.owner, 0.0)] == [5]
+
+
+def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_somebody_can(
+    site: Site, jobs: JobLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boinc_gahp.htcondor.service.MINDING", 0.1)
+    (job_id,) = begun(site, jobs, 1)
+    site.reset(stranded_wait=3600.0)
+    nobody = replace(
+        site.settings, project=replace(site.project, authenticator=Authenticator("o" * 32))
+    )
+
+    def since() -> Any:
+        with jobs.store.read() as connection:
+            return connection.execute("SELECT unknown_since FROM project").fetchone()[0]
+
+    with site.service(nobody) as service:
+        assert service.status(job_id)[0] == 1
+        wait_for(since, "the note")
+        long_ago = "UPDATE project SET unknown_since = 5, trouble_since = 5"
+        jobs.store.write(lambda connection: connection.execute(long_ago).rowcount)
+        await_status(service, [job_id], HTCondorState.HELD)
+        ad = service.status(job_id)[1]
+        assert "HoldReasonCode = 2303" in ad
+        assert f"the settings have no project {site.proxy.url} with the account" in ad
+        service.told(job_id, HTCondorState.HELD)
+        service.cancel(job_id)
+        assert [owed.job_id for owed in jobs.aborts_owed(*site.owner)] == [row_of(jobs, job_id).id]
+    assert failed(site) == 0
+    with site.service() as service:
+        service.ping()
+        wait_for(lambda: failed(site) == 1, "the abort on the project")
+        wait_for(lambda: jobs.owners() == (), "nothing owed")
+        assert since() is None
+
+
+def test_a_job_whose_project_is_in_trouble_for_an_hour_is_shown_as_suspended(
+    site: Site, jobs: JobLedger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("boinc_gahp.htcondor.service.MINDING", 0.1)
+    (job_id,) = begun(site, jobs, 1)
+    site.local.stop_web(True)
+    with site.service() as service:
+        service.ping()
+        wait_for(lambda: jobs.troubles().get(site.owner), "the trouble")
+        assert service.status(job_id) == (1, "[ ]")
+        long_ago = "UPDATE project SET trouble_since = trouble_since - 4000"
+        jobs.store.write(lambda connection: connection.execute(long_ago).rowcount)
+        await_status(service, [job_id], HTCondorState.SUSPENDED)
+        assert f'ExitReason = "{site.proxy.url}: ' in service.status(job_id)[1]
+        wait_for(lambda: f"For 1 h, {site.proxy.url}: " in caplog.text, "the day's line")
+        site.local.stop_web(False)
+        await_status(service, [job_id], 1)
+        assert service.status(job_id)[1] == "[ ExitReason = undefined; ]"
+    assert caplog.text.count("For 1 h, ") == 1
+
+
+@pytest.mark.parametrize("table", ["batch", "job", "debt"])
+def test_what_is_owed_for_an_hour_is_listed_with_exit_status_1(
+    site: Site, jobs: JobLedger, ledger: Any, table: str
+) -> None:
+    begun(site, jobs)
+    batch = jobs.batches(*site.owner)[0]
+    if table == "batch":
+        for job in jobs.jobs_of(batch.id):
+            jobs.cancel(job.id)
+        jobs.postpone(batch.id, 0.0, "HTTP 504")
+        wanted, column = f"batch {batch.name} is still to be retired: HTTP 504", "trouble_since"
+    elif table == "job":
+        jobs.cancel(1)
+        wanted, column = "1 job is still to be aborted", "changed"
+    else:
+        with site.ledger() as debts:
+            debts.owe_abort(*site.owner, "b_17", 17, 0.0)
+        wanted, column = "batch b_17 is still to be aborted", "recorded"
+    assert ledger("list")[0] == 0
+    changes = f"UPDATE {table} SET {column} = {column} - 4000"
+    jobs.store.write(lambda connection: connection.execute(changes).rowcount)
+    status, said = ledger("list", "--json")
+    assert status == 1
+    assert wanted in [each["text"] for each in json.loads(said)["wrong"]]
+    status, said = ledger("list")
+    assert (status, wanted in said.partition("To be looked into")[2]) == (1, True)

@@ -1,0 +1,87 @@
+"""What stands before the service where that cannot be had."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.config import HTCondor, ProjectSettings
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import ConfigError
+from boinc_gahp.htcondor import refusals
+from boinc_gahp.htcondor.refusals import Refusals
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from boinc_gahp.htcondor.service import Service
+    from boinc_gahp.ledger.jobs import JobLedger
+    from tests.htcondor.helpers import Site
+
+JOB = "boinc/00000000.1"
+
+
+def broken() -> Service:
+    raise ConfigError("boinc_gahp.toml is not TOML")
+
+
+def test_accepted_jobs_are_suspended_with_the_reason_for_a_day_and_then_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    front = Refusals(broken)
+    told = (7, '[ ExitReason = "boinc_gahp.toml is not TOML"; ]')
+    assert [front.status(JOB) for _ in range(6)] == [told] * 6
+    # As HTCondor holds a job that is not found five times, and keeps its id.
+    day = time.monotonic() + HTCondor().stranded_wait
+    monkeypatch.setattr("boinc_gahp.htcondor.refusals.time.monotonic", lambda: day)
+    with pytest.raises(ConfigError, match="is not TOML"):
+        front.status(JOB)
+
+
+def test_a_cancel_that_cannot_be_written_down_for_minutes_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(refusals, "AGAIN", 0.01)
+    monkeypatch.setattr(refusals, "WITHDRAWAL", 0.05)
+    with pytest.raises(ConfigError, match="is not TOML"):
+        Refusals(broken).cancel(JOB)
+    assert f"Nobody aborts {JOB}" in caplog.text
+    assert caplog.text.count("is not TOML") == 1
+
+
+def test_reasons_are_kept_for_so_many_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refusals, "MOST", 3)
+    front = Refusals(broken)
+    jobs = [front.submit("[ ]") for _ in range(5)]
+    assert len(front._reasons) == 3
+    assert len(set(jobs)) == 5
+    # Also of others it is known: nothing was mended meanwhile.
+    assert len({front.status(job) for job in jobs}) == 1
+    for job in jobs:
+        front.cancel(job)
+        front.told(job, 5)
+    assert front._reasons == {}
+
+
+def test_why_nobody_can_work_on_jobs_is_told_if_it_is_known(
+    site: Site, jobs: JobLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boinc_gahp.htcondor.service.SETTINGS_LAST", 0.05)
+    with site.held_back(), site.service() as service:
+        job_id = service.submit(site.job().ad)
+    lacking = replace(
+        site.settings,
+        project=ProjectSettings(ProjectUrl(site.proxy.url)),
+        no_authenticator={"": "the key is open to all"},
+    )
+    settings = [lacking]
+    with site.service(lacking, lambda: settings[-1]) as service:
+        assert service.status(job_id)[0] == 1
+        ((text, _),) = wait_for(lambda: list(jobs.troubles().values()), "the trouble")
+        assert f"the jobs that {site.proxy.url} has" in text
+        assert text.endswith(": the key is open to all")
+        settings.append(replace(site.settings))
+        # Without a release.
+        wait_for(lambda: service.status(job_id)[0] == 4, "it goes on by itself")

@@ -1,0 +1,427 @@
+"""Each job that HTCondor hands over comes to have one workunit, whatever is in the way."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.rpc import BatchState
+from tests import faultproxy
+from tests.helpers import wait_for
+from tests.htcondor.desk import Desk, desk_of, for_sending, refuse
+
+if TYPE_CHECKING:
+    from tests.faultproxy import Exchange, Fault
+    from tests.htcondor.helpers import Site
+
+
+@pytest.fixture
+def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+    return for_sending(site, monkeypatch)
+
+
+def states_of_batches(site: Site) -> list[BatchState]:
+    return [BatchState(state) for state in site.batch_states()]
+
+
+# -- batches
+
+
+def test_jobs_that_come_together_are_one_batch_with_its_lease_and_names(
+    site: Site, desk: Desk
+) -> None:
+    ids = desk.accept(20, files=3)
+    desk.run()
+    desk.check_once(ids)
+    (name,) = site.batches()
+    assert len(name) == 35
+    assert name.startswith("bg-")
+    assert desk.row(ids[4]).job_name == f"{name}-5"
+    (expires,) = (
+        site.local.core.db.connection()
+        .execute("SELECT expire_time FROM batch WHERE name = ?", (name,))
+        .fetchone()
+    )
+    assert abs(expires - time.time() - site.htcondor.lease) < 60
+
+
+def test_200_jobs_that_arrive_50_at_a_time_are_one_batch(site: Site) -> None:
+    site.reset(quiet=2.0, longest_wait=10.0)
+    with desk_of(site) as desk:
+        ids = []
+        for _ in range(4):
+            ids += desk.accept(50)
+            desk.turn()
+        assert set(desk.states(ids)) == {"waiting"}
+        assert desk.sender.plan(time.time() + 2.1) is None
+        assert set(desk.states(ids)) == {"sending"}
+        assert len(desk.batches("planned")) == 1
+
+
+def test_jobs_of_other_parameters_or_apps_go_in_batches_of_their_own(
+    site: Site, desk: Desk
+) -> None:
+    ids = desk.accept(3) + desk.accept(2, app="gzipped")
+    desk.run()
+    desk.check_once(ids)
+    assert len(site.batches()) == 2
+
+
+# -- faults on the way
+
+FAULTS: dict[str, Fault] = {
+    "lost reply": faultproxy.lose_reply(),
+    "500, done": faultproxy.status(500, carried_out=True),
+    "HTML page, done": faultproxy.html(carried_out=True),
+    "cut reply": faultproxy.cut(),
+}
+STEPS = ["get_templates", "query_batch", "create_batch", "query_files", "upload_files"]
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_a_fault_at_every_step_of_a_submit_ends_with_each_job_once(
+    site: Site, desk: Desk, fault: Fault
+) -> None:
+    for step in [*STEPS, "submit_batch"]:
+        site.proxy.fail(step, fault)
+    ids = desk.accept(4, files=4)
+    desk.run()
+    desk.check_once(ids)
+    assert len(site.workunits()) == 4
+    assert set(states_of_batches(site)) <= {BatchState.IN_PROGRESS, BatchState.INIT}
+
+
+@pytest.mark.parametrize("step", ["create_batch", "submit_batch"])
+def test_a_hang_ends_with_the_time_out_and_each_job_once(site: Site, desk: Desk, step: str) -> None:
+    hang = faultproxy.hang(carried_out=True)
+    site.proxy.fail(step, hang)
+    ids = desk.accept(3)
+    desk.run()
+    hang.release()
+    desk.check_once(ids)
+    assert len(site.workunits()) == 3
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(faultproxy.status(503), id="503"),
+        pytest.param(faultproxy.status(404), id="404"),
+        pytest.param(faultproxy.html(), id="web page"),
+        pytest.param(refuse("create_work failed: deadlock found"), id="database"),
+    ],
+)
+def test_no_job_is_held_for_a_project_that_is_down_and_all_are_sent_when_it_is_back(
+    site: Site, desk: Desk, fault: Fault
+) -> None:
+    rpc = "submit_batch" if "refuse" in fault.__qualname__ else "get_templates"
+    site.proxy.fail(rpc, fault, times=None)
+    ids = desk.accept(2)
+    desk.turn()
+    later = desk.accept(3)
+    for _ in range(4):
+        desk.turn()
+    assert set(desk.states(ids)) == {"sending"}
+    (batch, *_) = desk.batches("planned", "sent")
+    assert batch.trouble
+    assert batch.not_before > 0
+    site.proxy.heal()
+    desk.run()
+    desk.check_once(ids + later)
+
+
+def test_a_night_s_jobs_wait_and_go_in_one_batch(site: Site) -> None:
+    site.reset(poll_shortest=30.0, poll_longest=30.0)
+    site.local.stop_web(True)
+    with desk_of(site) as desk:
+        first = desk.accept(1)
+        desk.turn()
+        url = desk.kept.url
+        assert "-183" in str(desk.batches("planned")[0].trouble) or desk.kept.jobs.troubles()
+        assert desk.kept.jobs.troubles()[url, desk.kept.account]
+        ids = []
+        for _ in range(9):
+            ids += desk.accept(1)
+            desk.turn()
+        assert set(desk.states(ids)) == {"waiting"}
+        site.local.stop_web(False)
+        desk.kept.pauses.succeeded()
+        desk.sender.send(desk.batches("planned")[0])
+        desk.run()
+        desk.check_once(first + ids)
+        assert len(site.batches()) == 2
+        assert not desk.kept.jobs.troubles()
+
+
+# -- what is held
+
+
+def test_a_bad_authenticator_holds_the_jobs_and_says_what_to_mend(site: Site) -> None:
+    good, site.authenticator = site.authenticator, "0123456789abcdef"
+    with desk_of(site) as desk:
+        ids = desk.accept(2)
+        desk.run()
+        for job_id in ids:
+            row = desk.row(job_id)
+            assert (row.state, row.hold_code) == ("failed", HoldCode.ACCOUNT)
+            assert "check the authenticator" in str(row.hold_reason)
+            assert "0123456789abcdef" not in str(row.hold_reason)
+        assert desk.batches("retired")
+    site.authenticator = good
+    with desk_of(site) as desk:
+        ids = desk.accept(2)
+        desk.run()
+        desk.check_once(ids)
+
+
+def test_an_app_that_the_project_does_not_have_is_named_with_the_project(
+    site: Site, desk: Desk
+) -> None:
+    ids = desk.accept(2, app="upercase")
+    desk.run()
+    row = desk.row(ids[0])
+    assert (row.state, row.hold_code, row.hold_subcode) == ("failed", HoldCode.REFUSED, 0)
+    assert "upercase" in str(row.hold_reason)
+    assert desk.kept.url in str(row.hold_reason)
+    assert site.batches() == []
+
+
+@pytest.mark.parametrize(
+    ("harm", "subcode", "words"),
+    [
+        pytest.param(lambda path: path.unlink(), 2, "No such file", id="gone"),
+        pytest.param(lambda path: path.write_bytes(b"other"), 0, "changed after", id="changed"),
+    ],
+)
+def test_a_job_whose_input_vanished_or_changed_is_held_with_its_name_and_others_go_on(
+    site: Site, desk: Desk, harm: object, subcode: int, words: str
+) -> None:
+    ids = desk.accept(4, files=4)
+    bad = desk.row(ids[2])
+    path = Path(bad.description.split('"inputs":[["')[1].split('"')[0])
+    assert callable(harm)
+    harm(path)
+    desk.run()
+    row = desk.row(ids[2])
+    assert (row.state, row.hold_code, row.hold_subcode) == ("failed", HoldCode.INPUT, subcode)
+    assert str(path) in str(row.hold_reason)
+    assert words in str(row.hold_reason)
+    desk.check_once([ids[0], ids[1], ids[3]])
+    assert len(site.batches()) == 1
+    # Nothing of it is in the batch: it may be submitted anew.
+    assert desk.row(ids[2]).batch_id is None
+
+
+def test_jobs_that_the_checks_refuse_are_held_before_anything_is_sent(
+    site: Site, desk: Desk
+) -> None:
+    site.proxy.fail("create_batch", faultproxy.status(500))
+    good = desk.accept(3)
+    quoted = desk.accept(1, 'a"b')
+    spaced = desk.accept(1, "a b")
+    more = desk.accept(3)
+    desk.run()
+    desk.check_once(good + more)
+    for (job_id,), words in ((quoted, 'holds a "'), (spaced, "white space")):
+        row = desk.row(job_id)
+        assert (row.state, row.hold_code) == ("failed", HoldCode.REFUSED)
+        assert words in str(row.hold_reason)
+    assert len(site.workunits()) == 6
+
+
+def test_a_batch_whose_jobs_are_all_held_leaves_no_workunit(site: Site, desk: Desk) -> None:
+    ids = desk.accept(3, 'a"b')
+    desk.run()
+    assert set(desk.states(ids)) == {"failed"}
+    assert site.batches() == []
+
+
+# -- cancelled jobs
+
+
+def lose_track(site: Site, fault: Fault) -> None:
+    """Have the next submit_batch go wrong, and nobody tell what has become of the batch."""
+    site.proxy.fail("submit_batch", fault)
+    site.proxy.fail("query_batch", faultproxy.status(404), skip=2, times=None)
+
+
+def test_jobs_that_are_cancelled_before_they_are_sent_are_left_out(site: Site, desk: Desk) -> None:
+    ids = desk.accept(3)
+    desk.sender.plan(time.time())
+    desk.kept.jobs.cancel(ids[1])
+    desk.run()
+    desk.check_once([ids[0], ids[2]])
+    assert not desk.kept.jobs.aborts_owed(desk.kept.url, desk.kept.account)
+
+
+def test_jobs_that_are_cancelled_when_they_may_be_sent_stay_in_the_request(
+    site: Site, desk: Desk
+) -> None:
+    lose_track(site, faultproxy.lose_request())
+    ids = desk.accept(4)
+    desk.sender.plan(time.time())
+    desk.kept.jobs.cancel(ids[0])
+    desk.turn()
+    assert [batch.state for batch in desk.batches("sent")] == ["sent"]
+    desk.kept.jobs.cancel(ids[2])
+    site.proxy.heal()
+    desk.run()
+    assert desk.states([ids[1], ids[3]]) == ["queued", "queued"]
+    assert len(site.workunits()) == 3
+    (owed,) = desk.kept.jobs.aborts_owed(desk.kept.url, desk.kept.account)
+    assert owed.job_id == ids[2]
+
+
+def test_a_batch_all_of_whose_jobs_are_cancelled_when_it_may_be_sent_is_aborted(
+    site: Site, desk: Desk
+) -> None:
+    lose_track(site, faultproxy.lose_reply())
+    ids = desk.accept(2)
+    desk.turn()
+    for job_id in ids:
+        desk.kept.jobs.cancel(job_id)
+    assert [batch.state for batch in desk.batches("giving_up")] == ["giving_up"]
+    site.proxy.heal()
+    desk.run()
+    assert desk.alive_workunits() == []
+    assert not desk.kept.jobs.aborts_owed(desk.kept.url, desk.kept.account)
+
+
+def test_a_file_that_vanishes_when_its_job_may_be_sent_costs_a_batch_and_no_second_workunit(
+    site: Site, desk: Desk
+) -> None:
+    lose_track(site, faultproxy.lose_request())
+    ids = desk.accept(3, files=3)
+    desk.turn()
+    (batch,) = desk.batches("sent")
+    Path(desk.row(ids[1]).description.split('"inputs":[["')[1].split('"')[0]).unlink()
+    site.proxy.heal()
+    desk.run()
+    row = desk.row(ids[1])
+    assert (row.state, row.hold_code, row.hold_subcode) == ("failed", HoldCode.INPUT, 2)
+    desk.check_once([ids[0], ids[2]])
+    assert desk.row(ids[0]).batch_id != batch.id
+    assert states_of_batches(site) == [BatchState.RETIRED, BatchState.IN_PROGRESS]
+
+
+def test_jobs_that_may_be_on_the_project_are_not_held_for_an_account_that_does_not_work(
+    site: Site, desk: Desk
+) -> None:
+    lose_track(site, faultproxy.lose_reply())
+    ids = desk.accept(2)
+    desk.turn()
+    site.proxy.heal()
+
+    def call_the_user(name: str, instead_of: str) -> None:
+        with site.local.core.db.write() as connection:
+            connection.execute(
+                "UPDATE user SET authenticator = ? WHERE authenticator = ?", (name, instead_of)
+            )
+
+    call_the_user("another", site.authenticator)
+
+    def says_so() -> bool:
+        desk.turn()
+        return any("authenticator" in each.text for each in desk.kept.jobs.troubles().values())
+
+    wait_for(says_so, "the trouble with the account")
+    assert desk.states(ids) == ["sending", "sending"]
+    call_the_user(site.authenticator, "another")
+    desk.run()
+    desk.check_once(ids)
+    assert len(site.workunits()) == 2
+
+
+def test_jobs_that_are_all_cancelled_while_files_are_sent_are_not_sent(
+    site: Site, desk: Desk
+) -> None:
+    ids = desk.accept(2, files=2)
+
+    def cancel(exchange: Exchange) -> bool:
+        for job_id in ids:
+            desk.kept.jobs.cancel(job_id)
+        exchange.send(exchange.forward())
+        return True
+
+    site.proxy.fail("upload_files", cancel)
+    desk.run()
+    assert site.proxy.count("submit_batch") == 0
+    # The empty one is retired by who retires what has ended.
+    assert len(desk.batches("ended")) == 1
+
+
+def test_batches_keep_to_the_size_that_is_set(site: Site) -> None:
+    site.reset(batch_bytes=4_000)
+    with desk_of(site) as desk:
+        ids = desk.accept(30)
+        desk.run()
+        desk.check_once(ids)
+        assert 3 <= len(site.batches()) <= 5
+
+
+def test_a_job_that_is_cancelled_while_files_are_sent_is_left_out(site: Site, desk: Desk) -> None:
+    ids = desk.accept(3, files=3)
+
+    def cancel(exchange: Exchange) -> bool:
+        desk.kept.jobs.cancel(ids[1])
+        exchange.send(exchange.forward())
+        return True
+
+    site.proxy.fail("upload_files", cancel)
+    desk.run()
+    desk.check_once([ids[0], ids[2]])
+    assert len(site.workunits()) == 2
+
+
+# -- what people do on the project, and mistakes that last
+
+
+def set_state(site: Site, name: str, state: BatchState) -> None:
+    with site.local.core.db.write() as connection:
+        connection.execute("UPDATE batch SET state = ? WHERE name = ?", (state, name))
+
+
+def test_an_empty_batch_that_somebody_aborts_is_replaced(site: Site, desk: Desk) -> None:
+    site.proxy.fail("query_files", faultproxy.status(404), times=None)
+    ids = desk.accept(2)
+    desk.turn()
+    (name,) = site.batches()
+    set_state(site, name, BatchState.ABORTED)
+    site.proxy.heal()
+    desk.run()
+    desk.check_once(ids)
+    assert states_of_batches(site) == [BatchState.ABORTED, BatchState.IN_PROGRESS]
+
+
+def test_a_batch_that_somebody_aborts_once_it_has_its_jobs_is_not_made_again(
+    site: Site, desk: Desk
+) -> None:
+    lose_track(site, faultproxy.lose_reply())
+    ids = desk.accept(2)
+    desk.turn()
+    (name,) = site.batches()
+    set_state(site, name, BatchState.ABORTED)
+    site.proxy.heal()
+    desk.run()
+    # What has become of its jobs is found out by who follows them.
+    assert desk.states(ids) == ["queued", "queued"]
+    assert site.batches() == [name]
+    assert len(site.workunits()) == 2
+
+
+def test_jobs_for_an_address_without_a_project_are_held_once_that_has_lasted(
+    site: Site, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.proxy.fail("get_templates", faultproxy.status(404), times=None)
+    ids = desk.accept(2)
+    desk.turn()
+    assert desk.states(ids) == ["sending", "sending"]
+    monkeypatch.setattr("boinc_gahp.htcondor.sending_action.BELIEVED", 0.0)
+    desk.run()
+    row = desk.row(ids[0])
+    assert (row.state, row.hold_code) == ("failed", HoldCode.REFUSED)
+    assert "check the project's URL" in str(row.hold_reason)

@@ -1,0 +1,173 @@
+"""What is done about a batch that could not be submitted."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import replace
+
+import pytest
+
+from boinc_gahp.errors import (
+    BadRequest,
+    BatchConflict,
+    BatchTooLarge,
+    GahpError,
+    JobRefused,
+    JobsNotListed,
+    ProtocolError,
+    StagingError,
+    TransportError,
+)
+from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.htcondor.sending_action import (
+    BELIEVED,
+    Action,
+    Attempt,
+    action_after,
+    hold_for,
+    is_about_project,
+)
+from boinc_gahp.ledger.jobs import BatchRow
+from boinc_gahp.submit.journal import Sending
+from boinc_gahp.templates import TemplateError
+from tests.helpers import refusal
+
+BATCH = BatchRow(1, "bg-1", "https://p/", "a", "app", "t", "planned", None, 0, 0, 0, None)
+
+
+def transport(status: int | None, rpc: str = "submit_batch") -> TransportError:
+    permanent = status is not None and status < 500
+    return TransportError(
+        "x", rpc=rpc, host="p", status=status, permanent=permanent, may_have_happened=not permanent
+    )
+
+
+PLANNED = Attempt(Sending(7), 10)
+CLEAR = Attempt(Sending(7, sent=True), 10)
+UNCLEAR = Attempt(Sending(7, sent=True, unclear=True), 10)
+STATES = {"planned": PLANNED, "sent, answered": CLEAR, "sent, unclear": UNCLEAR}
+
+DIED = ProtocolError("x", rpc="submit_batch", host="p", php_fatal=True)
+QUOTA = refusal("limit on jobs in progress exceeded")
+REFUSED = refusal("create_work failed: Too few var input files")
+TOO_LARGE = BatchTooLarge("x", nbytes=9)
+NO_ACCESS = refusal("no submit access")
+
+#: What an error calls for where the jobs are not on the project, where they may be and no
+#: submit_batch is running, and where one may be.
+ERRORS: dict[str, tuple[GahpError, tuple[Action, Action, Action]]] = {
+    what: (error, actions if isinstance(actions, tuple) else (actions,) * 3)
+    for what, (error, actions) in {
+        "a file server is away": (StagingError("x", path="/f", errno=errno.ESTALE), Action.LATER),
+        "too many open files": (StagingError("x", path="/f", errno=errno.EMFILE), Action.LATER),
+        "project stopped": (refusal("project down for maintenance", number=-183), Action.LATER),
+        "no connection": (transport(None), Action.LATER),
+        "502": (transport(502), Action.LATER),
+        "not found": (transport(404), Action.LATER),
+        "413 of a file": (transport(413, "upload_files"), Action.LATER),
+        "web page": (ProtocolError("x", rpc="submit_batch", host="p"), Action.LATER),
+        "cut reply": (ProtocolError("x", rpc="submit_batch", host="p", cut=True), Action.LATER),
+        "PHP died": (DIED, Action.LATER),
+        "PHP died elsewhere": (
+            ProtocolError("x", rpc="query_files", host="p", php_fatal=True),
+            Action.LATER,
+        ),
+        "too large": (TOO_LARGE, Action.HALVE),
+        "bad authenticator": (
+            refusal("bad authenticator"),
+            (Action.HOLD, Action.HOLD, Action.LATER),
+        ),
+        "no submit access": (NO_ACCESS, (Action.HOLD, Action.HOLD, Action.LATER)),
+        "another's batch": (refusal("not owner of batch"), Action.RENAME),
+        "no app": (
+            refusal("app not found: x", "get_templates"),
+            (Action.HOLD, Action.HOLD, Action.LATER),
+        ),
+        "templates": (
+            TemplateError("input template", []),
+            (Action.HOLD, Action.HOLD, Action.LATER),
+        ),
+        "no batch": (refusal("no batch 12"), Action.RENAME),
+        "no file": (refusal("no such file"), Action.LATER),
+        "quota": (QUOTA, Action.LATER),
+        "deadlock": (refusal("wu.insert_batch() failed: Deadlock found when trying"), Action.LATER),
+        "disk full": (refusal("create_work failed: No space left on device"), Action.LATER),
+        "file deleted": (refusal("create_work failed: md5_file: can't open x"), Action.LATER),
+        "elsewhere": (refusal("BoincBatch::insert failed", rpc="create_batch"), Action.LATER),
+        "refused": (REFUSED, Action.SEARCH),
+        "not listed": (JobsNotListed("x"), Action.SEARCH),
+        "conflict": (BatchConflict("x"), Action.RENAME),
+        "job": (JobRefused("x", job_name="j"), Action.HOLD_SOME),
+        "text": (BadRequest("x"), Action.HOLD_SOME),
+        "file": (StagingError("x", path="/a", errno=2), Action.HOLD_SOME),
+        "no file in particular": (StagingError("x"), Action.LATER),
+        "anything else": (GahpError("x"), Action.LATER),
+    }.items()
+}
+
+
+@pytest.mark.parametrize(("error", "actions"), ERRORS.values(), ids=ERRORS)
+def test_an_error_calls_for_an_action_in_each_state(
+    error: GahpError, actions: tuple[Action, Action, Action]
+) -> None:
+    assert tuple(action_after(state, error) for state in STATES.values()) == actions
+
+
+SPECIAL: dict[str, tuple[Attempt, GahpError, Action]] = {
+    "one job is not divided: too large": (replace(CLEAR, jobs=1), TOO_LARGE, Action.HOLD),
+    "one job is not divided: refused": (replace(UNCLEAR, jobs=1), REFUSED, Action.HOLD),
+    "one job is not divided: not listed": (
+        replace(CLEAR, jobs=1),
+        JobsNotListed("x"),
+        Action.HOLD,
+    ),
+    "PHP dies the second time": (replace(UNCLEAR, deaths=2), DIED, Action.LATER),
+    "PHP dies the third time": (replace(UNCLEAR, deaths=3), DIED, Action.SEARCH),
+    "PHP dies of a part": (replace(UNCLEAR, deaths=1, is_part=True), DIED, Action.SEARCH),
+    "PHP dies of one job": (replace(UNCLEAR, deaths=3, jobs=1), DIED, Action.HOLD),
+    "more than the limit": (replace(CLEAR, is_beyond_limit=True), QUOTA, Action.HALVE),
+    "one job over the limit": (
+        replace(CLEAR, is_beyond_limit=True, jobs=1),
+        QUOTA,
+        Action.LATER,
+    ),
+    "a day without a project": (replace(PLANNED, lasted=BELIEVED + 1), transport(404), Action.HOLD),
+    "not yet a day": (replace(PLANNED, lasted=BELIEVED), transport(404), Action.LATER),
+    "a day, but jobs may exist": (
+        replace(CLEAR, lasted=BELIEVED + 1),
+        transport(404),
+        Action.LATER,
+    ),
+}
+
+
+@pytest.mark.parametrize(("attempt", "error", "action"), SPECIAL.values(), ids=SPECIAL)
+def test_the_state_decides_where_the_error_alone_does_not(
+    attempt: Attempt, error: GahpError, action: Action
+) -> None:
+    assert action_after(attempt, error) is action
+
+
+def test_a_hold_says_whose_turn_it_is() -> None:
+    hold = hold_for(refusal("bad authenticator"), BATCH)
+    assert hold.code == HoldCode.ACCOUNT
+    assert hold.reason.endswith("Release the job when that is mended [BG-BAD-AUTHENTICATOR]")
+    hold = hold_for(StagingError("input file '/a' is gone", path="/a", errno=2), BATCH)
+    assert (hold.code, hold.subcode) == (HoldCode.INPUT, 2)
+    assert "9 bytes" in hold_for(BatchTooLarge("x", nbytes=9), BATCH).reason
+    hold = hold_for(refusal("app not found: app"), BATCH)
+    assert hold.reason.startswith("project https://p/ has no app 'app'")
+    hold = hold_for(TemplateError("input template", []), BATCH)
+    assert "app 'app' of https://p/ cannot be used" in hold.reason
+    refused = refusal("whatever")
+    assert hold_for(refused, BATCH).reason == "p refuses submit_batch: whatever [BG-PROJECT]"
+    alone = hold_for(refused, BATCH, alone=True)
+    assert "whatever (said of this job alone: " in alone.reason
+    assert alone.reason.endswith(") [BG-PROJECT]")
+
+
+def test_what_other_requests_would_meet_too_is_the_project_s_trouble() -> None:
+    assert is_about_project(refusal("down", number=-183))
+    assert is_about_project(transport(None))
+    assert not is_about_project(refusal("whatever"))
+    assert not is_about_project(StagingError("x"))

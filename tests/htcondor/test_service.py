@@ -1,0 +1,402 @@
+"""HTCondor's requests, answered from the ledger; another process holds the keeper's lock here."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.config import ProjectSettings, Settings, State
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import ConfigError, GahpError, LedgerError
+from boinc_gahp.htcondor.context import Withdrawn
+from boinc_gahp.htcondor.service import UnknownJob
+from boinc_gahp.ledger import KeeperLock
+from boinc_gahp.ledger.jobs import Hold
+from boinc_gahp.secret import Authenticator
+from boinc_gahp.states import HTCondorState
+from tests import faultproxy
+from tests.helpers import wait_for
+from tests.htcondor.helpers import await_status, row_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.htcondor.service import Service
+    from boinc_gahp.ledger.jobs import JobLedger
+    from tests.htcondor.helpers import Site
+
+
+@pytest.fixture
+def lock(site: Site) -> Iterator[KeeperLock]:
+    """Another process is the keeper, and does nothing."""
+    lock = KeeperLock(site.directory / "state", *site.owner)
+    assert lock.try_acquire()
+    yield lock
+    lock.release()
+
+
+@pytest.fixture
+def service(site: Site, lock: KeeperLock) -> Iterator[Service]:
+    with site.service() as service:
+        yield service
+
+
+def running(jobs: JobLedger, job_id: str) -> int:
+    """Have a job be on the project as far as the ledger knows, its outputs to be fetched."""
+    row = row_of(jobs, job_id)
+    owner = (row.project_url, row.account)
+    batch = jobs.plan(*owner, f"bg-{row.id}", row.app_name, row.together, [row.id], 1e10)
+    assert batch is not None
+    jobs.submitted(batch.id, 1)
+    jobs.statuses(batch.id, {f"bg-{row.id}-1": "finished"})
+    return row.id
+
+
+def test_a_job_has_a_lasting_id_as_soon_as_it_is_in_the_ledger(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    service.ping()
+    job = site.job()
+    job_id = service.submit(job.ad)
+    assert re.fullmatch(r"boinc/[0-9a-f]{8}\.[1-9][0-9]*", job_id)
+    row = row_of(jobs, job_id)
+    assert (row.state, row.job_directory, row.app_name) == ("waiting", job.key, "uppercase")
+    assert service.status(job_id) == (1, "[ ]")
+    assert service.submit(job.ad) == job_id
+    with site.service() as another:
+        assert another.submit(job.ad) == job_id
+        assert another.status(job_id)[0] == 1
+    assert jobs.tally().waiting == 1
+
+
+def test_fifty_jobs_at_a_time_are_accepted(service: Service, site: Site, jobs: JobLedger) -> None:
+    ads = [site.job().ad for _ in range(50)]
+    ids: list[str] = []
+    threads = [threading.Thread(target=lambda ad=ad: ids.append(service.submit(ad))) for ad in ads]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(ids)) == 50
+    assert jobs.tally().waiting == 50
+
+
+def test_the_reason_of_a_refusal_is_what_a_scientist_reads(service: Service, site: Site) -> None:
+    job = site.job()
+    (job.iwd / "in").unlink()
+    with pytest.raises(GahpError, match="in"):
+        service.submit(job.ad)
+    with pytest.raises(GahpError, match="elsewhere"):
+        service.submit(site.job(BoincProject='"elsewhere"').ad)
+    with pytest.raises(GahpError, match="cannot be read"):
+        service.submit("no ad")
+
+
+def test_a_repeated_submit_is_the_same_job_though_it_would_be_refused_by_now(
+    site: Site, lock: KeeperLock
+) -> None:
+    job = site.job()
+    with site.service() as service:
+        job_id = service.submit(job.ad)
+        (job.iwd / "in").unlink()
+        assert service.submit(job.ad) == job_id
+    with site.service(replace(site.settings, project=None)) as service:
+        assert service.submit(job.ad) == job_id
+        service.cancel(job_id)
+        with pytest.raises(GahpError, match="cannot be read"):
+            service.submit(job.ad)
+
+
+def test_an_id_that_is_not_of_this_ledger_is_unknown_and_is_cancelled_well_enough(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    job_id = service.submit(site.job().ad)
+    for unknown in (
+        "boinc/00000000.1" if jobs.token != "00000000" else "boinc/11111111.1",
+        job_id + "0",
+        f"boinc/{jobs.token}.{10**18 - 1}",
+        f"boinc/{jobs.token}.{10**30}",
+        "1234.cluster",
+        "",
+    ):
+        with pytest.raises(UnknownJob, match="not in the ledger"):
+            service.status(unknown)
+        service.cancel(unknown)
+        service.told(unknown, 4)
+        service.refresh_proxy(unknown)
+    assert service.status(job_id)[0] == 1
+    assert service.status(job_id.removeprefix("boinc/"))[0] == 1
+
+
+def test_a_cancelled_job_is_of_no_interest_and_a_release_is_a_new_attempt(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    job = site.job()
+    first = service.submit(job.ad)
+    service.cancel(first)
+    assert service.status(first)[0] == 3
+    second = service.submit(job.ad)
+    assert second != first
+    assert (row_of(jobs, second).attempt, row_of(jobs, second).state) == (2, "waiting")
+    service.cancel(first)
+    assert row_of(jobs, second).state == "waiting"
+
+
+@pytest.mark.parametrize("status", [4, 5])
+def test_a_job_that_has_ended_is_the_same_until_htcondor_was_told_so(
+    service: Service, site: Site, jobs: JobLedger, status: int
+) -> None:
+    job = site.job()
+    job_id = service.submit(job.ad)
+    number = running(jobs, job_id)
+    if status == 4:
+        assert jobs.fetched(number, 3, 1.5) == "fetched"
+        assert service.status(job_id)[0] == 2
+        batch = row_of(jobs, job_id).batch_id
+        assert batch is not None
+        jobs.close_batch(batch, retired=True)
+        word, ad = service.status(job_id)
+        assert "ExitCode = 3" in ad
+        assert "RemoteUserCpu = 1.5" in ad
+    else:
+        jobs.fail(number, Hold("it crashed", 2304, 11))
+        word, ad = service.status(job_id)
+        assert 'HoldReason = "it crashed"' in ad
+        assert "HoldReasonCode = 2304" in ad
+        assert "HoldReasonSubCode = 11" in ad
+    assert word == status
+    assert service.submit(job.ad) == job_id
+    service.told(job_id, 2)
+    assert service.submit(job.ad) == job_id
+    service.told(job_id, status)
+    assert service.submit(job.ad) != job_id
+    assert row_of(jobs, job_id).told
+
+
+def test_a_job_whose_end_is_the_first_news_of_it_is_running_once_before(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    job_id = service.submit(site.job().ad)
+    assert jobs.fetched(running(jobs, job_id), 0, None) == "fetched"
+    batch = row_of(jobs, job_id).batch_id
+    assert batch is not None
+    jobs.close_batch(batch, retired=True)
+    assert [service.status(job_id)[0] for _ in range(3)] == [2, 4, 4]
+    service.told(job_id, 4)
+    wait_for(lambda: row_of(jobs, job_id).told, "the note")
+    with site.service() as another:
+        assert another.status(job_id)[0] == 4
+
+
+def test_that_htcondor_was_told_is_written_down_without_another_request(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    job_id = service.submit(site.job().ad)
+    jobs.fail(running(jobs, job_id), Hold("it crashed", 2304, 11))
+    service.told(job_id, 5)
+    wait_for(lambda: row_of(jobs, job_id).told, "the note")
+
+
+def test_a_note_that_cannot_be_written_is_tried_now_and_then(
+    service: Service,
+    site: Site,
+    jobs: JobLedger,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("boinc_gahp.htcondor.service.MINDING", 0.02)
+    job_id = service.submit(site.job().ad)
+    jobs.fail(running(jobs, job_id), Hold("it crashed", 2304, 11))
+    refuse = "BEFORE UPDATE OF told ON job BEGIN SELECT RAISE(ABORT, 'no space'); END"
+    jobs.store.write(
+        lambda connection: connection.execute(f"CREATE TRIGGER full {refuse}").rowcount
+    )
+    waits: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        waits.append(seconds)
+        return threading.Event().wait(seconds)
+
+    monkeypatch.setattr(service._news, "wait", wait)
+    service.told(job_id, 5)
+    wait_for(lambda: caplog.text.count("no space") > 2, "some attempts")
+    # It waits after each.
+    assert caplog.text.count("no space") <= len(waits) + 1
+    jobs.store.write(lambda connection: connection.execute("DROP TRIGGER full").rowcount)
+    wait_for(lambda: row_of(jobs, job_id).told, "the note")
+
+
+def test_a_project_that_no_keeper_can_work_on_keeps_no_other_from_having_one(
+    site: Site, lock: KeeperLock, jobs: JobLedger
+) -> None:
+    elsewhere = ProjectSettings(ProjectUrl("http://127.0.0.1:9/one/"), Authenticator("o" * 32))
+    settings = replace(site.settings, projects={"one": elsewhere})
+    with site.service(settings) as service:
+        service.submit(site.job(BoincProject='"one"').ad)
+        service.submit(site.job().ad)
+    lock.release()
+    broken = replace(elsewhere, ca_bundle=str(site.directory / "absent.pem"))
+    with site.service(replace(settings, projects={"one": broken})) as service:
+        service.ping()
+        wait_for(lambda: jobs.tally(*site.owner).waiting == 0, "the other's job")
+        ((text, _),) = jobs.troubles().values()
+        assert "absent.pem" in text
+
+
+def test_which_jobs_htcondor_asked_about_is_written_down_at_the_latest_at_the_end(
+    site: Site, lock: KeeperLock, jobs: JobLedger
+) -> None:
+    with site.service() as service:
+        job_id = service.submit(site.job().ad)
+        jobs.store.write(lambda connection: connection.execute("UPDATE job SET asked = 5").rowcount)
+        service.status(job_id)
+    assert row_of(jobs, job_id).asked > time.time() - 60
+
+
+def test_a_cancel_waits_until_another_process_has_stopped_writing(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    job_id = service.submit(site.job().ad)
+    number = running(jobs, job_id)
+    assert jobs.writing(number, True)
+    cancel = threading.Thread(target=service.cancel, args=[job_id])
+    cancel.start()
+    wait_for(lambda: row_of(jobs, job_id).state == "cancelled", "the cancel")
+    cancel.join(0.2)
+    assert cancel.is_alive()
+    jobs.writing(number, False)
+    cancel.join(60)
+    assert not cancel.is_alive()
+
+
+def test_a_cancel_ends_the_writing_of_a_fetch_in_the_same_process(
+    service: Service, site: Site, jobs: JobLedger
+) -> None:
+    job_id = service.submit(site.job().ad)
+    cancel = threading.Thread(target=service.cancel, args=[job_id])
+    with service._gates.open(running(jobs, job_id)) as gate:
+        with gate:
+            cancel.start()
+            wait_for(lambda: row_of(jobs, job_id).state == "cancelled", "the cancel")
+            wait_for(lambda: gate._closed, "the gate's end")
+            assert cancel.is_alive()
+        with pytest.raises(Withdrawn):
+            gate.check()
+    cancel.join(60)
+    assert not cancel.is_alive()
+
+
+def test_a_cancel_does_not_wait_for_a_process_that_is_gone(
+    service: Service, site: Site, jobs: JobLedger, lock: KeeperLock
+) -> None:
+    job_id = service.submit(site.job().ad)
+    assert jobs.writing(running(jobs, job_id), True)
+    cancel = threading.Thread(target=service.cancel, args=[job_id])
+    cancel.start()
+    wait_for(lambda: row_of(jobs, job_id).state == "cancelled", "the cancel")
+    lock.release()
+    cancel.join(60)
+    assert not cancel.is_alive()
+
+
+def test_a_project_that_is_down_shows_soon_however_long_requests_may_be_tried_again(
+    site: Site, jobs: JobLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boinc_gahp.htcondor.service.TRYING", 0.1)
+    site.timeouts = replace(site.timeouts, retry=120.0)
+    site.proxy.fail("*", faultproxy.status(503), times=None)
+    with site.service() as service:
+        job_id = service.submit(site.job().ad)
+        wait_for(lambda: jobs.troubles().get(site.owner), "the trouble in the ledger")
+        assert service.status(job_id) == (1, "[ ]")
+
+
+def test_jobs_whose_project_is_not_in_the_settings_any_more_are_known_and_say_so(
+    site: Site, lock: KeeperLock, jobs: JobLedger
+) -> None:
+    with site.service() as service:
+        job_id = service.submit(site.job().ad)
+    other = replace(
+        site.settings, project=replace(site.project, authenticator=Authenticator("o" * 32))
+    )
+    lock.release()
+    with site.service(other) as service:
+        assert service.status(job_id)[0] == 1
+        ((text, _),) = wait_for(lambda: list(jobs.troubles().values()), "the trouble")
+        assert f"the settings have no project {site.proxy.url}" in text
+        assert "[project]" in text
+        service.cancel(job_id)
+        assert service.status(job_id)[0] == 3
+
+
+def test_settings_that_are_put_right_are_found_by_a_daemon_that_runs(
+    site: Site, lock: KeeperLock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boinc_gahp.htcondor.service.SETTINGS_LAST", 0.0)
+    elsewhere = State(site.directory / "elsewhere")
+    nobody = replace(site.settings, project=ProjectSettings(ProjectUrl(site.proxy.url)))
+    answers: list[Settings | ConfigError] = [nobody]
+
+    def load() -> Settings:
+        if isinstance(answers[-1], ConfigError):
+            raise answers[-1]
+        return answers[-1]
+
+    with site.service(nobody, load) as service:
+        with pytest.raises(ConfigError, match="no authenticator for"):
+            service.ping()
+        # The ledger stays where it is, and a file that is being written is no trouble.
+        answers.append(site.settings)
+        service.ping()
+        answers.append(replace(site.settings, state=elsewhere))
+        service.submit(site.job().ad)
+        answers.append(ConfigError("half"))
+        job_id = service.submit(site.job().ad)
+        assert service.status(job_id)[0] == 1
+    assert not (site.directory / "elsewhere").exists()
+
+
+def test_a_ping_fails_only_if_no_job_can_be_accepted(site: Site, lock: KeeperLock) -> None:
+    site.local.stop_web()
+    with site.service() as service:
+        service.ping()
+    nobody = replace(site.settings, project=ProjectSettings(ProjectUrl(site.proxy.url)))
+    with site.service(nobody) as service, pytest.raises(ConfigError, match="no authenticator for"):
+        service.ping()
+    with site.service(replace(nobody, projects={"one": site.project})) as service:
+        service.ping()
+    (site.directory / "file").touch()
+    settings = Settings(site.project, state=State(site.directory / "file"))
+    with site.service(settings) as service:
+        # People are told; HTCondor's pings do not fail (test_refusals), so that jobs are held.
+        with pytest.raises(LedgerError, match="cannot be opened"):
+            service.ping()
+        with pytest.raises(LedgerError, match="cannot be opened"):
+            service.submit(site.job().ad)
+        status, told = service.status("boinc/00000000.1")
+        assert status == HTCondorState.SUSPENDED
+        assert "cannot be opened" in told
+        # Mending it is enough.
+        (site.directory / "file").unlink()
+        assert service.status(service.submit(site.job().ad))[0] == 1
+
+
+def test_a_service_that_was_never_asked_anything_ends(site: Site) -> None:
+    with site.service() as service:
+        service.told("boinc/00000000.1", 4)
+    assert not (site.directory / "state").exists()
+
+
+def test_a_service_that_ends_leaves_no_thread(site: Site) -> None:
+    before = set(threading.enumerate())
+    with site.service() as service:
+        job_id = service.submit(site.job().ad)
+        await_status(service, [job_id], 4)
+    # A connection's threads of the proxy may stay.
+    left = [thread.name for thread in set(threading.enumerate()) - before]
+    assert not [name for name in left if not name.startswith(("fault proxy", "waitress"))]

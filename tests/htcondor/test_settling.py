@@ -1,0 +1,109 @@
+"""What is owed to projects is paid without a daemon, as ``boinc_gahp ledger settle`` does."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.bridge import Opener
+from boinc_gahp.config import ProjectSettings, Settings
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.htcondor.owners import known_owners, owner_key
+from boinc_gahp.htcondor.settling import settle
+from boinc_gahp.ledger import KeeperLock
+from boinc_gahp.rpc import WebRpcs
+from boinc_gahp.secret import Authenticator
+from tests import faultproxy
+from tests.helpers import wait_for
+from tests.htcondor.helpers import await_state, failed, row_of
+
+if TYPE_CHECKING:
+    from boinc_gahp.htcondor.manager import Settled
+    from boinc_gahp.ledger.jobs import JobLedger
+    from tests.htcondor.helpers import Site
+
+
+def settled(site: Site, seconds: float = 20.0) -> Settled:
+    opener = Opener()
+    try:
+        (settlement,) = settle(site.settings, opener, time.monotonic() + seconds)
+    finally:
+        opener.close()
+    assert settlement.problem is None
+    assert settlement.settled is not None
+    return settlement.settled
+
+
+def test_settling_pays_what_is_owed_and_leaves_jobs_that_are_wanted_alone(
+    site: Site, jobs: JobLedger
+) -> None:
+    site.local.pause_volunteers()
+    with site.service() as service:
+        with site.held_back():  # in one batch, which has jobs that are wanted
+            ids = [service.submit(site.job().ad) for _ in range(3)]
+        for job_id in ids:
+            await_state(jobs, job_id, "queued")
+    lock = KeeperLock(site.directory / "state", *site.owner)
+    assert lock.try_acquire()
+    site.reset(quiet=30.0, longest_wait=30.0)
+    with site.service() as service:
+        service.cancel(ids[0])
+        waiting = service.submit(site.job().ad)
+    assert settled(site).kept_elsewhere
+    lock.release()
+    result = settled(site)
+    # A batch of its own, which a slow machine may have made for the job, is retired.
+    assert (result.aborts, result.retirements[1], result.unclear) == ((1, 0), 0, (0, 0))
+    assert result.is_done
+    assert failed(site) == 1
+    assert row_of(jobs, waiting).state == "waiting"
+    assert row_of(jobs, ids[1]).state == "queued"
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "https://boinc.example.edu:443/test",
+        "http://BOINC.example.edu:80/test/",
+        "https://boinc.example.edu/test/",
+    ],
+)
+def test_an_owner_is_found_however_the_settings_and_the_ledger_write_its_address(
+    spelling: str,
+) -> None:
+    project = ProjectSettings(ProjectUrl(spelling), Authenticator("0123456789abcdef"))
+    known = known_owners(Settings(project=project))
+    with WebRpcs(spelling, "0123456789abcdef") as client:
+        assert owner_key(client.url, client.account) in known
+    assert owner_key("https://boinc.example.edu:443/test/", client.account) in known
+
+
+def test_settling_ends_batches_of_which_nothing_is_wanted(site: Site, jobs: JobLedger) -> None:
+    site.local.pause_volunteers()
+    site.proxy.fail("submit_batch", faultproxy.status(503), times=None)
+    with site.service() as service:
+        first, second = (service.submit(site.job().ad) for _ in range(2))
+        wait_for(lambda: site.proxy.count("submit_batch"), "the submission")
+        service.close()
+        service.cancel(first)
+        service.cancel(second)
+    batches = jobs.batches(*site.owner)
+    assert {batch.state for batch in batches} == {"giving_up"}
+    result = settled(site, 0.5)
+    assert result.unclear[0] == len(batches)
+    assert not result.is_done
+    site.proxy.heal()
+    wait_for(lambda: a_minute_later(site, jobs).is_done, "nothing is owed")
+    assert site.workunits() == []
+
+
+def a_minute_later(site: Site, jobs: JobLedger) -> Settled:
+    """Settle when no submit_batch can be running any more, as the next `ledger settle` does."""
+    jobs.store.write(
+        lambda connection: (
+            connection.execute("UPDATE batch SET not_before = 1 WHERE state = 'giving_up'").rowcount
+        )
+    )
+    return settled(site)

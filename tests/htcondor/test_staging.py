@@ -1,0 +1,153 @@
+"""Files on their way to the project: no more than are needed, and in nobody's way."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.config.settings import StagingSettings
+from boinc_gahp.rpc import BatchState
+from tests import faultproxy
+from tests.helpers import wait_for
+from tests.htcondor.desk import desk_of, for_sending
+from tests.htcondor.helpers import await_state, await_status, row_of
+
+if TYPE_CHECKING:
+    from boinc_gahp.ledger.jobs import JobLedger
+    from tests.faultproxy import Exchange
+    from tests.htcondor.desk import Desk
+    from tests.htcondor.helpers import Site
+
+#: Uploads at a time.
+_AT_A_TIME = 2
+
+
+@pytest.fixture
+def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+    site = for_sending(site, monkeypatch, read=5)
+    site.staging = StagingSettings(files_per_post=1, concurrent_posts=_AT_A_TIME)
+    return site
+
+
+def cancel_after(desk: Desk, uploads: int, ids: list[int]) -> None:
+    """Have jobs cancelled while the upload of that number is under way."""
+    lock = threading.Lock()
+    seen = 0
+
+    def cancel(exchange: Exchange) -> bool:
+        nonlocal seen
+        exchange.read_body()
+        with lock:
+            seen += 1
+            if seen == uploads:
+                for job_id in ids:
+                    desk.kept.jobs.cancel(job_id)
+        exchange.send(exchange.forward())
+        return True
+
+    desk.site.proxy.fail("upload_files", cancel, times=None)
+
+
+def test_of_jobs_that_are_all_cancelled_no_more_files_are_sent(site: Site) -> None:
+    with desk_of(site) as desk:
+        ids = desk.accept(30, files=30)
+        cancel_after(desk, 3, ids)
+        desk.run()
+    assert site.proxy.count("upload_files") <= 3 + _AT_A_TIME
+    assert site.proxy.count("submit_batch") == 0
+
+
+def test_of_jobs_that_are_cancelled_the_files_are_not_sent_and_the_others_are(site: Site) -> None:
+    with desk_of(site) as desk:
+        ids = desk.accept(30, files=30)
+        cancel_after(desk, 3, ids[5:28])
+        desk.run()
+        desk.check_once(ids[:5] + ids[28:])
+    assert 7 <= site.proxy.count("upload_files") <= 7 + _AT_A_TIME
+    assert site.batch_states() == [BatchState.IN_PROGRESS]
+
+
+def test_a_file_that_nobody_wants_any_more_is_broken_off(site: Site) -> None:
+    size = 20_000_000
+    arrived = [0]
+
+    with desk_of(site) as desk:
+        (job_id,) = desk.accept_large(size)
+
+        def cancel(exchange: Exchange) -> bool:
+            exchange.read_body(0.01)
+            desk.kept.jobs.cancel(job_id)
+            for percent in range(2, 101):  # over a slow line
+                exchange.read_body(percent / 100)
+                arrived.append(len(exchange.body))
+                exchange.closing.wait(0.02)
+            return False
+
+        site.proxy.fail("upload_files", cancel, times=None)
+        desk.run()
+    assert site.proxy.count("upload_files") == 1
+    assert max(arrived) < size
+
+
+def test_an_upload_that_is_answered_too_late_is_not_sent_again(site: Site) -> None:
+    site.timeouts = replace(site.timeouts, read=2.0)
+    late = threading.Event()
+
+    def take_long(exchange: Exchange) -> bool:
+        exchange.read_body()
+        looks = site.proxy.count("query_files")
+        # PHP is through when the client has long since looked whether the file is there.
+        wait_for(lambda: site.proxy.count("query_files") >= looks + 2, "two looks")
+        exchange.forward()
+        late.set()
+        return False
+
+    site.proxy.fail("upload_files", take_long)
+    with desk_of(site) as desk:
+        ids = desk.accept(1)
+        desk.run()
+        desk.check_once(ids)
+    assert late.is_set()
+    assert site.proxy.count("upload_files") == 1
+
+
+@pytest.mark.long
+def test_stagings_that_take_hours_keep_nothing_small_from_going_on(
+    site: Site, jobs: JobLedger
+) -> None:
+    site.local.resume_volunteers()
+    site.staging = StagingSettings(bytes_per_post=100_000)
+    hang = faultproxy.hang()
+
+    def large(exchange: Exchange) -> bool:
+        return hang(exchange) if exchange.length > 100_000 else _pass(exchange)
+
+    site.proxy.fail("upload_files", large, times=None)
+    site.reset(poll_shortest=0.1, poll_longest=0.5)
+    with site.service() as service:
+        stagings = []
+        for number in range(5):
+            job_id = service.submit(site.job(text=b"%d" % number * 200_000).ad)
+            await_state(jobs, job_id, "sending")  # so each goes in a batch of its own
+            stagings.append(job_id)
+        wait_for(lambda: site.proxy.count("upload_files") >= 4, "four stagings")
+        # A small one is sent, runs, and comes home; another one is cancelled and aborted.
+        small, other = site.job(), site.job("--sleep 60")
+        ids = [service.submit(job.ad) for job in (small, other)]
+        await_status(service, ids[:1], 4)
+        assert small.is_right()
+        await_state(jobs, ids[1], "running")
+        service.cancel(ids[1])
+        wait_for(lambda: not jobs.aborts_owed(*site.owner), "the abort")
+        assert {row_of(jobs, job_id).state for job_id in stagings} == {"sending"}
+        hang.release()
+        for job_id in stagings:
+            service.cancel(job_id)
+
+
+def _pass(exchange: Exchange) -> bool:
+    exchange.send(exchange.forward())
+    return True

@@ -1,0 +1,106 @@
+"""What HTCondor is told of a job."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, get_args
+
+import classad2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.gahp import words
+from boinc_gahp.htcondor.status_ad import status_ad
+from boinc_gahp.ledger.jobs import JobRow
+from boinc_gahp.ledger.rows import State
+
+WORDS: dict[State, int] = {
+    "waiting": 1,
+    "sending": 1,
+    "queued": 1,
+    "running": 2,
+    "finished": 2,
+    "fetched": 2,
+    "done": 4,
+    "failed": 5,
+    "cancelled": 3,
+}
+
+
+def row(state: State, **values: Any) -> JobRow:
+    names: dict[str, Any] = dict.fromkeys(JobRow.__slots__)
+    return JobRow(**(names | {"id": 1, "state": state} | values))
+
+
+def parsed(ad: str) -> dict[str, object]:
+    assert ad.isascii()
+    assert ad.isprintable()
+    return dict(classad2.ClassAd(ad).items())
+
+
+def test_every_state_has_a_word() -> None:
+    assert set(WORDS) == set(get_args(State))
+
+
+@pytest.mark.parametrize("state", WORDS)
+def test_a_state_is_told_with_its_word_and_always_an_ad(state: State) -> None:
+    word, ad = status_ad(row(state))
+    assert word == WORDS[state]
+    assert "RemoteWallClockTime" not in parsed(ad)
+    if word not in {4, 5}:
+        assert parsed(ad) == {}
+
+
+@pytest.mark.parametrize("code", [0, 1, 255, -1073741819, None])
+def test_a_completed_job_always_has_an_exit_code(code: int | None) -> None:
+    _, ad = status_ad(row("done", exit_code=code, cpu_time=12.5))
+    expected = {"ExitCode": code or 0, "ExitBySignal": False, "RemoteUserCpu": 12.5}
+    assert parsed(ad) == expected
+
+
+def test_a_job_whose_program_failed_is_told_with_the_reason_and_no_signal() -> None:
+    _, ad = status_ad(row("done", exit_code=139, exit_reason='it "failed"\nbadly'))
+    expected = {"ExitCode": 139, "ExitBySignal": False, "ExitReason": 'it "failed" badly'}
+    assert parsed(ad) == expected
+
+
+@pytest.mark.parametrize("time", [None, math.nan, math.inf, -1.0])
+def test_a_cpu_time_that_is_none_is_left_out(time: float | None) -> None:
+    _, ad = status_ad(row("done", exit_code=0, cpu_time=time))
+    assert "RemoteUserCpu" not in parsed(ad)
+
+
+def test_a_failed_job_is_told_with_reason_and_codes() -> None:
+    reason = 'input "a b.dat" \\ is gone:\n  grüße'
+    _, ad = status_ad(row("failed", hold_reason=reason, hold_code=2301, hold_subcode=2))
+    assert parsed(ad) == {
+        "HoldReason": 'input "a b.dat" \\ is gone: grüße',
+        "HoldReasonCode": 2301,
+        "HoldReasonSubCode": 2,
+    }
+
+
+def test_a_job_that_was_cancelled_since_it_was_to_be_held_is_told_to_be_held() -> None:
+    values = {"hold_reason": "it crashed", "hold_code": 2304, "hold_subcode": 193}
+    assert status_ad(row("cancelled", **values)) == status_ad(row("failed", **values))
+    assert status_ad(row("cancelled"))[0] == 3
+
+
+@given(st.text() | st.binary().map(lambda raw: raw.decode("utf-8", "surrogateescape")))
+def test_any_reason_is_one_word_that_htcondor_can_parse(reason: str) -> None:
+    _, ad = status_ad(row("failed", hold_reason=reason, hold_code=2304, hold_subcode=1))
+    line = words.join(["7", "0", "NULL", "5", ad])
+    assert words.split(line)[4] == ad
+    found = parsed(ad)["HoldReason"]
+    assert isinstance(found, str)
+    if reason.isprintable() and len(reason) < 2000 and reason.strip():
+        assert found == " ".join(reason.split())
+
+
+def test_an_endless_reason_is_cut_in_the_middle() -> None:
+    _, ad = status_ad(row("failed", hold_reason="begin " + "x " * 5000 + "end"))
+    found = str(parsed(ad)["HoldReason"])
+    assert len(found) <= 2000
+    assert found.startswith("begin")
+    assert found.endswith("end")

@@ -1,0 +1,355 @@
+"""One batch or job that a project has trouble with keeps no other from what it needs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import (
+    TransportError,
+)
+from boinc_gahp.htcondor import cleanup
+from boinc_gahp.htcondor.fetching_queue import FetchQueue
+from boinc_gahp.htcondor.following import Follower
+from boinc_gahp.htcondor.guard import Guard
+from boinc_gahp.threads import Workers
+from tests import faultproxy
+from tests.helpers import refusal, wait_for
+from tests.htcondor.desk import refuse
+from tests.htcondor.helpers import await_state, failed, row_of
+from tests.htcondor.onproject import follow, send
+from tests.htcondor.payer import Payer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.ledger.jobs import JobLedger
+    from tests.faultproxy import Exchange, Fault
+    from tests.htcondor.helpers import Site
+    from tests.htcondor.onproject import Sent
+
+DAY = 86400.0
+NOT_OWNER = "not owner of batch"
+
+
+def choke(*markers: bytes, code: int = 504) -> Fault:
+    """Answer with an HTTP status where one of the markers is asked about; let others pass."""
+
+    def run(exchange: Exchange) -> bool:
+        exchange.read_body()
+        if any(marker in exchange.body for marker in markers):
+            return faultproxy.status(code)(exchange)
+        exchange.send(exchange.forward())
+        return True
+
+    return run
+
+
+def about(sent: Sent) -> tuple[bytes, bytes]:
+    """Return how requests name a batch: by its name, or by its id."""
+    return sent.batch.name.encode(), b"<batch_id>%d</batch_id>" % (sent.batch.project_batch_id or 0)
+
+
+@pytest.fixture
+def kept(site: Site) -> Iterator[Kept]:
+    site.timeouts = replace(site.timeouts, read=0.7, retry=0.0)
+    site.reset(poll_shortest=1.0, poll_longest=4.0)
+    site.local.pause_volunteers()
+    with site.kept() as kept:
+        yield kept
+
+
+# -- leases, aborts, retirements
+
+
+@pytest.mark.parametrize("trouble", ["504", "not owner"])
+def test_a_batch_that_cannot_be_retired_keeps_no_other_from_a_new_lease(
+    trouble: str, site: Site, kept: Kept
+) -> None:
+    ended, wanted = send(site, kept), send(site, kept)
+    kept.jobs.cancel(ended.job.id)
+    fault = faultproxy.status(504) if trouble == "504" else refuse(NOT_OWNER, rpc="retire_batch")
+    site.proxy.fail("retire_batch", fault, times=None)
+    payer = Payer(kept)
+    payer.pay(time.time())
+    later = wanted.batch.lease_until - DAY / 2
+    kept.jobs.asked([wanted.job.id], later)
+    payer.pay(later)
+    assert wanted.batch.lease_until == later + kept.htcondor.lease
+    assert site.proxy.count("set_expire_time") == 1
+    assert [row.name for row in kept.jobs.batches(*site.owner, "ended")] == [ended.batch.name]
+    site.proxy.heal()
+    payer.pay(payer.due(later + DAY))
+    assert ended.batch.state == "retired"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("trouble", ["504", "not owner"])
+def test_leases_go_on_in_a_daemon_while_a_batch_cannot_be_retired(
+    trouble: str, site: Site, jobs: JobLedger
+) -> None:
+    site.reset(lease=8.0)
+    fault = faultproxy.status(504) if trouble == "504" else refuse(NOT_OWNER, rpc="retire_batch")
+    site.proxy.fail("retire_batch", fault, times=None)
+    with site.service() as service:
+        site.local.pause_volunteers()
+        bad = service.submit(site.job().ad)
+        await_state(jobs, bad, "queued")
+        good = service.submit(site.job().ad)
+        await_state(jobs, good, "queued")
+        service.cancel(bad)
+        batch = row_of(jobs, good).batch_id or 0
+        first = jobs.batch(batch)
+        assert first is not None
+
+        def is_renewed() -> bool:
+            service.status(good)
+            row = jobs.batch(batch)
+            return row is not None and row.lease_until > first.lease_until + 8.0
+
+        wait_for(is_renewed, "a lease that was renewed twice", timeout=40, pause=0.2)
+        wait_for(lambda: site.proxy.count("retire_batch") > 1, "another attempt to retire")
+
+
+def test_a_lease_that_is_not_renewed_keeps_no_other_from_it(site: Site, kept: Kept) -> None:
+    bad, good = send(site, kept), send(site, kept)
+    later = good.batch.lease_until - DAY / 2
+    kept.jobs.asked([bad.job.id, good.job.id], later)
+    site.proxy.fail("set_expire_time", choke(*about(bad)), times=None)
+    payer = Payer(kept)
+    payer.pay(later)
+    assert good.batch.lease_until == later + kept.htcondor.lease
+    assert bad.batch.lease_until < later + DAY
+    site.proxy.heal()
+    again = later + 120.0
+    payer.pay(again)
+    assert bad.batch.lease_until == again + kept.htcondor.lease
+
+
+def test_of_three_cancelled_jobs_two_are_aborted_though_the_third_s_batch_is_another_s(
+    site: Site, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = send(site, kept, (), (), ())
+    bad = sent.jobs[1]
+    for job in sent.jobs:
+        kept.jobs.cancel(job.id)
+    fault = refuse(NOT_OWNER, f"{bad.job_name}<".encode(), rpc="abort_jobs")
+    site.proxy.fail("abort_jobs", fault, times=None)
+    payer = Payer(kept)
+    now = time.time()
+    payer.pay(now)
+    assert [one.job_id for one in kept.jobs.aborts_owed(*site.owner)] == [bad.id]
+    assert failed(site) == 2
+    # It has pauses of its own, which grow.
+    asked = site.proxy.count("abort_jobs")
+    payer.pay(now)
+    assert site.proxy.count("abort_jobs") == asked
+    again = payer.due(now)
+    payer.pay(again)
+    assert site.proxy.count("abort_jobs") == asked + 1
+    assert payer.due(again) - again > again - now
+    # In the end the project is believed, so that the batch can be retired.
+    monkeypatch.setattr(cleanup, "BELIEVED", 0.0)
+    payer.pay(payer.due(again))
+    payer.pay(payer.due(again))
+    assert kept.jobs.aborts_owed(*site.owner) == []
+    assert sent.batch.state == "retired"
+
+
+def test_a_job_whose_abort_takes_too_long_keeps_no_other_from_being_aborted(
+    site: Site, kept: Kept
+) -> None:
+    sent = send(site, kept, (), (), (), ())
+    bad = sent.jobs[2]
+    for job in sent.jobs:
+        kept.jobs.cancel(job.id)
+    fault = choke(f"{bad.job_name}<".encode())
+    site.proxy.fail("abort_jobs", fault, times=None)
+    payer = Payer(kept)
+    payer.pay(time.time())
+    assert [one.job_id for one in kept.jobs.aborts_owed(*site.owner)] == [bad.id]
+    assert failed(site) == 3
+
+
+# -- following
+
+
+@pytest.mark.parametrize("code", [502, 503, 504, 0], ids=["502", "503", "504", "time-out"])
+def test_a_batch_that_is_slow_to_ask_about_starves_no_other(
+    code: int, site: Site, kept: Kept
+) -> None:
+    slow, quick = send(site, kept), send(site, kept)
+    fault = choke(*about(slow), code=code) if code else _hang(*about(slow))
+    for rpc in ("query_batch", "query_batch2"):
+        site.proxy.fail(rpc, fault, times=None)
+    site.local.resume_volunteers()
+    follower = follow(kept, quick, "finished")
+    assert slow.states == ["queued"]
+    assert "nothing new of its jobs" in str(slow.batch.trouble)
+    assert kept.jobs.troubles() == {}
+    site.proxy.heal()
+    follow(kept, slow, "finished", follower=follower)
+    assert slow.batch.trouble is None
+
+
+def test_a_batch_that_cannot_be_asked_about_keeps_no_other_from_being_fetched(
+    site: Site, kept: Kept
+) -> None:
+    slow, quick = send(site, kept, (), (), (), ()), send(site, kept)
+    site.local.resume_volunteers()
+    follow(kept, slow, *["finished"] * 4)
+    follow(kept, quick, "finished")
+    asked: list[bytes] = []
+
+    def note(exchange: Exchange) -> bool:
+        exchange.read_body()
+        asked.extend(marker for marker in about(slow) if marker in exchange.body)
+        return choke(*about(slow))(exchange)
+
+    site.proxy.fail("query_batch", note, times=None)
+    site.reset(poll_shortest=1.0, poll_longest=4.0, fetches=1)
+    with site.kept() as fresh:
+        fetches = FetchQueue(fresh, Workers("test", fresh.wake), Guard("the test"))
+
+        def is_home(sent: Sent) -> bool:
+            fetches.begin(time.time())
+            return "finished" not in sent.states
+
+        wait_for(lambda: is_home(quick), "the outputs of the other batch")
+        assert set(slow.states) == {"finished"}
+        # One job tries it for all.
+        assert len(asked) == 1
+        site.proxy.heal()
+        wait_for(lambda: is_home(slow), "the outputs of all")
+
+
+def _hang(*markers: bytes) -> Fault:
+    hang = faultproxy.hang()
+
+    def run(exchange: Exchange) -> bool:
+        exchange.read_body()
+        if any(marker in exchange.body for marker in markers):
+            return hang(exchange)
+        exchange.send(exchange.forward())
+        return True
+
+    return run
+
+
+def test_a_slow_batch_is_asked_about_alone_and_ever_less_often(site: Site, kept: Kept) -> None:
+    slow, quick = send(site, kept), send(site, kept)
+    asked: list[bytes] = []
+
+    def note(exchange: Exchange) -> bool:
+        exchange.read_body()
+        asked.append(bytes(exchange.body))
+        return choke(*about(slow))(exchange)
+
+    for rpc in ("query_batch", "query_batch2"):
+        site.proxy.fail(rpc, note, times=None)
+    follower = Follower(kept)
+    now = 1000.0
+    follower.poll(now)
+    for _ in range(30):
+        now += 1.0
+        asked.clear()
+        follower.poll(now)
+        both = [body for body in asked if all(each in body for each in _names(slow, quick))]
+        assert not both
+        assert any(_names(quick)[0] in body for body in asked)
+    alone = [body for body in asked if any(each in body for each in about(slow))]
+    assert len(alone) <= 1
+
+
+def _names(*batches: Sent) -> list[bytes]:
+    return [sent.batch.name.encode() for sent in batches]
+
+
+def test_a_poll_ends_where_no_batch_can_be_asked_about(site: Site, kept: Kept) -> None:
+    for _ in range(12):
+        send(site, kept)
+    for rpc in ("query_batch", "query_batch2"):
+        site.proxy.fail(rpc, faultproxy.status(504), times=None)
+    before = site.proxy.count("query_batch")
+    Follower(kept).poll(1000.0)
+    assert site.proxy.count("query_batch") - before == 4
+    assert kept.jobs.troubles() == {}
+
+
+# -- sending
+
+
+@pytest.mark.long
+def test_one_batch_that_cannot_be_sent_keeps_no_new_jobs_from_being_sent(
+    site: Site, jobs: JobLedger
+) -> None:
+    site.reset(poll_shortest=300.0, poll_longest=300.0)
+    site.local.pause_volunteers()
+    site.proxy.fail("submit_batch", choke(b"slow"), times=None)
+    with site.service() as service:
+        slow = service.submit(site.job("slow").ad)
+        wait_for(lambda: row_of(jobs, slow).batch_id is not None, "the batch")
+        batch = row_of(jobs, slow).batch_id or 0
+
+        def is_put_off() -> bool:
+            row = jobs.batch(batch)
+            return row is not None and row.not_before > 0
+
+        wait_for(is_put_off, "the failure")
+        quick = service.submit(site.job().ad)
+        await_state(jobs, quick, "queued")
+        assert jobs.troubles() == {}
+
+
+# -- whose trouble it is
+
+
+def test_whose_trouble_an_error_is(site: Site, kept: Kept) -> None:
+    pauses = kept.pauses
+    lost = TransportError("x", rpc="x", host="h")
+    unreachable = TransportError("x", rpc="x", host="h", may_have_happened=False)
+    assert not pauses.is_of_project(refusal(NOT_OWNER))
+    assert not pauses.is_of_project(refusal("no submit access"))
+    assert not pauses.is_of_project(refusal("no batch named x"))
+    assert site.proxy.count("ping") == 0
+    assert not pauses.is_of_project(lost)
+    assert site.proxy.count("ping") == 1
+    site.local.stop_web()
+    assert pauses.is_of_project(lost)
+    assert pauses.until() > time.time()
+    assert pauses.succeeded()
+    assert pauses.until() == 0
+    assert pauses.is_of_project(unreachable)
+    assert site.proxy.count("ping") > 1
+    asked = site.proxy.count("ping")
+    for sure in (
+        refusal("down for maintenance", number=-183),
+        refusal("bad authenticator"),
+        refusal("no file access"),
+    ):
+        assert pauses.is_of_project(sure), sure
+    assert site.proxy.count("ping") == asked
+    # All that wait for the project wait no longer, once one of them is answered.
+    assert pauses.until(("retire", 1)) > 0
+    pauses.succeeded(("abort", 2))
+    assert pauses.until(("retire", 1)) == 0
+
+
+def test_a_thing_that_fails_waits_ever_longer_by_itself(site: Site, kept: Kept) -> None:
+    pauses, bad, good = kept.pauses, ("retire", 1), ("retire", 2)
+    first = pauses.later(bad, 1000.0)
+    second = pauses.later(bad, 1000.0)
+    assert 1000.0 < first < second
+    assert pauses.wait(bad, 1000.0) == second
+    assert pauses.wait(good, 1000.0) == 0
+    # What is further away than any pause was noted by a clock that was set back.
+    assert pauses.wait(bad, 1000.0 - DAY) == 0
+    assert pauses.wait(good, 1000.0, not_before=1001.0) == 1001.0
+    assert pauses.lasted(bad) > 0
+    assert pauses.succeeded(bad)
+    assert not pauses.succeeded(bad)
+    assert pauses.lasted(bad) == 0

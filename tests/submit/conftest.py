@@ -1,0 +1,120 @@
+"""A local project, and bridges to it."""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.bridge import Bridge
+from boinc_gahp.config import JobSettings, ProjectSettings, Settings, StagingSettings, Timeouts
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.ledger import Ledger
+from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
+from tests.faultproxy import FaultProxy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_numbers = itertools.count(1)
+
+
+@dataclass
+class Site:
+    """A submit node: a bridge to a project through a proxy that can go wrong."""
+
+    directory: Path
+    local: LocalProject
+    proxy: FaultProxy
+    authenticator: str
+    ledger: Ledger
+    options: ClientOptions = field(
+        default_factory=lambda: ClientOptions(connect_timeout=5, read_timeout=2, retry_total=3)
+    )
+
+    def project(self) -> WebRpcs:
+        return WebRpcs(self.proxy.url, self.authenticator, options=self.options)
+
+    @contextmanager
+    def bridge(
+        self,
+        *,
+        staging: StagingSettings = StagingSettings(),  # noqa: B008  (frozen)
+        escape: bool = False,
+        max_post_bytes: int = 7_500_000,
+    ) -> Iterator[Bridge]:
+        """Yield a new bridge, as a new process would have it."""
+        project_settings = ProjectSettings(
+            ProjectUrl(self.proxy.url), escape_command_lines=escape, max_post_bytes=max_post_bytes
+        )
+        settings = Settings(
+            project=project_settings,
+            staging=staging,
+            timeouts=Timeouts(connect=5, read=2, retry=3),
+            jobs=JobSettings(templates_cached=0),
+        )
+        with self.project() as project:
+            bridge = Bridge(
+                project, settings, self.ledger, self.directory / "cache", project_settings
+            )
+            try:
+                yield bridge
+            finally:
+                bridge.close()
+
+    def file(self, contents: bytes) -> LocalFile:
+        """Return an input file with these contents."""
+        path = self.directory / f"{next(_numbers)}-in.txt"
+        path.write_bytes(contents)
+        return LocalFile(path)
+
+    def batch(self, jobs: int = 3, files: int = 2, name: str = "") -> SubmitRequest:
+        """Return a request for ``jobs`` uppercase jobs over ``files`` distinct files."""
+        name = name or f"batch#{next(_numbers)}"
+        inputs = [self.file(f"{name} {n}".encode()) for n in range(files)]
+        return SubmitRequest(
+            name,
+            "uppercase",
+            [(f"{name}#{n}.0", Job(inputs={"in": inputs[n % files]})) for n in range(jobs)],
+        )
+
+    def paths(self, request: SubmitRequest) -> list[Path]:
+        """Return the local input files of the request's jobs, in order, some more than once."""
+        files = [file for _, job in request.jobs for file in job.inputs.values()]
+        return [Path(file.path) for file in files if isinstance(file, LocalFile)]
+
+    def workunits(self, request: SubmitRequest) -> list[str]:
+        """Return the project's workunits whose names begin with the batch's."""
+        prefix = request.batch_name + "#"
+        return sorted(name for name in self.local.workunit_names() if name.startswith(prefix))
+
+    def names(self, request: SubmitRequest) -> list[str]:
+        """Return the names of the request's jobs."""
+        return sorted(name for name, _ in request.jobs)
+
+
+@pytest.fixture(scope="module", params=[Quirks(), Quirks.as_is()], ids=["sane", "as-is"])
+def local_project(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalProject]:
+    """A project whose volunteers sleep, shared by a module."""
+    directory = tmp_path_factory.mktemp("project")
+    with LocalProject(directory, hosts=2, quirks=request.param) as project:
+        project.pause_volunteers()
+        yield project
+
+
+@pytest.fixture
+def site(local_project: LocalProject, tmp_path: Path) -> Iterator[Site]:
+    """A submit node with an account of its own on the project."""
+    authenticator = local_project.add_user(f"user{next(_numbers)}")
+    ledger = Ledger(tmp_path / "state" / "ledger.sqlite")
+    with FaultProxy(local_project.url) as proxy:
+        yield Site(tmp_path, local_project, proxy, authenticator, ledger)
+    ledger.close()

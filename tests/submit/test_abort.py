@@ -1,0 +1,293 @@
+"""Batches are aborted until that is certain, those of BOINC_SUBMIT and of HTCondor's jobs alike."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from boinc_gahp.errors import NotFound, ProjectDown
+from boinc_gahp.ledger import JobLedger, Ledger
+from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit import abort
+from tests import faultproxy
+from tests.ledger.jobs import new_job
+from tests.submit.scripted import Arguments, Script, batch, error, job
+from tests.submit.test_submit_faults import state_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from boinc_gahp.ledger import BatchRow
+    from boinc_gahp.submit.context import Context
+    from tests.submit.conftest import Site
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    ledger = Ledger(tmp_path / "state" / "ledger.sqlite")
+    yield ledger
+    ledger.close()
+
+
+class Batch:
+    """A batch that can be looked at, aborted and retired."""
+
+    def __init__(self, state: int, *, undone: int = 0) -> None:
+        self.state = state
+        self.undone = undone
+        self.jobs = 1
+        self.script = Script(
+            {
+                "query_batch": lambda _: batch(
+                    7, "b", self.state, *(job(n, f"b#1.{n}") for n in range(1, self.jobs + 1))
+                ),
+                "abort_batch": self.abort,
+                "retire_batch": self.retire,
+            }
+        )
+
+    def abort(self, arguments: Arguments) -> str:
+        assert arguments["batch_id"] == ["7"]
+        if self.undone:
+            self.undone -= 1
+        else:
+            self.state = 3
+        return "<success/>"
+
+    def retire(self, arguments: Arguments) -> str:
+        assert arguments["batch_id"] == ["7"]
+        self.state = 4
+        return "<success/>"
+
+
+def long_ago(ledger: Ledger) -> None:
+    """Let the last submit_batch have been sent hours ago."""
+    ledger.store.write(lambda connection: connection.execute("UPDATE batch SET sent = 1"))
+
+
+class Owed:
+    """A batch that the ledger has to be aborted.
+
+    Args:
+        ledger: where.
+        found: what the project has of it.
+        whose: BOINC_SUBMIT's, or that of four jobs of HTCondor's.
+        is_clear: whether no submit_batch of it can be running.
+    """
+
+    def __init__(
+        self, ledger: Ledger, found: Batch, whose: Literal["submit", "jobs"], *, is_clear: bool
+    ) -> None:
+        self.context: Context = found.script.context(ledger)
+        self.ledger = ledger
+        self.whose = whose
+        owner = self.context.owner
+        self.jobs = JobLedger(ledger.store)
+        if whose == "submit":
+            ledger.owe_abort(*owner, "b", 7, 0.0)
+            if is_clear:
+                long_ago(ledger)
+            self.more = {}
+            self.id = ledger.debts(*owner, 0.0)[0].id
+            return
+        ids = [
+            self.jobs.accept(new_job(each, account=owner[1], url=owner[0])).id for each in "abcd"
+        ]
+        planned = self.jobs.plan(*owner, "b", "uppercase", "t", ids, 0.0)
+        assert planned is not None
+        self.id = planned.id
+        self.jobs.about_to_send(self.id, 7, ids)
+        self.jobs.give_up(self.id, 0.0)
+        self.more = {"njobs": 4, "is_clear": is_clear}
+
+    @property
+    def row(self) -> BatchRow:
+        row = self.jobs.batch(self.id)
+        assert row is not None
+        return row
+
+    def attempt(self) -> bool:
+        """Do what is done when it is due, in a process that remembers nothing."""
+        note = self.ledger if self.whose == "submit" else self.jobs
+        is_certain = abort.abort_until_certain(self.context, self.row, note, **self.more)  # type: ignore[arg-type]
+        if not is_certain:
+            assert 0 < self.row.not_before - time.time() <= 60
+            assert self.row.trouble
+        return is_certain
+
+
+both = pytest.mark.parametrize("whose", ["submit", "jobs"])
+
+
+@both
+@pytest.mark.parametrize("state", [0, 1, 2, 3])
+def test_where_no_submit_batch_can_be_running_one_abort_is_the_end(
+    whose: Literal["submit", "jobs"], state: int, ledger: Ledger
+) -> None:
+    found = Batch(state)
+    assert Owed(ledger, found, whose, is_clear=True).attempt()
+    assert found.state == 4
+    assert found.script.count("abort_batch") == 1
+
+
+@both
+@pytest.mark.parametrize("is_clear", [True, False])
+def test_an_abort_that_a_running_submit_undid_is_owed_again(
+    whose: Literal["submit", "jobs"], is_clear: bool, ledger: Ledger
+) -> None:
+    found = Batch(1, undone=1)
+    owed = Owed(ledger, found, whose, is_clear=is_clear)
+    assert not owed.attempt()
+    assert owed.row.listed is None
+    assert found.state == 1
+
+
+@both
+def test_a_batch_is_aborted_until_no_more_jobs_appear(
+    whose: Literal["submit", "jobs"], ledger: Ledger
+) -> None:
+    found = Batch(1)
+    owed = Owed(ledger, found, whose, is_clear=False)
+    for jobs, is_certain in ((1, False), (2, False), (3, False), (3, True)):
+        found.jobs = jobs
+        assert owed.attempt() == is_certain
+        assert owed.row.listed == jobs
+        # Not before: a retired batch looks as if no job of it ran.
+        assert found.state == (4 if is_certain else 3)
+    assert found.script.count("abort_batch") == 4
+
+
+def test_a_batch_that_has_all_its_jobs_is_aborted_once(ledger: Ledger) -> None:
+    found = Batch(1)
+    found.jobs = 4
+    assert Owed(ledger, found, "jobs", is_clear=False).attempt()
+
+
+@both
+@pytest.mark.parametrize("is_clear", [True, False])
+def test_jobs_that_appear_between_two_looks_are_waited_for(
+    whose: Literal["submit", "jobs"], is_clear: bool, ledger: Ledger
+) -> None:
+    found = Batch(1)
+    found.jobs = 3
+
+    def abort(arguments: Arguments) -> str:
+        found.jobs = 4
+        return found.abort(arguments)
+
+    found.script.replies["abort_batch"] = abort
+    owed = Owed(ledger, found, whose, is_clear=is_clear)
+    # Even if these are all that it has: the last one may have come after the abort.
+    assert not owed.attempt()
+    assert owed.attempt()
+
+
+@both
+def test_after_trouble_it_is_not_known_any_more_how_many_jobs_there_were(
+    whose: Literal["submit", "jobs"], ledger: Ledger
+) -> None:
+    found = Batch(1)
+    owed = Owed(ledger, found, whose, is_clear=False)
+    assert not owed.attempt()
+    owed.ledger.postpone(owed.id, time.time(), "the project is down")
+    assert not owed.attempt()
+    assert owed.attempt()
+
+
+@both
+def test_a_retired_batch_is_let_be_if_no_submit_batch_of_it_can_be_running(
+    whose: Literal["submit", "jobs"], ledger: Ledger
+) -> None:
+    found = Batch(4)
+    assert Owed(ledger, found, whose, is_clear=True).attempt()
+    assert found.script.count("abort_batch") == found.script.count("retire_batch") == 0
+
+
+@both
+def test_jobs_that_come_into_a_retired_batch_are_aborted_and_it_is_retired_again(
+    whose: Literal["submit", "jobs"], ledger: Ledger
+) -> None:
+    found = Batch(4)
+    owed = Owed(ledger, found, whose, is_clear=False)
+    assert not owed.attempt()
+    assert found.state == 3
+    found.jobs = 2
+    found.state = 4  # somebody retires it once more
+    assert not owed.attempt()
+    assert owed.attempt()
+    assert found.script.count("abort_batch") == 3
+    assert found.state == 4
+
+
+@both
+@pytest.mark.parametrize("is_clear", [True, False])
+def test_a_batch_that_the_project_does_not_know_twice_is_over(
+    whose: Literal["submit", "jobs"], is_clear: bool, ledger: Ledger
+) -> None:
+    found = Batch(1)
+    owed = Owed(ledger, found, whose, is_clear=is_clear)
+    there = found.script.replies["query_batch"]
+    replies = iter([error("no such batch"), there, error("no such batch"), error("no such batch")])
+
+    def query(arguments: Arguments) -> str:
+        reply = next(replies)
+        return reply if isinstance(reply, str) else reply(arguments)
+
+    found.script.replies["query_batch"] = query
+    assert not owed.attempt()
+    assert owed.attempt()
+    assert found.script.count("abort_batch") == found.script.count("retire_batch") == 0
+
+
+@both
+def test_a_batch_whose_id_is_anothers_by_now_is_over_and_the_other_left_alone(
+    whose: Literal["submit", "jobs"], ledger: Ledger
+) -> None:
+    found = Batch(1)
+    owed = Owed(ledger, found, whose, is_clear=False)
+    found.script.replies["query_batch"] = batch(7, "another", 1, job(1, "another#1.1"))
+    assert owed.attempt()
+    assert found.script.count("abort_batch") == found.script.count("retire_batch") == 0
+
+
+@both
+def test_a_retirement_that_fails_is_left_at_that(
+    whose: Literal["submit", "jobs"], ledger: Ledger
+) -> None:
+    found = Batch(1)
+    found.script.replies["retire_batch"] = error("project down for maintenance", -183)
+    assert Owed(ledger, found, whose, is_clear=True).attempt()
+    assert found.state == 3
+
+
+@both
+def test_a_project_that_cannot_be_asked_is_an_error(
+    whose: Literal["submit", "jobs"], ledger: Ledger
+) -> None:
+    found = Batch(1)
+    found.script.replies["abort_batch"] = error("project down for maintenance", -183)
+    with pytest.raises(ProjectDown):
+        Owed(ledger, found, whose, is_clear=True).attempt()
+
+
+def test_a_person_can_abort_a_batch_whatever_it_is(site: Site) -> None:
+    request = site.batch()
+    with site.bridge() as bridge:
+        batch_id = bridge.submit(request)
+        assert bridge.abort_once(batch_id, request.batch_name)
+        assert bridge.abort_once(batch_id, request.batch_name)
+        assert site.proxy.count("abort_batch") == 2
+        assert state_of(site, request.batch_name) is BatchState.ABORTED
+        # An abort that a running submit_batch undoes is none.
+        success = faultproxy.body(b"<abort_batch><success>1</success></abort_batch>")
+        site.proxy.fail("abort_batch", success)
+        more = site.batch()
+        other = bridge.submit(more)
+        assert not bridge.abort_once(other, more.batch_name)
+        assert bridge.abort_once(other, more.batch_name)
+        with site.project() as project, pytest.raises(NotFound):
+            project.query_batch(batch_id=batch_id + 1000)
+        assert bridge.abort_once(batch_id + 1000, request.batch_name)

@@ -1,0 +1,125 @@
+"""Every file of a batch is associated with it, though PHP dies of each that already was."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import PermissionDenied, ProjectDown, TransportError
+from boinc_gahp.submit.association import Association
+from tests.submit.scripted import Script, error
+
+if TYPE_CHECKING:
+    from boinc_gahp.errors import RpcError
+    from tests.submit.scripted import Arguments
+
+FATAL = "<br />\n<b>Fatal error</b>:  Uncaught mysqli_sql_exception in <b>/f</b> on line <b>1</b>"
+
+
+@dataclass
+class Server:
+    """job_file.php on PHP 8.1 and later (``web-rpcs.rst``, "Files")."""
+
+    present: set[str]
+    associated: set[str] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.script = Script({"query_files": self.query_files})
+
+    def query_files(self, arguments: Arguments) -> str:
+        absent = ""
+        with self.lock:
+            for place, name in enumerate(arguments["phys_name"]):
+                if name not in self.present:
+                    absent += f"<file>{place}</file>"
+                elif arguments["batch_id"]:
+                    if name in self.associated:
+                        return FATAL
+                    self.associated.add(name)
+        return f"<absent_files>{absent}</absent_files>"
+
+    def associate(self, names: list[str]) -> list[str]:
+        return Association(self.script.project(), 7, 4).associate(names)
+
+    @property
+    def requests(self) -> int:
+        return self.script.count("query_files")
+
+
+NAMES = [f"{number:032x}.dat" for number in range(2_000)]
+
+
+@pytest.mark.parametrize(
+    ("already", "requests"),
+    [
+        pytest.param([], 1, id="none"),
+        pytest.param(NAMES, 14, id="all, as when a batch is staged again"),
+        pytest.param(NAMES[:1_000], 15, id="the first half"),
+        pytest.param(NAMES[1_000:], 14, id="the second half"),
+        pytest.param(NAMES[999:1_000], 15, id="one in the middle"),
+        pytest.param(NAMES[::2], 2_020, id="every other one"),
+        pytest.param(NAMES[:1_000:3] + NAMES[1_500:], 2_020, id="some here and there"),
+    ],
+)
+def test_of_2000_files_each_is_associated_however_many_were_already(
+    already: list[str], requests: int
+) -> None:
+    server = Server(set(NAMES), set(already))
+    assert server.associate(NAMES) == []
+    assert server.associated == server.present
+    assert server.requests <= requests
+
+
+@pytest.mark.parametrize("already", [0, 1, 5, 20], ids=lambda count: f"{count} already")
+def test_of_a_few_files_each_is_associated_whichever_were_already(already: int) -> None:
+    names = NAMES[:20]
+    server = Server(set(names), set(names[::-3][:already]))
+    assert server.associate(names) == []
+    assert server.associated == server.present
+    assert server.requests <= 22
+
+
+def test_absent_files_are_told_and_the_others_associated() -> None:
+    server = Server(set(NAMES[::2]), set(NAMES[:500:2]))
+    assert server.associate(NAMES) == NAMES[1::2]
+    assert server.associated == server.present
+
+
+def test_many_names_go_in_several_requests() -> None:
+    names = [f"{number:032x}.dat" for number in range(12_000)]
+    server = Server(set(names[1:]))
+    association = Association(server.script.project(), 7, 4)
+    assert association.associate(names) == names[:1]
+    assert association.absent(names) == names[:1]
+    assert server.associated == server.present
+    assert server.requests == 6
+    assert all(len(asked["phys_name"]) <= 5_000 for _, asked in server.script.asked)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        (error("no file access"), PermissionDenied),
+        (error("project down for maintenance", -183), ProjectDown),
+    ],
+    ids=["no right", "project down"],
+)
+def test_a_no_of_another_kind_is_passed_on_at_once(reply: str, kind: type[RpcError]) -> None:
+    server = Server(set(NAMES))
+    server.script.replies["query_files"] = reply
+    with pytest.raises(kind):
+        server.associate(NAMES)
+    assert server.requests == 1
+
+
+def test_a_deadline_ends_it() -> None:
+    server = Server(set(NAMES), set(NAMES))
+    project = server.script.project()
+    association = Association(project.until(0.0), 7, 4)
+    with pytest.raises(TransportError, match="time for it was over"):
+        association.associate(NAMES)
+    assert server.requests == 0

@@ -1,0 +1,307 @@
+"""Under a gridmanager an error is a promise: none of the batch's jobs exists, or will appear."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import (
+    BatchConflict,
+    JobRefused,
+    LedgerError,
+    RpcError,
+    StagingError,
+)
+from boinc_gahp.localproject import Quirks
+from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.staging import Staging
+from boinc_gahp.submit.types import Parameters, SubmitRequest
+from tests import faultproxy
+from tests.submit.test_submit import answer_by, set_state, state_of
+
+if TYPE_CHECKING:
+    from boinc_gahp.ledger import BatchRow
+    from boinc_gahp.submit.types import SubmitRequest
+    from tests.faultproxy import Exchange
+    from tests.submit.conftest import Site
+
+
+#: The project with all its misbehaviours: what is kept there is kept on the sane one.
+pytestmark = pytest.mark.parametrize(
+    "local_project", [Quirks.as_is()], ids=["as-is"], indirect=True, scope="module"
+)
+
+
+def half_made(site: Site, jobs: int = 6) -> SubmitRequest:
+    """Return a request half of whose jobs an earlier process has made, which then died."""
+    request = site.batch(jobs=jobs, files=jobs)
+    with site.bridge() as bridge:
+        bridge.submit(dataclasses.replace(request, jobs=request.jobs[: jobs // 2]))
+    set_state(site, request.batch_name, BatchState.INIT)
+    return request
+
+
+def owner(site: Site) -> tuple[str, str]:
+    with site.project() as project:
+        return project.url, project.account
+
+
+def debts(site: Site) -> tuple[BatchRow, ...]:
+    return site.ledger.debts(*owner(site), time.time())
+
+
+def batch_id(site: Site, request: SubmitRequest) -> int:
+    with site.project() as project:
+        return project.query_batch(batch_name=request.batch_name).batch.id
+
+
+def remove(site: Site, files: SubmitRequest) -> None:
+    for path in site.paths(files):
+        path.unlink(missing_ok=True)
+
+
+# What is there already when the submit fails.
+
+
+def test_input_files_that_are_gone_end_a_half_made_batch(site: Site) -> None:
+    request = half_made(site)
+    remove(site, request)
+    with site.bridge() as bridge, pytest.raises(StagingError, match="No such file"):
+        bridge.boinc_submit(request, answer_by())
+    assert state_of(site, request.batch_name) is BatchState.ABORTED
+    assert debts(site) == ()
+
+
+def test_where_an_earlier_process_may_still_submit_the_abort_is_owed_once_more(site: Site) -> None:
+    request = half_made(site)
+    remove(site, request)
+    number = batch_id(site, request)
+    site.ledger.begin_submit(*owner(site), request.batch_name, number, time.time() + 100)
+    with site.bridge() as bridge, pytest.raises(StagingError):
+        bridge.boinc_submit(request, answer_by())
+    assert state_of(site, request.batch_name) is BatchState.ABORTED
+    (debt,) = debts(site)
+    assert (debt.project_batch_id, debt.state) == (number, "giving_up")
+    assert debt.not_before > time.time() + 30
+
+
+def test_files_of_jobs_that_are_there_are_not_missed(site: Site) -> None:
+    request = half_made(site)
+    remove(site, dataclasses.replace(request, jobs=request.jobs[:3]))
+    with site.bridge() as bridge:
+        bridge.boinc_submit(request, answer_by())
+    assert site.workunits(request) == site.names(request)
+
+
+def test_a_refusal_before_the_project_was_looked_at_ends_a_half_made_batch_too(site: Site) -> None:
+    request = half_made(site)
+    with site.bridge(max_post_bytes=1000) as bridge, pytest.raises(JobRefused):
+        bridge.boinc_submit(request, answer_by())
+    assert state_of(site, request.batch_name) is BatchState.ABORTED
+
+
+def test_without_a_ledger_that_can_be_read_a_half_made_batch_is_ended(site: Site) -> None:
+    request = half_made(site)
+    site.ledger.close()
+    with site.bridge() as bridge, pytest.raises(LedgerError):
+        bridge.boinc_submit(request, answer_by())
+    assert state_of(site, request.batch_name) is BatchState.ABORTED
+
+
+def test_a_bug_ends_a_half_made_batch_and_an_empty_one(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bug(_: Staging) -> None:
+        raise ZeroDivisionError
+
+    half, new = half_made(site), site.batch()
+    monkeypatch.setattr(Staging, "run", bug)
+    for request in (half, new):
+        with site.bridge() as bridge, pytest.raises(ZeroDivisionError):
+            bridge.boinc_submit(request, answer_by())
+    assert state_of(site, half.batch_name) is BatchState.ABORTED
+    assert state_of(site, new.batch_name) is BatchState.RETIRED
+
+
+def test_a_person_may_try_a_half_made_batch_again(site: Site) -> None:
+    request = half_made(site)
+    with site.bridge(max_post_bytes=1000) as bridge, pytest.raises(JobRefused):
+        bridge.submit(request)
+    assert state_of(site, request.batch_name) is BatchState.INIT
+
+
+# What is not to be touched.
+
+
+@pytest.mark.parametrize("jobs", [3, 0], ids=["with jobs", "empty"])
+def test_a_batch_whose_name_differs_in_case_is_left_alone(site: Site, jobs: int) -> None:
+    theirs = site.batch(name=f"CaseBatch{jobs}")
+    if jobs:
+        with site.bridge() as bridge:
+            bridge.submit(theirs)
+    else:
+        with site.project() as project:
+            project.create_batch(theirs.batch_name, "uppercase")
+    state = state_of(site, theirs.batch_name)
+    ours = dataclasses.replace(site.batch(), batch_name=theirs.batch_name.lower())
+    with site.bridge() as bridge, pytest.raises(BatchConflict, match="CaseBatch"):
+        bridge.boinc_submit(ours, answer_by())
+    assert state_of(site, theirs.batch_name) is state
+    assert debts(site) == ()
+
+
+def test_a_batch_with_other_jobs_is_left_alone_however_the_submit_fails(site: Site) -> None:
+    theirs = site.batch()
+    with site.bridge() as bridge:
+        bridge.submit(theirs)
+    ours = dataclasses.replace(site.batch(), batch_name=theirs.batch_name)
+    with site.bridge(max_post_bytes=100) as bridge, pytest.raises(JobRefused):
+        bridge.boinc_submit(ours, answer_by())
+    assert state_of(site, theirs.batch_name) is BatchState.IN_PROGRESS
+
+
+def test_a_retired_batch_is_not_taken_back_to_the_living(site: Site) -> None:
+    request = site.batch()
+    with site.bridge() as bridge:
+        bridge.submit(request)
+        set_state(site, request.batch_name, BatchState.RETIRED)
+        with pytest.raises(BatchConflict, match="RETIRED"):
+            bridge.boinc_submit(request, answer_by())
+    assert state_of(site, request.batch_name) is BatchState.RETIRED
+
+
+# Two processes.
+
+
+def test_a_batch_that_another_process_gives_up_meanwhile_is_not_submitted(site: Site) -> None:
+    request = site.batch()
+    hang = faultproxy.hang(carried_out=True)
+    site.proxy.fail("upload_files", hang)
+    site.options = dataclasses.replace(site.options, read_timeout=30)
+
+    def submit() -> None:
+        with site.bridge() as bridge:
+            bridge.boinc_submit(request, answer_by())
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(submit)
+        assert hang.reached.wait(60)
+        number = batch_id(site, request)
+        site.ledger.owe_abort(*owner(site), request.batch_name, number, time.time() + 60)
+        hang.release()
+        with pytest.raises(BatchConflict, match="given up"):
+            done.result(60)
+    assert "submit_batch" not in site.proxy.seen
+    assert site.workunits(request) == []
+
+
+# Time.
+
+
+def test_a_project_that_is_silent_about_templates_does_not_outlast_the_answers_time(
+    site: Site,
+) -> None:
+    hang = faultproxy.hang()
+    site.proxy.fail("get_templates", hang)
+    site.options = dataclasses.replace(site.options, read_timeout=1000, retry_total=1000)
+    with site.bridge() as bridge, pytest.raises(RpcError, match="get_templates"):
+        bridge.boinc_submit(site.batch(), answer_by(11.0))
+    hang.release()
+
+
+def test_a_submit_that_waited_too_long_for_its_turn_is_not_begun(site: Site) -> None:
+    request = half_made(site)
+    with site.bridge() as bridge, pytest.raises(StagingError, match="other requests came first"):
+        bridge.boinc_submit(request, answer_by(5.0))
+    assert state_of(site, request.batch_name) is BatchState.ABORTED
+    assert "get_templates" not in site.proxy.seen[-2:]
+
+
+def test_with_time_for_files_only_the_jobs_stay_where_they_are(site: Site) -> None:
+    request = site.batch()
+    slow = faultproxy.delay(1.5)
+    site.proxy.fail("query_files", slow)
+    with site.bridge() as bridge, pytest.raises(StagingError, match="release the jobs"):
+        bridge.boinc_submit(request, answer_by(61.0))
+    assert "submit_batch" not in site.proxy.seen
+    assert state_of(site, request.batch_name) is BatchState.RETIRED
+
+
+def test_what_went_wrong_first_is_told_when_the_project_cannot_be_asked_about_it(
+    site: Site,
+) -> None:
+    site.proxy.fail("submit_batch", faultproxy.lose_reply())
+    site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
+    with site.bridge() as bridge, pytest.raises(RpcError) as caught:
+        bridge.submit(site.batch())
+    assert caught.value.rpc == "submit_batch"
+
+
+def test_jobs_that_the_project_takes_and_does_not_make_are_an_error_for_its_admin(
+    site: Site,
+) -> None:
+    request = site.batch()
+    success = faultproxy.body(b"<submit_batch><batch_id>1</batch_id></submit_batch>")
+
+    def without_output_template(exchange: Exchange) -> bool:
+        set_state(site, request.batch_name, BatchState.IN_PROGRESS)
+        return success(exchange)
+
+    site.proxy.fail("submit_batch", without_output_template)
+    with site.bridge() as bridge, pytest.raises(BatchConflict, match="templates of app uppercase"):
+        bridge.boinc_submit(request, answer_by())
+    assert state_of(site, request.batch_name) is BatchState.ABORTED
+
+
+# The request as a whole.
+
+
+def test_the_six_values_and_the_first_lease_arrive(site: Site) -> None:
+    request = dataclasses.replace(
+        site.batch(jobs=1),
+        parameters=Parameters(
+            fpops_est=1e12,
+            fpops_bound=2.5e15,
+            memory_bound=1e9,
+            disk_bound=123456789.0,
+            delay_bound=86400.0,
+        ),
+        app_version_num=102,
+    )
+    with site.bridge() as bridge:
+        bridge.boinc_submit(request, answer_by())
+    with site.local.core.db.read() as connection:
+        row = connection.execute(
+            "SELECT * FROM workunit WHERE name = ?", (request.jobs[0][0],)
+        ).fetchone()
+        (expire,) = connection.execute(
+            "SELECT expire_time FROM batch WHERE name = ?", (request.batch_name,)
+        ).fetchone()
+    assert (row["rsc_fpops_est"], row["rsc_fpops_bound"]) == (1e12, 2.5e15)
+    assert (row["rsc_memory_bound"], row["rsc_disk_bound"]) == (1e9, 123456789)
+    assert (row["delay_bound"], row["app_version_num"]) == (86400, 102)
+    assert 86000 < expire - time.time() < 86401
+
+
+def test_a_batch_whose_staging_was_cut_short_is_completed_with_every_file_associated(
+    site: Site,
+) -> None:
+    request = site.batch(jobs=100, files=100)
+    site.proxy.fail("upload_files", faultproxy.status(503), times=None, skip=2)
+    with site.bridge() as bridge, pytest.raises(RpcError):
+        bridge.submit(request)
+    site.proxy.heal()
+    asked = site.proxy.count("query_files")
+    with site.bridge() as bridge:
+        bridge.submit(request)
+    assert site.workunits(request) == site.names(request)
+    with site.local.core.db.read() as connection:
+        (count,) = connection.execute(
+            "SELECT count(*) FROM batch_file_assoc WHERE batch_id = ?", (batch_id(site, request),)
+        ).fetchone()
+    assert count == 100
+    assert site.proxy.count("query_files") - asked <= 15

@@ -1,0 +1,195 @@
+"""Arguments: what was written is what the program gets, or it is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from boinc_gahp import rpc
+from boinc_gahp.api import InlineFile, Job, Project
+from boinc_gahp.config import ProjectSettings, Settings, State
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import BadRequest, JobRefused
+from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject.hosts.command_line import split_command_line
+from boinc_gahp.localproject.server.job_line import read_job_line, through_sql
+from boinc_gahp.localproject.server.request import parse_request
+from boinc_gahp.localproject.supplied import input_template, output_template
+from boinc_gahp.rpc.build import submission_document
+from boinc_gahp.secret import Authenticator
+from boinc_gahp.submit import checks
+from boinc_gahp.templates import (
+    InputFileInfo,
+    InputTemplate,
+    fill_input,
+    read_workunit,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+#: What has a meaning to one of those that the text passes, and what has none.
+_PIECES = [
+    *"ab0 \t'\"\\<>&;#ä中",
+    "&lt;",
+    "&amp;",
+    "&#228;",
+    "<!--",
+    "]]>",
+    "<?pi",
+    "</command_line>",
+]
+arguments = st.lists(
+    st.lists(st.sampled_from(_PIECES), max_size=5).map("".join)
+    | st.text(st.characters(codec="utf-8"), max_size=8),
+    max_size=5,
+)
+
+
+def stored(line: str) -> str:
+    """Return what a project stores of a job's command line, by way of the request itself."""
+    batch = rpc.BatchSubmission("a", [rpc.JobSubmission("j", line)])
+    request = parse_request(submission_document("submit_batch", Authenticator("a" * 32), batch))
+    sent = request.jobs[0].command_line
+    words = f'--command_line "{sent}"' if sent not in ("", "0") else ""
+    (job,) = read_job_line(f" --wu_name j {words} file")
+    assert job.files == ("file",)
+    template = InputTemplate((InputFileInfo("in", physical_name="file"),))
+    line_stored = through_sql(job.command_line or "")
+    return fill_input(template, command_line=line_stored)
+
+
+def split_as_seen(text: str) -> list[str]:
+    """Split as the client does that was seen: it skips the character after an opening quote."""
+    words: list[str] = []
+    place = 0
+    while place < len(text):
+        character = text[place]
+        if character in " \t\n\v\f\r":
+            place += 1
+            continue
+        quote = character if character in "'\"" else ""
+        begin = place + bool(quote)
+        place = begin + 1
+        while place < len(text) and (
+            text[place] != quote if quote else text[place] not in " \t\n\v\f\r"
+        ):
+            place += 1
+        words.append(text[begin:place])
+        place += 1
+    return words
+
+
+def split_as_meant(text: str) -> list[str]:
+    """Split as a client would that does not have that fault."""
+    words: list[str] = []
+    rest = text
+    while rest := rest.lstrip(" \t\n\v\f\r"):
+        if rest[0] in "'\"":
+            word, _, rest = rest[1:].partition(rest[0])
+        else:
+            word = split_as_seen(rest)[0]
+            rest = rest[len(word) :]
+        words.append(word)
+    return words
+
+
+@given(arguments, st.booleans())
+@example(["a<b", "<?pi", "<!--", "&lt;x", "&amp;", "a&b", "a>b", "]]>"], False)
+@example(["", "after"], True)
+@example(["it's", "C:\\dir", "two words", "&lt; 'x"], True)
+@example(["\xa0", "a\u3000b"], False)
+def test_a_program_gets_its_arguments_as_they_were_written_or_they_are_refused(
+    words: list[str], doubled: bool
+) -> None:
+    try:
+        line = rpc.command_line(words, doubled=doubled)
+    except BadRequest:
+        return
+    document = read_workunit(stored(line))
+    assert split_command_line(document.command_line) == words
+    assert split_as_seen(document.command_line) == words
+    assert split_as_meant(document.command_line) == words
+    # No client chokes on it, and with it on the jobs of others.
+    assert "<" not in document.stored_command_line
+
+
+@given(st.text(st.sampled_from("a' \"\t\n\xa0"), max_size=12))
+def test_a_local_host_splits_as_the_client_that_was_seen(text: str) -> None:
+    if text.endswith(("'", '"')):
+        text += "x"  # the real one reads on behind the text's end
+    assert split_command_line(text) == split_as_seen(text)
+
+
+@pytest.mark.parametrize("doubled", [False, True])
+def test_an_empty_argument_is_refused_and_no_setting_is_said_to_help(doubled: bool) -> None:
+    with pytest.raises(BadRequest, match="is empty") as caught:
+        rpc.command_line(["--name", "", "x"], doubled=doubled)
+    assert "escape_command_lines" not in str(caught.value)
+
+
+def test_the_limit_of_a_jobs_line_counts_what_is_sent() -> None:
+    line = checks.command_line("j", ("<" * 1000,), escape=False)
+    assert len(line) == 4000
+    with pytest.raises(JobRefused, match="come to 4112 bytes"):
+        checks.check_job_line("j", line, ["f" * 80])
+
+
+def test_a_command_line_at_which_clients_refuse_the_jobs_of_others_is_not_sent() -> None:
+    batch = rpc.BatchSubmission("a", [rpc.JobSubmission("j7", "--tag <b>")])
+    with pytest.raises(BadRequest, match=r"job 'j7': command_line .* holds a <"):
+        submission_document("submit_batch", Authenticator("a" * 32), batch)
+
+
+TABLE: Sequence[tuple[bool, tuple[str, ...]]] = [
+    (False, ("a<b", "<?pi", "<!--", "</workunit>", "<![CDATA[q]]>")),
+    (False, ("&lt;x", "&amp;", "&amp;amp;", "&#228;", "a&b", "a>b", "]]>")),
+    (False, ("$HOME", "`id`", ";", "|", "*", "100%", "#", "中文", "😀", "--wu_name")),
+    (False, ()),
+    (True, ("it's", "C:\\dir\\file", "\\n", "two words", "&lt; <", "tab\there")),
+]
+
+
+@pytest.fixture(scope="module")
+def telling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    """A project as the real one is, with an app that tells its arguments."""
+    with LocalProject(
+        tmp_path_factory.mktemp("telling"), hosts=2, quirks=Quirks.as_is()
+    ) as project:
+        project.add_app(
+            "tell",
+            command=["{python}", "-I", "-S", "-c", _TELL],
+            input_template=input_template("in"),
+            output_template=output_template("out"),
+        )
+        yield project
+
+
+_TELL = "import json, sys; open('out', 'w').write(json.dumps(sys.argv[1:]))"
+
+
+def test_programs_on_hosts_get_what_was_written(telling: LocalProject, tmp_path: Path) -> None:
+    state = State(dir=tmp_path / "state", cache_dir=tmp_path / "cache")
+    for escape in (False, True):
+        rows = [words for doubled, words in TABLE if doubled is escape]
+        settings = ProjectSettings(ProjectUrl(telling.url), escape_command_lines=escape)
+        with Project(
+            telling.url, telling.authenticator, settings=Settings(project=settings, state=state)
+        ) as project:
+            batch = project.submit(
+                "tell",
+                [
+                    Job(words, {"in": InlineFile("x")}, name=f"tell{escape}_{number}")
+                    for number, words in enumerate(rows)
+                ],
+                name=f"tell{escape}",
+            )
+            batch.wait(timeout=60)
+            batch.fetch(tmp_path / f"out{escape}")
+        for number, words in enumerate(rows):
+            told = (tmp_path / f"out{escape}" / f"tell{escape}_{number}" / "out").read_text()
+            assert tuple(json.loads(told)) == words

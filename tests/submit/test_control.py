@@ -1,0 +1,316 @@
+"""Abort, retire, lease and the paying of debts, against a project that answers from a script."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.bridge import Bridge
+from boinc_gahp.config import Settings
+from boinc_gahp.errors import NotFound, PermissionDenied, ProjectDown
+from boinc_gahp.ledger import Ledger
+from boinc_gahp.submit import control
+from tests.submit.scripted import Arguments, Script, error
+from tests.submit.test_abort import Batch, long_ago
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from boinc_gahp.submit.context import Context
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    ledger = Ledger(tmp_path / "state" / "ledger.sqlite")
+    yield ledger
+    ledger.close()
+
+
+class Jobs:
+    """abort_jobs of the real server: in turn, up to the first that it refuses."""
+
+    def __init__(self, *names: str, foreign: tuple[str, ...] = ()) -> None:
+        self.names = names
+        self.foreign = foreign
+        self.aborted: set[str] = set()
+
+    def __call__(self, arguments: Arguments) -> str:
+        reply = ""
+        for name in arguments["job_name"]:
+            if name in self.foreign:
+                return reply + error("not owner of batch")
+            if name not in self.names:
+                return reply + error(f"no job {name}")
+            self.aborted.add(name)
+            reply += f"<aborted {name}>"
+        return reply + "<success/>"
+
+
+def test_jobs_are_aborted_in_one_request() -> None:
+    jobs = Jobs("a", "b", "c")
+    script = Script({"abort_jobs": jobs})
+    control.abort_jobs(script.context(), ["a", "b", "c", "a"])
+    assert jobs.aborted == {"a", "b", "c"}
+    assert [asked["job_name"] for asked in script.arguments("abort_jobs")] == [["a", "b", "c"]]
+
+
+def test_no_jobs_are_no_request() -> None:
+    script = Script()
+    control.abort_jobs(script.context(), [])
+    assert script.asked == []
+
+
+@pytest.mark.parametrize("at", [0, 1, 3], ids=["first", "middle", "last"])
+def test_an_unknown_job_keeps_no_other_from_being_aborted(at: int) -> None:
+    jobs = Jobs("a", "b", "c")
+    names = ["a", "b", "c"]
+    names.insert(at, "gone")
+    with pytest.raises(NotFound) as caught:
+        control.abort_jobs(Script({"abort_jobs": jobs}).context(), names)
+    assert jobs.aborted == {"a", "b", "c"}
+    assert "1 of 4 jobs were not aborted" in str(caught.value)
+    assert str(caught.value).endswith(": gone (no job gone)")
+
+
+def test_the_jobs_of_another_account_are_told_apart() -> None:
+    names = [f"job{number}" for number in range(40)]
+    jobs = Jobs(*names, foreign=("job7", "job8", "job39"))
+    with pytest.raises(PermissionDenied) as caught:
+        control.abort_jobs(Script({"abort_jobs": jobs}).context(), names)
+    assert jobs.aborted == set(names) - {"job7", "job8", "job39"}
+    for name in ("job7", "job8", "job39"):
+        assert f"{name} (not owner of batch)" in str(caught.value)
+
+
+def test_a_name_that_comes_back_mangled_is_found_all_the_same() -> None:
+    def reply(arguments: Arguments) -> str:
+        if "it's" in arguments["job_name"]:
+            return error("no job it\\'s")
+        return "<success/>"
+
+    script = Script({"abort_jobs": reply})
+    with pytest.raises(NotFound, match="1 of 5 jobs were not aborted"):
+        control.abort_jobs(script.context(), ["a", "b", "it's", "c", "d"])
+    aborted = [name for asked in script.arguments("abort_jobs") for name in asked["job_name"]]
+    assert {"a", "b", "c", "d"} <= set(aborted)
+
+
+def test_a_thousand_unknown_jobs_make_a_message_that_can_be_read() -> None:
+    names = [f"job{number}" for number in range(60)]
+    with pytest.raises(NotFound, match=r"60 of 60 jobs .* and 50 more$") as caught:
+        control.abort_jobs(Script({"abort_jobs": Jobs()}).context(), names)
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("words", ["bad authenticator", "no file access"])
+def test_an_account_that_may_do_nothing_is_told_once(words: str) -> None:
+    script = Script({"abort_jobs": error(words)})
+    with pytest.raises(PermissionDenied, match=words):
+        control.abort_jobs(script.context(), ["a", "b", "c", "d"])
+    assert script.count("abort_jobs") == 1
+
+
+def test_a_project_that_is_down_is_told_at_once() -> None:
+    script = Script({"abort_jobs": error("project down for maintenance", -183)})
+    with pytest.raises(ProjectDown):
+        control.abort_jobs(script.context(), ["a", "b"])
+    assert all(asked["job_name"] == ["a", "b"] for asked in script.arguments("abort_jobs"))
+
+
+def test_more_jobs_than_one_request_takes_go_in_several() -> None:
+    names = [f"job{number}" for number in range(1200)]
+    jobs = Jobs(*names)
+    script = Script({"abort_jobs": jobs})
+    control.abort_jobs(script.context(), names)
+    assert jobs.aborted == set(names)
+    assert script.count("abort_jobs") == 3
+
+
+def test_what_is_to_be_aborted_is_in_the_ledger_before_anything_is_asked(ledger: Ledger) -> None:
+    seen: list[frozenset[str]] = []
+
+    def reply(arguments: Arguments) -> str:
+        seen.append(ledger.aborted_jobs(*context.owner))
+        return "<success/>"
+
+    context = Script({"abort_jobs": reply}).context(ledger)
+    control.abort_jobs(context, ["b#1.0", "foreign"])
+    assert seen == [{"b#1.0", "foreign"}]
+
+
+def test_an_abort_that_fails_stays_in_the_ledger(ledger: Ledger) -> None:
+    context = Script({"abort_jobs": error("Can't connect to database", -138)}).context(ledger)
+    with pytest.raises(ProjectDown):
+        control.abort_jobs(context, ["b#1.0"])
+    assert ledger.aborted_jobs(*context.owner) == {"b#1.0"}
+
+
+def test_a_retired_batch_is_forgotten(ledger: Ledger) -> None:
+    script = Script({"abort_jobs": "<success/>", "retire_batch": "<success/>"})
+    context = script.context(ledger)
+    control.abort_jobs(context, ["b#1.0", "c#1.0"])
+    ledger.begin_submit(*context.owner, "b", 7, time.time())
+    control.retire_batch(context, "b")
+    assert ledger.aborted_jobs(*context.owner) == {"c#1.0"}
+    assert ledger.debts(*context.owner, time.time()) == ()
+
+
+def test_a_batch_that_could_not_be_retired_is_not_forgotten(ledger: Ledger) -> None:
+    script = Script({"abort_jobs": "<success/>", "retire_batch": error("no such batch")})
+    context = script.context(ledger)
+    control.abort_jobs(context, ["b#1.0"])
+    with pytest.raises(NotFound):
+        control.retire_batch(context, "b")
+    assert ledger.aborted_jobs(*context.owner) == {"b#1.0"}
+
+
+def test_without_a_ledger_the_work_goes_on_with_a_warning(
+    ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    script = Script({"abort_jobs": "<success/>", "retire_batch": "<success/>"})
+    ledger.close()
+    for context in (script.context(ledger), script.context(None)):
+        control.abort_jobs(context, ["b#1.0"])
+        control.retire_batch(context, "b")
+    assert "later queries may show the aborted jobs" in caplog.text
+    assert script.count("abort_jobs") == script.count("retire_batch") == 2
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["by id where it is known", "else by name"])
+def test_a_batch_is_named(known: bool) -> None:
+    script = Script({"retire_batch": "<success/>", "set_expire_time": "<success/>"})
+    context = script.context()
+    if known:
+        context.known.remember_batch("b", 7)
+    control.set_lease(context, "b", 1795282923)
+    control.retire_batch(context, "b")
+    for rpc in ("set_expire_time", "retire_batch"):
+        [asked] = script.arguments(rpc)
+        assert (asked["batch_id"], asked["batch_name"]) == ((["7"], []) if known else ([], ["b"]))
+    assert float(script.arguments("set_expire_time")[0]["expire_time"][0]) == 1795282923
+    assert context.known.batch_id("b") is None
+
+
+def owing(ledger: Ledger, found: Batch, due: float = -1.0) -> Context:
+    context = found.script.context(ledger)
+    ledger.owe_abort(*context.owner, "b", 7, time.time() + due)
+    long_ago(ledger)
+    return context
+
+
+@pytest.mark.parametrize("state", [0, 1, 2, 3])
+def test_an_abort_that_is_due_is_paid(state: int, ledger: Ledger) -> None:
+    found = Batch(state)
+    context = owing(ledger, found)
+    control.settle(context)
+    assert found.state == 4
+    assert found.script.count("abort_batch") == 1
+    assert ledger.debts(*context.owner, time.time()) == ()
+
+
+def test_an_abort_that_is_not_due_waits(ledger: Ledger) -> None:
+    found = Batch(1)
+    context = owing(ledger, found, due=30.0)
+    control.settle(context)
+    assert found.script.asked == []
+    assert len(ledger.debts(*context.owner, time.time())) == 1
+
+
+@pytest.mark.parametrize(("just_sent", "aborts"), [(False, 0), (True, 2)])
+def test_a_batch_that_somebody_retired_is_aborted_if_a_submit_of_it_may_be_running(
+    just_sent: bool, aborts: int, ledger: Ledger
+) -> None:
+    found = Batch(4)
+    context = owing(ledger, found)
+    if just_sent:
+        ledger.store.write(lambda connection: connection.execute("UPDATE batch SET sent = 1e10"))
+    for _ in range(2):
+        control.settle(context)
+        ledger.store.write(lambda connection: connection.execute("UPDATE batch SET not_before = 1"))
+    assert found.script.count("abort_batch") == aborts
+    assert found.state == 4
+    assert ledger.debts(*context.owner, time.time()) == ()
+
+
+def test_a_project_that_is_down_is_asked_later(ledger: Ledger) -> None:
+    found = Batch(1)
+    found.script.replies["abort_batch"] = error("project down for maintenance", -183)
+    context = owing(ledger, found)
+    control.settle(context)
+    [debt] = ledger.debts(*context.owner, time.time())
+    assert debt.not_before > time.time()
+
+
+def test_other_accounts_debts_are_left_alone(ledger: Ledger) -> None:
+    found = Batch(1)
+    context = found.script.context(ledger)
+    ledger.owe_abort(context.project.url, "fedcba9876543210", "b", 7, 0.0)
+    control.settle(context)
+    assert found.script.asked == []
+
+
+def submitting(ledger: Ledger, found: Batch, *, ago: float, age: float) -> Context:
+    context = found.script.context(ledger)
+    context.known._born -= age
+    ledger.begin_submit(*context.owner, "b", 7, time.time() - ago)
+    long_ago(ledger)
+    return context
+
+
+def test_a_submission_that_nobody_asks_about_is_given_up(ledger: Ledger) -> None:
+    found = Batch(1)
+    context = submitting(ledger, found, ago=121, age=121)
+    control.settle(context)
+    assert found.state == 4
+    assert ledger.debts(*context.owner, time.time()) == ()
+
+
+@pytest.mark.parametrize(
+    ("ago", "age", "mentioned"),
+    [
+        pytest.param(100, 500, False, id="its submitter may still be there"),
+        pytest.param(500, 100, False, id="a gridmanager may still ask"),
+        pytest.param(500, 500, True, id="a gridmanager has asked"),
+    ],
+)
+def test_a_submission_that_somebody_may_wait_for_goes_on(
+    ago: float, age: float, mentioned: bool, ledger: Ledger
+) -> None:
+    found = Batch(1)
+    context = submitting(ledger, found, ago=ago, age=age)
+    if mentioned:
+        context.known.mention(["b"])
+    control.settle(context)
+    assert found.script.asked == []
+    assert [debt.state for debt in ledger.debts(*context.owner, time.time())] == ["sent"]
+
+
+@pytest.mark.parametrize(("ago", "left"), [(5000, 0), (3500, 1)])
+def test_where_nobody_can_ask_the_age_of_a_submission_decides(
+    ago: float, left: int, ledger: Ledger
+) -> None:
+    found = Batch(1)
+    context = submitting(ledger, found, ago=ago, age=0)
+    control.settle(context, alone=True)
+    assert len(ledger.debts(*context.owner, time.time())) == left
+
+
+def test_a_bridge_notes_which_batches_are_asked_about(ledger: Ledger, tmp_path: Path) -> None:
+    script = Script({"query_batch2": "<server_time>1</server_time><batch_size>0</batch_size>"})
+    bridge = Bridge(script.project(), Settings(), ledger, tmp_path / "cache")
+    bridge.query_batches(["b"], "5")
+    assert bridge._context.known.was_mentioned("b")
+    assert not bridge._context.known.was_mentioned("c")
+    bridge.close()
+
+
+def test_settling_without_a_ledger_or_with_a_broken_one_is_no_error(
+    ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    ledger.close()
+    control.settle(Script().context(None))
+    control.settle(Script().context(ledger))
+    assert "is not paid now" in caplog.text

@@ -1,0 +1,219 @@
+"""Sizes that jobs ask for count, whatever their templates say (``web-rpcs.rst``)."""
+
+from __future__ import annotations
+
+import re
+import tracemalloc
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import BadRequest, BatchTooLarge, JobRefused
+from boinc_gahp.submit.types import InlineFile, Job, Parameters, SubmitRequest
+from tests.submit.test_submit_jobs import OWN_INPUT, workunit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.faultproxy import Exchange
+    from tests.submit.conftest import Site
+
+COLUMNS = (
+    "rsc_fpops_est",
+    "rsc_fpops_bound",
+    "rsc_memory_bound",
+    "rsc_disk_bound",
+    "delay_bound",
+)
+#: What uppercase's template says.
+SAID = (1e9, 1e15, 5e7, 1e8, 86400)
+FILE = InlineFile("x")
+
+
+def uppercase(name: str, *jobs: tuple[str, Job], **asked: float) -> SubmitRequest:
+    """Return a request for jobs that ask for sizes."""
+    return SubmitRequest(name, "uppercase", jobs, Parameters(**asked))
+
+
+def stored(site: Site, *names: str) -> list[tuple[float, ...]]:
+    return [tuple(workunit(site, name)[column] for column in COLUMNS) for name in names]
+
+
+@pytest.fixture
+def bodies(site: Site) -> list[str]:
+    """The submit_batch requests that go to the project."""
+    seen: list[str] = []
+
+    def look(exchange: Exchange) -> bool:
+        reply = exchange.forward()
+        seen.append(bytes(exchange.body).decode("utf-8", "replace"))
+        exchange.send(reply)
+        return True
+
+    site.proxy.fail("submit_batch", look, times=None)
+    return seen
+
+
+@pytest.fixture
+def lacking(site: Site) -> Iterator[None]:
+    """Uppercase's template leaves memory and operations to whoever submits."""
+    path = site.local.core.templates / "uppercase_in"
+    before = path.read_text()
+    path.write_text(re.sub(r"\s*<rsc_(memory_bound|fpops_est)>.*", "", before))
+    yield
+    path.write_text(before)
+
+
+def test_what_a_batch_asks_for_is_stored_whatever_the_template_says(
+    site: Site, bodies: list[str]
+) -> None:
+    asked = asdict(Parameters(2e12, 3e15, 4e8, 5e9, 4242))
+    with site.bridge() as bridge:
+        bridge.submit(uppercase("all", ("all-0", Job(inputs={"in": FILE})), **asked))
+    assert stored(site, "all-0") == [tuple(asked.values())]
+    assert bodies[0].count("<input_template>") == 1
+
+
+def test_a_template_goes_only_with_the_jobs_that_ask_for_something_else(
+    site: Site, bodies: list[str]
+) -> None:
+    names = [f"some-{n}" for n in range(4)]
+    flops = (None, 1e9, 7e10, 8e10)
+    jobs = [(n, Job(inputs={"in": FILE}, fpops=f)) for n, f in zip(names, flops, strict=True)]
+    # What the template says already is no reason to send it.
+    with site.bridge() as bridge:
+        bridge.submit(uppercase("some", *jobs, delay_bound=86400, disk_bound=1e8))
+    assert [row[0] for row in stored(site, *names)] == [1e9, 1e9, 7e10, 8e10]
+    assert [row[1:] for row in stored(site, *names)] == [SAID[1:]] * 4
+    assert bodies[0].count("<input_template>") == 2
+    assert "<job_params>" in bodies[0]
+
+
+@pytest.mark.usefixtures("lacking")
+def test_where_the_template_lacks_the_element_job_params_serve(
+    site: Site, bodies: list[str]
+) -> None:
+    names = [f"lacks-{n}" for n in range(3)]
+    jobs = [(name, Job(inputs={"in": FILE})) for name in names]
+    jobs[2] = (names[2], Job(inputs={"in": FILE}, fpops=9e9))
+    with site.bridge() as bridge:
+        request = uppercase("lacks", *jobs, memory_bound=3e8, fpops_est=6e9)
+        bridge.submit(request)
+    assert [row[0] for row in stored(site, *names)] == [6e9, 6e9, 9e9]
+    assert {row[2] for row in stored(site, *names)} == {3e8}
+    assert bodies[0].count("<input_template>") == 1
+
+
+def test_what_a_job_asks_for_is_filled_into_its_own_template(site: Site) -> None:
+    names = [f"own-{n}" for n in range(2)]
+    jobs = [(name, Job(inputs={"mine": FILE}, input_template=OWN_INPUT)) for name in names]
+    with site.bridge() as bridge:
+        request = uppercase("own", *jobs, delay_bound=4242.5, memory_bound=7e7)
+        bridge.submit(request)
+    # Its own template lacks the others; seconds are whole, and not fewer than were asked for.
+    found = stored(site, *names)
+    assert {row[2:] for row in found} == {(7e7, 1e9, 4243)}
+    assert "<open_name>mine</open_name>" in workunit(site, "own-0")["xml_doc"]
+
+
+def test_an_estimate_is_of_what_would_be_stored(site: Site) -> None:
+    job = Job(inputs={"in": FILE})
+    with site.bridge() as bridge:
+        plain = bridge.estimate(uppercase("e", ("e-0", job)))
+        asked = bridge.estimate(uppercase("e", ("e-0", job), fpops_est=5e9))
+        own = OWN_INPUT.replace("mine", "in").replace(
+            "<delay", "<rsc_fpops_est>3e9</rsc_fpops_est><delay"
+        )
+        by_template = bridge.estimate(uppercase("e", ("e-0", replace(job, input_template=own))))
+    assert [asked, by_template] == pytest.approx([5 * plain, 3 * plain])
+
+
+def test_sizes_beside_a_template_of_the_projects_are_refused_as_nobody_can_know(
+    site: Site,
+) -> None:
+    job = Job(inputs={"in": FILE})
+    named = replace(uppercase("named", ("named-0", job)), input_template_filename="uppercase_in")
+    with site.bridge() as bridge:
+        for request in (
+            replace(named, parameters=Parameters(delay_bound=60)),
+            replace(named, jobs=[("named-0", replace(job, fpops=2e9))]),
+        ):
+            for ask in (bridge.submit, bridge.estimate):
+                with pytest.raises(JobRefused, match="template uppercase_in, whose values win"):
+                    ask(request)
+        bridge.submit(named)
+    assert stored(site, "named-0") == [SAID]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"memory_bound": -1.0}, "rsc_memory_bound is -1.0; expected a number from 0"),
+        ({"disk_bound": float("inf")}, "rsc_disk_bound is inf; expected a number"),
+        ({"delay_bound": 2.0**31}, "delay_bound is 2147483648.0; expected a number from 0 to 214"),
+    ],
+)
+def test_what_is_no_size_is_refused(site: Site, asked: dict[str, float], said: str) -> None:
+    request = uppercase("no-size", ("no-size-0", Job(inputs={"in": FILE})), **asked)
+    with site.bridge() as bridge:
+        assert said in str(bridge.judge(request).refusal)
+        with pytest.raises(JobRefused, match=re.escape(said)):
+            bridge.submit(request)
+
+
+def test_the_templates_that_jobs_take_along_count_in_the_requests_size(site: Site) -> None:
+    jobs = [(f"big-{n}", Job(inputs={"in": FILE})) for n in range(20)]
+    plain, asking = uppercase("big", *jobs), uppercase("big", *jobs, delay_bound=60)
+    with site.bridge(max_post_bytes=8000) as bridge:
+        assert bridge.judge(plain).refusal is None
+        judgement = bridge.judge(asking)
+        with pytest.raises(BatchTooLarge, match="input templates") as raised:
+            bridge.submit(asking)
+        assert bridge.request_size(asking) == judgement.request_bytes > 8000
+        without = bridge.request_size(plain)
+    assert str(raised.value) == str(judgement.refusal)
+    filled = sum(each.nbytes for each in judgement.filled.values())
+    # Written in the request without the line ends round it.
+    assert abs(filled - (judgement.request_bytes - without)) < 200
+    assert f"{filled} of these bytes are input templates" in str(raised.value)
+    assert "ask for another delay_bound than app uppercase says" in str(raised.value)
+
+
+def test_an_own_template_that_is_no_text_is_refused_as_ever(site: Site) -> None:
+    own = OWN_INPUT.replace("mine", "in").replace("</workunit>", "<note>\udc80</note></workunit>")
+    job = ("no-text-0", Job(inputs={"in": FILE}, input_template=own))
+    with site.bridge() as bridge:
+        with pytest.raises(BadRequest, match="not well-formed"):
+            bridge.submit(uppercase("no-text", job))
+        # What is filled in is written anew.
+        bridge.submit(uppercase("no-text", job, delay_bound=60))
+    assert workunit(site, "no-text-0")["delay_bound"] == 60
+
+
+def test_a_request_whose_templates_are_too_many_is_not_written_to_be_measured(site: Site) -> None:
+    own = OWN_INPUT.replace("mine", "in").replace(
+        "</workunit>", f"<note>{'n' * 60_000}</note></workunit>"
+    )
+    jobs = [(f"much-{n}", Job(inputs={"in": FILE}, input_template=own)) for n in range(1_000)]
+    tracemalloc.start()
+    try:
+        with site.bridge(max_post_bytes=500_000) as bridge, pytest.raises(BatchTooLarge) as raised:
+            bridge.submit(uppercase("much", *jobs, delay_bound=60))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert raised.value.nbytes > 60_000_000
+    assert most < 20_000_000
+
+
+def test_a_template_that_would_become_too_large_is_refused_before_anything_is_sent(
+    site: Site,
+) -> None:
+    own = OWN_INPUT.replace("mine", "in").replace(
+        "</workunit>", f"<note>{'n' * 65_400}</note></workunit>"
+    )
+    job = ("huge-0", Job(inputs={"in": FILE}, input_template=own))
+    with site.bridge() as bridge, pytest.raises(JobRefused, match="cannot be filled into its inp"):
+        bridge.submit(uppercase("huge", job, delay_bound=60, memory_bound=1e300))
+    assert site.proxy.count("create_batch") == 0

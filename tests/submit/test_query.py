@@ -1,0 +1,325 @@
+"""BOINC_QUERY_BATCHES against a project that answers from a script."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import BadRequest, LedgerError, NotFound, PermissionDenied, ProjectDown
+from boinc_gahp.ledger import Ledger
+from boinc_gahp.submit.control import settle
+from boinc_gahp.submit.query import query_batches
+from boinc_gahp.submit.types import Client
+from tests.submit.scripted import Arguments, Script, batch, error, job, statuses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+GRIDMANAGER = Client(gridmanager=True)
+PERSON = Client()
+TIME = "1795261752.9478"
+JOBS = [("b#1.0", "DONE"), ("b#1.1", "UNSENT")]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    ledger = Ledger(tmp_path / "state" / "ledger.sqlite")
+    yield ledger
+    ledger.close()
+
+
+def of_state(state: int, *jobs: tuple[str, str]) -> Script:
+    """Return a project with the batch "b", id 7, in this state."""
+    listed = [job(number, name) for number, (name, _) in enumerate(jobs, 1)]
+    return Script(
+        {
+            "query_batch": batch(7, "b", state, *listed),
+            "query_batch2": statuses(TIME, list(jobs)),
+        }
+    )
+
+
+def test_jobs_and_the_projects_clock_are_passed_on_as_they_are() -> None:
+    answer = query_batches(of_state(1, *JOBS).context(), ["b"], "0", GRIDMANAGER)
+    assert answer.server_time == TIME
+    assert answer.batches == (tuple(JOBS),)
+
+
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        pytest.param("0", "0", id="zero"),
+        pytest.param("0.000000", "0", id="zero, as a gridmanager may write it"),
+        pytest.param(0.0, "0", id="zero, as a number"),
+        pytest.param("1795261323.469543", "1795261023", id="a server_time"),
+        pytest.param("1795261323", "1795261023", id="a whole second"),
+        pytest.param(1795261323.9, "1795261023", id="a number"),
+        pytest.param("299.5", "1", id="less than minutes"),
+        pytest.param("-5", "0", id="negative"),
+    ],
+)
+def test_min_mod_time_goes_back_by_minutes(given: str | float, asked: str) -> None:
+    script = of_state(1, *JOBS)
+    query_batches(script.context(), ["b"], given, GRIDMANAGER)
+    [arguments] = script.arguments("query_batch2")
+    assert arguments["min_mod_time"] == [asked]
+
+
+@pytest.mark.parametrize("given", ["", "now", "nan", "inf", "1e400"])
+def test_a_min_mod_time_that_is_no_number_is_a_bad_request(given: str) -> None:
+    script = of_state(1)
+    with pytest.raises(BadRequest, match="min_mod_time"):
+        query_batches(script.context(), ["b"], given, GRIDMANAGER)
+    assert script.asked == []
+
+
+@pytest.mark.parametrize("jobs", [[], JOBS], ids=["empty", "half made"])
+@pytest.mark.parametrize("client", [GRIDMANAGER, PERSON], ids=["gridmanager", "person"])
+def test_a_batch_in_init_has_0_jobs_at_min_mod_time_0(
+    jobs: list[tuple[str, str]], client: Client
+) -> None:
+    script = of_state(0, *jobs)
+    assert query_batches(script.context(), ["b"], "0", client).batches == ((),)
+    assert [name for name, _ in script.asked] == ["query_batch", "query_batch2"]
+
+
+def test_a_batch_in_init_is_looked_at_again_each_time() -> None:
+    script = of_state(0, *JOBS)
+    context = script.context()
+    query_batches(context, ["b"], "0", GRIDMANAGER)
+    script.replies.update(of_state(1, *JOBS).replies)
+    assert query_batches(context, ["b"], "0", GRIDMANAGER).batches == (tuple(JOBS),)
+
+
+def test_a_half_made_batch_shows_what_changed_later() -> None:
+    script = of_state(0, *JOBS)
+    assert query_batches(script.context(), ["b"], TIME, GRIDMANAGER).batches == (tuple(JOBS),)
+    assert script.count("query_batch") == 0
+
+
+def test_a_batch_that_was_seen_submitted_is_not_looked_at_again() -> None:
+    script = of_state(1, *JOBS)
+    context = script.context()
+    for _ in range(3):
+        query_batches(context, ["b"], "0", GRIDMANAGER)
+    assert script.count("query_batch") == 1
+
+
+def test_a_batch_that_this_process_submitted_is_not_looked_at() -> None:
+    script = of_state(1, *JOBS)
+    context = script.context()
+    context.known.remember_submitted("b")
+    query_batches(context, ["b"], "0", GRIDMANAGER)
+    assert script.count("query_batch") == 0
+
+
+def many(states: dict[str, int], answers: list[list[tuple[str, str]]]) -> Script:
+    listed = [batch(number, name, state) for number, (name, state) in enumerate(states.items(), 1)]
+    by_name = dict(zip(states, listed, strict=True))
+    return Script(
+        {
+            "query_batches": "".join(f"<batch>{text}</batch>" for text in listed),
+            "query_batch": lambda asked: by_name[asked["batch_name"][0]],
+            "query_batch2": statuses(TIME, *answers),
+        }
+    )
+
+
+def test_many_batches_are_looked_at_together() -> None:
+    script = many(
+        {"a": 1, "b": 2, "c": 3}, [[("a#1.1", "DONE")], [("b#1.1", "DONE")], [("c#1.1", "ERROR")]]
+    )
+    answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
+    assert answer.batches == ((("a#1.1", "DONE"),), (("b#1.1", "DONE"),), (("c#1.1", "ERROR"),))
+    assert [name for name, _ in script.asked] == ["query_batches", "query_batch2"]
+
+
+def test_of_many_batches_those_in_init_have_0_jobs() -> None:
+    script = many({"a": 1, "b": 0, "c": 0}, [[("a#1.1", "DONE")], [("b#1.1", "UNSENT")], []])
+    answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
+    assert answer.batches == ((("a#1.1", "DONE"),), (), ())
+    assert script.count("query_batch") == 2
+
+
+def test_a_retired_batch_that_is_not_listed_shows_its_jobs() -> None:
+    script = many({"a": 1, "b": 1}, [[], [], [("c#1.1", "ERROR")]])
+    answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
+    assert answer.batches[2] == (("c#1.1", "ERROR"),)
+    assert script.count("query_batch") == 0
+
+
+def test_a_name_that_a_retired_batch_has_too_means_the_older_one() -> None:
+    script = many({"a": 1, "b": 1, "c": 0}, [[], [], [("c#1.1", "DONE")]])
+    script.replies["query_batch"] = batch(1, "c", 4, job(1, "c#1.1", 5))
+    answer = query_batches(script.context(), ["a", "b", "c"], "0", GRIDMANAGER)
+    assert answer.batches[2] == (("c#1.1", "DONE"),)
+
+
+def test_names_are_looked_up_without_regard_to_case() -> None:
+    script = many({"Café": 0, "b": 1, "c": 1}, [[("x", "UNSENT")], [], []])
+    script.replies["query_batch"] = batch(1, "Café", 0)
+    answer = query_batches(script.context(), ["CAFÉ ", "b", "c"], "0", GRIDMANAGER)
+    assert answer.batches[0] == ()
+
+
+def test_a_name_that_comes_twice_is_answered_twice() -> None:
+    script = of_state(1)
+    script.replies["query_batch2"] = statuses(TIME, JOBS, JOBS)
+    answer = query_batches(script.context(), ["b", "b"], "0", GRIDMANAGER)
+    assert answer.batches == (tuple(JOBS), tuple(JOBS))
+    assert script.count("query_batch") == 1
+
+
+def test_no_batches_give_the_projects_clock() -> None:
+    script = Script({"query_batch2": statuses(TIME)})
+    answer = query_batches(script.context(), [], "0", PERSON)
+    assert (answer.server_time, answer.batches) == (TIME, ())
+
+
+@pytest.mark.parametrize(
+    ("names", "words", "name"),
+    [
+        pytest.param(["b"], "no batch named b", "b", id="one"),
+        pytest.param(["a", "nosuch"], "no batch named nosuch", "nosuch", id="one of two"),
+        pytest.param(["a", "NoSuch"], "no batch named nosuch", "NoSuch", id="in another case"),
+        pytest.param(
+            ["a", 'it\'s "quoted"'],
+            'no batch named it\\\'s \\"quoted\\"',
+            'it\'s "quoted"',
+            id="with backslashes, as the project writes it",
+        ),
+        pytest.param(["a & <b>"], "no batch named a & <b>", "a & <b>", id="not well-formed"),
+        pytest.param(
+            ["condor#s@h#x#1"], "no batch named mangled", "condor#s@h#x#1", id="one, mangled"
+        ),
+    ],
+)
+@pytest.mark.parametrize("since", ["0", TIME])
+def test_an_unknown_batch_is_named_last_as_it_was_asked_for(
+    names: list[str], words: str, name: str, since: str
+) -> None:
+    script = Script({"query_batch": error("no such batch"), "query_batch2": error(words)})
+    with pytest.raises(NotFound) as caught:
+        query_batches(script.context(), names, since, GRIDMANAGER)
+    assert str(caught.value).endswith(f"no batch named {name}")
+    assert str(caught.value).count("no batch named ") == 1
+
+
+def test_a_batch_of_another_account_is_an_error_that_says_so() -> None:
+    script = Script(
+        {
+            "query_batch": error("not owner of batch"),
+            "query_batch2": error("not owner of b"),
+            "query_batches": "",
+        }
+    )
+    with pytest.raises(PermissionDenied, match="not owner of b"):
+        query_batches(script.context(), ["b"], "0", PERSON)
+    # A gridmanager cannot choose another name, and submits a batch that nobody has.
+    with pytest.raises(NotFound, match=r"no batch named b$"):
+        query_batches(script.context(), ["b"], "0", GRIDMANAGER)
+
+
+def test_a_project_that_is_down_is_an_error_that_says_so() -> None:
+    down = error("project down for maintenance", -183)
+    script = Script({"query_batch": down, "query_batch2": down})
+    with pytest.raises(ProjectDown):
+        query_batches(script.context(), ["b"], "0", GRIDMANAGER)
+
+
+def test_aborted_jobs_are_left_out_for_a_gridmanager_only(ledger: Ledger) -> None:
+    context = of_state(1, *JOBS).context(ledger)
+    ledger.record_aborted(*context.owner, ["b#1.1", "other"])
+    assert query_batches(context, ["b"], "0", GRIDMANAGER).batches == ((JOBS[0],),)
+    assert query_batches(context, ["b"], "0", PERSON).batches == (tuple(JOBS),)
+
+
+def test_a_query_teaches_the_ledger_which_batch_an_aborted_job_is_in(ledger: Ledger) -> None:
+    context = of_state(1, *JOBS).context(ledger)
+    ledger.record_aborted(*context.owner, ["b#1.1", "other"])
+    query_batches(context, ["b"], TIME, GRIDMANAGER)
+    ledger.forget_aborted(*context.owner, "b")
+    assert ledger.aborted_jobs(*context.owner) == {"other"}
+
+
+@pytest.mark.parametrize("broken", [None, "closed"], ids=["none", "broken"])
+def test_without_a_ledger_nothing_is_left_out(
+    broken: str | None, ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    ledger.close()
+    with pytest.raises(LedgerError):
+        ledger.aborted_jobs("", "")
+    context = of_state(1, *JOBS).context(ledger if broken else None)
+    assert query_batches(context, ["b"], "0", GRIDMANAGER).batches == (tuple(JOBS),)
+    assert ("Aborted jobs are not left out" in caplog.text) is bool(broken)
+
+
+@pytest.mark.parametrize(
+    ("state", "jobs", "since", "left"),
+    [
+        pytest.param(1, JOBS, "0", 0, id="in progress, recovery"),
+        pytest.param(1, JOBS, TIME, 0, id="in progress, poll"),
+        pytest.param(2, JOBS, TIME, 0, id="complete"),
+        pytest.param(1, [], TIME, 1, id="nothing changed"),
+        pytest.param(0, JOBS, "0", 1, id="half made"),
+        pytest.param(0, JOBS, TIME, 1, id="half made, poll"),
+        pytest.param(3, JOBS, "0", 1, id="aborted"),
+    ],
+)
+def test_a_submission_that_is_asked_about_and_went_well_is_no_debt_any_more(
+    state: int, jobs: list[tuple[str, str]], since: str, left: int, ledger: Ledger
+) -> None:
+    context = of_state(state, *jobs).context(ledger)
+    ledger.begin_submit(*context.owner, "b", 7, time.time())
+    ledger.owe_abort(*context.owner, "other", 8, time.time())
+    query_batches(context, ["b"], since, GRIDMANAGER)
+    debts = ledger.debts(*context.owner, time.time())
+    assert [debt.name for debt in debts].count("b") == left
+    assert [debt.name for debt in debts].count("other") == 1
+
+
+@pytest.mark.parametrize(
+    ("client", "since", "shown"),
+    [
+        pytest.param(GRIDMANAGER, "0", [], id="recovery: it is to submit, and to get the error"),
+        pytest.param(GRIDMANAGER, TIME, JOBS, id="poll"),
+        pytest.param(PERSON, "0", JOBS, id="person"),
+    ],
+)
+def test_a_batch_that_was_given_up_looks_unsubmitted_to_a_gridmanager_that_recovers(
+    client: Client, since: str, shown: list[tuple[str, str]], ledger: Ledger
+) -> None:
+    context = of_state(3, *JOBS).context(ledger)
+    ledger.owe_abort(*context.owner, "b", 7, time.time() + 60)
+    assert query_batches(context, ["b"], since, client).batches == (tuple(shown),)
+
+
+def test_names_arrive_as_they_are() -> None:
+    script = of_state(1)
+    seen: list[Arguments] = []
+
+    def reply(arguments: Arguments) -> str:
+        seen.append(arguments)
+        return statuses(TIME, [], [])
+
+    script.replies["query_batch2"] = reply
+    query_batches(script.context(), ["a & b", "<c>"], TIME, PERSON)
+    assert seen[0]["batch_name"] == ["a & b", "<c>"]
+
+
+@pytest.mark.parametrize(("client", "wanted"), [(GRIDMANAGER, True), (PERSON, False)])
+def test_a_submission_that_a_gridmanager_asks_about_is_not_given_up_by_other_processes(
+    ledger: Ledger, client: Client, wanted: bool
+) -> None:
+    down = error("project down for maintenance", -183)
+    script = Script({"query_batch": down, "query_batch2": down, "abort_batch": "<success/>"})
+    context = script.context(ledger)
+    ledger.begin_submit(*context.owner, "b", 7, time.time() - 5000)
+    with pytest.raises(ProjectDown):
+        query_batches(context, ["b"], "0", client)
+    script.replies.update(of_state(1, *JOBS).replies)
+    settle(script.context(ledger), alone=True)
+    assert script.count("abort_batch") == (0 if wanted else 1)

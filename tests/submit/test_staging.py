@@ -1,0 +1,319 @@
+"""Files reach the project: in how many POSTs, past which refusals, and when it ends early."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.config import StagingSettings as Settings
+from boinc_gahp.errors import ProjectError, StagingError
+from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.submit.digests import Digest
+from boinc_gahp.submit.staging import Staging, Uploads
+from tests.submit.scripted import SECRET, URL, Reply, error
+from tests.submit.test_association import FATAL, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from boinc_gahp.rpc.limits import TimeLimits
+    from boinc_gahp.rpc.transport import Body, HttpRequest
+    from tests.submit.scripted import Arguments
+
+
+@dataclass
+class Post:
+    names: list[str]
+    size: int
+    taken: bool = False
+
+
+@dataclass
+class FileServer(Server):
+    """Takes uploads as well, block by block.
+
+    Attributes:
+        limit: post_max_size.
+        hook: is given the names of an upload that is under way, and the rest of its body; what it
+            returns is the answer, None for the usual one.
+        asked: is given each query_files.
+        form: is given the beginning of each upload_files.
+        limits: those of the last upload.
+    """
+
+    limit: int = 8 << 20
+    hook: Callable[[list[str], Body], str | None] = lambda _names, _rest: None
+    posts: list[Post] = field(default_factory=list)
+    asked: Callable[[Arguments], None] = lambda _: None
+    form: Callable[[bytes], None] = lambda _: None
+    limits: TimeLimits = field(init=False)
+
+    def query_files(self, arguments: Arguments) -> str:
+        reply = super().query_files(arguments)
+        self.asked(arguments)
+        return reply
+
+    def send(self, request: HttpRequest) -> Reply:
+        assert request.body is not None
+        body = request.body()
+        try:
+            first = body.read(65536)
+            if b"<upload_files>" not in first:
+                return self.script.send(request)
+            names = [name.decode() for name in re.findall(rb"<phys_name>(.*?)<", first)]
+            self.form(first)
+            self.limits = request.limits
+            post = Post(names, request.body().len)
+            self.posts.append(post)
+            text = self.hook(names, body) or self.upload(post, body)
+        finally:
+            body.close()
+        document = f"<?xml version='1.0'?>\n<upload_files>{text}</upload_files>"
+        return Reply(document.encode(), {"Content-Type": "text/xml"})
+
+    def upload(self, post: Post, body: Body) -> str:
+        while body.read(65536):
+            pass
+        if post.size > self.limit:
+            return error("can't parse request message: ")
+        for name in post.names:
+            with self.lock:
+                if name in self.present:
+                    return FATAL
+                self.present.add(name)
+                self.associated.add(name)
+        post.taken = True
+        return "<success>1</success>"
+
+    def staging(
+        self,
+        files: Mapping[str, Digest],
+        settings: Settings = Settings(),  # noqa: B008  (frozen)
+        *,
+        uploads: Uploads | None = None,
+        seconds: float | None = None,
+    ) -> Staging:
+        options = ClientOptions(retry_total=0)
+        project = WebRpcs(URL, SECRET, options=options, transport=self)
+        deadline = None if seconds is None else time.monotonic() + seconds
+        return Staging(
+            project if deadline is None else project.until(deadline),
+            settings,
+            files,
+            7,
+            uploads=uploads or Uploads(),
+            deadline=deadline,
+        )
+
+
+@pytest.fixture
+def server() -> FileServer:
+    return FileServer(set())
+
+
+def make(directory: Path, *sizes: int) -> dict[str, Digest]:
+    """Return files with these sizes and distinct contents, by physical name."""
+    files = {}
+    for number, size in enumerate(sizes):
+        data = (b"%d " % number * (size // 2 + 1))[:size]
+        path = directory / f"in{number}.dat"
+        path.write_bytes(data)
+        md5 = hashlib.md5(data).hexdigest()
+        files[md5 + ".dat"] = Digest(str(path), size, md5)
+    return files
+
+
+def test_uploads_are_kept_for_a_week_and_questions_change_no_delete_time(
+    server: FileServer, tmp_path: Path
+) -> None:
+    questions: list[Arguments] = []
+    files = make(tmp_path, 1, 2)
+    forms: list[bytes] = []
+    server.asked = questions.append
+    server.form = forms.append
+    server.staging(files).run()
+    (form,) = forms
+    found = re.search(rb"<batch_id>7</batch_id><delete_time>(\d+)</delete_time>", form)
+    assert found is not None
+    assert 0 <= time.time() + 7 * 86400 - int(found[1]) < 60
+    assert not any(question["delete_time"] for question in questions)
+
+
+def test_a_limit_that_is_far_below_the_setting_is_found(server: FileServer, tmp_path: Path) -> None:
+    files = make(tmp_path, *[10_000] * 60)
+    server.limit = 13_000
+    server.staging(files, Settings(files_per_post=60)).run()
+    assert server.present == server.associated == set(files)
+
+
+def test_posts_that_are_refused_together_teach_one_limit(
+    server: FileServer, tmp_path: Path
+) -> None:
+    files = make(tmp_path, *[250_000] * 24)
+    server.limit = 1_000_000
+    server.staging(files, Settings(bytes_per_post=1_510_000)).run()
+    assert server.present == set(files)
+    assert sum(post.taken for post in server.posts) == 8
+
+
+def test_after_one_refusal_no_more_posts_of_its_size_are_begun(
+    server: FileServer, tmp_path: Path
+) -> None:
+    files = make(tmp_path, *[1_000] * 90)
+
+    def php(names: list[str], _: Body) -> str | None:
+        return (
+            error(f"# of uploaded files (5) doesn't agree with request ({len(names)})")
+            if len(names) > 5
+            else None
+        )
+
+    server.hook = php
+    server.staging(files, Settings(files_per_post=10, concurrent_posts=1)).run()
+    assert [len(post.names) for post in server.posts] == [10] + [5] * 18
+
+
+def test_a_server_that_takes_no_uploads_at_all_is_an_error(
+    server: FileServer, tmp_path: Path
+) -> None:
+    server.hook = lambda names, _: error(
+        f"# of uploaded files (0) doesn't agree with request ({len(names)})"
+    )
+    with pytest.raises(ProjectError, match=r"uploaded files \(0\)"):
+        server.staging(make(tmp_path, 10)).run()
+
+
+def test_a_file_that_is_too_large_alone_names_the_limit(server: FileServer, tmp_path: Path) -> None:
+    server.limit = 5_000
+    with pytest.raises(StagingError, match=r"in1\.dat.*20000 bytes.*raise post_max_size, and"):
+        server.staging(make(tmp_path, 10, 20_000)).run()
+
+
+def test_an_error_that_no_repetition_helps_breaks_the_other_uploads_off(
+    server: FileServer, tmp_path: Path
+) -> None:
+    files = make(tmp_path, 6_000_000, 100)
+    large, small = files
+    begun = threading.Event()
+    ended: list[bool] = []
+
+    def hook(names: list[str], rest: Body) -> str | None:
+        if small in names:
+            assert begun.wait(60)
+            return error(f"{small} upload failed: exceeds upload_max_filesize of php.ini.")
+        begun.set()
+        while rest.read(65536):
+            threading.Event().wait(0.02)
+        ended.append(True)
+        return None
+
+    server.hook = hook
+    with pytest.raises(StagingError, match=r"in1\.dat.*raise upload_max_filesize, and"):
+        server.staging(files, Settings(files_per_post=1)).run()
+    assert not ended
+    assert large not in server.present
+
+
+def test_a_file_that_changed_is_an_error_and_nothing_stands_under_its_name(
+    server: FileServer, tmp_path: Path
+) -> None:
+    files = make(tmp_path, 100_000)
+    (tmp_path / "in0.dat").write_bytes(b"x" * 100_000)
+    with pytest.raises(StagingError, match="changed while it was sent"):
+        server.staging(files).run()
+    assert server.present == set()
+
+
+def test_files_that_rivals_brought_during_an_upload_are_associated_too(
+    server: FileServer, tmp_path: Path
+) -> None:
+    files = make(tmp_path, *[100] * 80)
+    names = list(files)
+    rivals = {names[7], names[25], names[26], names[50], names[79]}
+
+    def hook(_names: list[str], _rest: Body) -> None:
+        with server.lock:
+            server.present.update(rivals)
+            rivals.clear()
+
+    server.hook = hook
+    server.staging(files).run()
+    assert server.present == server.associated == set(files)
+
+
+def test_a_shared_file_is_sent_once_and_whoever_waits_for_it_goes_on_when_it_is_there(
+    server: FileServer, tmp_path: Path
+) -> None:
+    files = make(tmp_path, 100, 200)
+    shared, other = files
+    uploads, waits, other_may_end = Uploads(), threading.Event(), threading.Event()
+
+    def hook(names: list[str], _: Body) -> None:
+        if shared in names:
+            assert waits.wait(60)
+        else:
+            assert other_may_end.wait(60)
+
+    def asked(arguments: Arguments) -> None:
+        if arguments["phys_name"] == [shared]:
+            waits.set()
+
+    server.hook, server.asked = hook, asked
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(server.staging(files, Settings(files_per_post=1), uploads=uploads).run)
+        second = pool.submit(server.staging({shared: files[shared]}, uploads=uploads).run)
+        try:
+            second.result(60)
+            assert other not in server.present
+        finally:
+            other_may_end.set()
+        first.result(60)
+    assert sum(shared in post.names for post in server.posts) == 1
+
+
+def test_a_file_that_arrived_since_it_was_asked_for_is_asked_for_again_and_not_sent(
+    server: FileServer, tmp_path: Path
+) -> None:
+    files = make(tmp_path, 100)
+    uploads = Uploads()
+
+    def meanwhile(_: Arguments) -> None:
+        server.asked = lambda _: None
+        server.staging(files, uploads=uploads).run()
+
+    # The other thread begins and ends between this one's question and its claim.
+    server.asked = meanwhile
+    server.staging(files, uploads=uploads).run()
+    assert len(server.posts) == 1
+
+
+def test_a_deadline_in_the_midst_of_an_upload_tells_how_far_it_came(
+    server: FileServer, tmp_path: Path
+) -> None:
+    files = make(tmp_path, 100, 500_000)
+    small, _ = files
+
+    def hook(names: list[str], rest: Body) -> None:
+        if small not in names:
+            while rest.read(1):
+                server.limits.next_wait()  # raises when it is over, as it does in a connection
+                threading.Event().wait(0.05)
+
+    server.hook = hook
+    with pytest.raises(StagingError, match=r"still staging, 1 of 2 files sent to .*release"):
+        server.staging(files, Settings(files_per_post=1), seconds=1.0).run()
+
+
+def test_before_the_project_was_asked_no_file_counts_as_sent(
+    server: FileServer, tmp_path: Path
+) -> None:
+    with pytest.raises(StagingError, match="0 of 3 files sent"):
+        server.staging(make(tmp_path, 1, 2, 3), seconds=-1.0).run()

@@ -1,0 +1,399 @@
+"""A submit makes each job once, whatever goes wrong and whoever repeats it."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.config import StagingSettings
+from boinc_gahp.errors import (
+    BatchConflict,
+    GahpError,
+    JobRefused,
+    NotFound,
+    PermissionDenied,
+    ProjectDown,
+    StagingError,
+)
+from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
+from tests import faultproxy
+
+if TYPE_CHECKING:
+    from tests.faultproxy import Fault
+    from tests.submit.conftest import Site
+
+
+def answer_by(seconds: float = 270.0) -> float:
+    """Return when a gridmanager has to have the answer, of which it asked just now."""
+    return time.monotonic() + seconds
+
+
+def set_state(site: Site, name: str, state: BatchState) -> None:
+    """Put the batch into a state that it has after a submit that ended half way, or later."""
+    with site.local.core.db.write() as connection:
+        connection.execute("UPDATE batch SET state = ? WHERE name = ?", (state, name))
+
+
+def state_of(site: Site, name: str) -> BatchState:
+    with site.project() as project:
+        return project.query_batch(batch_name=name).batch.state
+
+
+def test_all_jobs_of_a_batch_exist_after_a_submit_with_their_files_and_arguments(
+    site: Site,
+) -> None:
+    request = site.batch(jobs=5, files=2)
+    with site.bridge() as bridge:
+        bridge.submit(request)
+    assert site.workunits(request) == site.names(request)
+    assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
+    assert site.proxy.count("upload_files") == 1
+
+
+def test_a_repeated_submit_changes_nothing_and_needs_no_files(site: Site) -> None:
+    request = site.batch()
+    with site.bridge() as bridge:
+        bridge.submit(request)
+    for path in site.paths(request):
+        path.unlink(missing_ok=True)
+    with site.bridge() as bridge:
+        bridge.submit(request)
+    assert site.workunits(request) == site.names(request)
+    assert site.proxy.count("submit_batch") == 1
+
+
+def test_files_that_the_project_has_are_not_sent_again(site: Site) -> None:
+    request = site.batch(jobs=4, files=4)
+    again = dataclasses.replace(
+        request,
+        batch_name=request.batch_name + "x",
+        jobs=[("x" + name, job) for name, job in request.jobs],
+    )
+    with site.bridge() as bridge:
+        bridge.submit(request)
+        bridge.submit(again)
+    assert site.proxy.count("upload_files") == 1
+
+
+def test_equal_contents_under_two_names_travel_once_and_under_two_extensions_twice(
+    site: Site,
+) -> None:
+    same = [site.file(b"same contents") for _ in range(3)]
+    other = site.directory / "same.dat"
+    other.write_bytes(b"same contents")
+    files = [*same, LocalFile(other)]
+    request = SubmitRequest(
+        "equal", "uppercase", [(f"equal#{n}", Job(inputs={"in": f})) for n, f in enumerate(files)]
+    )
+    with site.bridge() as bridge:
+        bridge.submit(request)
+    assert site.workunits(request) == ["equal#0", "equal#1", "equal#2", "equal#3"]
+
+
+def test_a_submit_does_not_fail_because_another_has_no_more_time(site: Site) -> None:
+    request = site.batch()
+    hung = faultproxy.hang()
+    site.proxy.fail("get_templates", hung)
+    with site.bridge() as bridge, ThreadPoolExecutor() as threads:
+        # The second waits for the app's templates, which the first has asked for.
+        first = threads.submit(bridge.boinc_submit, site.batch(), answer_by(11.5))
+        assert hung.reached.wait(30)
+        bridge.boinc_submit(request, answer_by())
+        assert isinstance(first.exception(), GahpError)
+    assert site.workunits(request) == site.names(request)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(faultproxy.lose_reply(), id="lost reply"),
+        pytest.param(faultproxy.status(500, carried_out=True), id="500, done"),
+        pytest.param(faultproxy.html(carried_out=True), id="HTML page, done"),
+        pytest.param(faultproxy.cut(), id="cut reply"),
+        pytest.param(faultproxy.body(b"", carried_out=True), id="empty body, done"),
+    ],
+)
+def test_a_submit_batch_whose_answer_is_lost_is_looked_up_and_not_sent_again(
+    site: Site, fault: Fault
+) -> None:
+    request = site.batch()
+    site.proxy.fail("submit_batch", fault)
+    with site.bridge() as bridge:
+        bridge.submit(request)
+    assert site.proxy.count("submit_batch") == 1
+    assert site.workunits(request) == site.names(request)
+
+
+def test_submits_of_the_same_batch_at_the_same_time_make_each_job_once(site: Site) -> None:
+    request = site.batch(jobs=50, files=10)
+
+    def submit(_: int) -> None:
+        with site.bridge() as bridge:
+            bridge.submit(request)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(submit, range(4)))
+    assert site.workunits(request) == site.names(request)
+
+
+def test_jobs_that_a_half_made_batch_lacks_are_sent_into_it(site: Site) -> None:
+    request = site.batch(jobs=6)
+    with site.bridge() as bridge:
+        half = dataclasses.replace(request, jobs=request.jobs[:3])
+        bridge.submit(half)
+        set_state(site, request.batch_name, BatchState.INIT)
+        bridge.submit(request)
+    assert site.workunits(request) == site.names(request)
+    assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
+
+
+@pytest.mark.parametrize("state", [BatchState.ABORTED, BatchState.RETIRED], ids=str)
+def test_a_batch_that_was_ended_is_not_filled_again(site: Site, state: BatchState) -> None:
+    request = site.batch()
+    with site.bridge() as bridge:
+        bridge.submit(request)
+        set_state(site, request.batch_name, state)
+        with pytest.raises(BatchConflict, match=state.name):
+            bridge.submit(request)
+
+
+def test_a_batch_that_holds_other_jobs_is_an_error_that_names_one(site: Site) -> None:
+    request = site.batch()
+    other = dataclasses.replace(site.batch(), batch_name=request.batch_name)
+    with site.bridge() as bridge:
+        bridge.submit(request)
+        with pytest.raises(BatchConflict) as caught:
+            bridge.submit(other)
+        with pytest.raises(BatchConflict):
+            bridge.boinc_submit(other, answer_by())
+    assert any(name in str(caught.value) for name in site.names(request))
+    assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
+
+
+def test_a_name_that_differs_only_in_case_is_not_taken_for_this_batch(site: Site) -> None:
+    request = site.batch(name="CaseBatch")
+    with site.bridge() as bridge:
+        bridge.submit(request)
+        with pytest.raises(BatchConflict, match="CaseBatch"):
+            bridge.submit(dataclasses.replace(site.batch(), batch_name="casebatch"))
+
+
+def test_another_accounts_batch_name_is_an_error_that_says_so(site: Site) -> None:
+    request = site.batch()
+    with site.bridge() as bridge:
+        bridge.submit(request)
+    site.authenticator = site.local.add_user("somebody-else")
+    with site.bridge() as bridge, pytest.raises(BatchConflict, match="another account"):
+        bridge.submit(request)
+
+
+def test_a_job_name_that_another_batch_uses_is_refused_by_name(site: Site) -> None:
+    first, second = site.batch(), site.batch()
+    taken = first.jobs[0][0]
+    second = dataclasses.replace(second, jobs=[second.jobs[0], (taken, second.jobs[1][1])])
+    with site.bridge() as bridge:
+        bridge.submit(first)
+        with pytest.raises(JobRefused, match="in use") as caught:
+            bridge.submit(second)
+    assert taken in str(caught.value)
+
+
+def test_a_refusal_leaves_nothing_on_the_project(site: Site) -> None:
+    request = site.batch()
+    bad = dataclasses.replace(request, jobs=[*request.jobs, ("it's", request.jobs[0][1])])
+    with site.bridge() as bridge, pytest.raises(JobRefused):
+        bridge.submit(bad)
+    assert set(site.proxy.seen) <= {"get_templates"}
+
+
+def test_a_request_over_the_projects_post_limit_is_refused_before_anything_is_created(
+    site: Site,
+) -> None:
+    with site.bridge(max_post_bytes=2000) as bridge, pytest.raises(JobRefused) as caught:
+        bridge.submit(site.batch(jobs=100))
+    assert "post_max_size" in str(caught.value)
+    assert "split" in str(caught.value)
+    assert "create_batch" not in site.proxy.seen
+
+
+def test_a_missing_input_file_is_an_error_that_names_it_and_no_batch_is_made(site: Site) -> None:
+    request = SubmitRequest(
+        "missing", "uppercase", [("m", Job(inputs={"in": LocalFile("/nowhere/x")}))]
+    )
+    with site.bridge() as bridge, pytest.raises(StagingError, match="/nowhere/x"):
+        bridge.submit(request)
+    assert "create_batch" not in site.proxy.seen
+
+
+def test_a_file_that_is_larger_than_php_takes_is_an_error_that_says_which_limit(
+    site: Site,
+) -> None:
+    big = site.file(b"x" * 3_000_000)
+    request = SubmitRequest("big", "uppercase", [("big#1", Job(inputs={"in": big}))])
+    with site.bridge() as bridge, pytest.raises(StagingError, match=big.path) as caught:
+        bridge.submit(request)
+    assert "upload_max_filesize" in str(caught.value)
+
+
+def test_more_files_than_a_post_takes_go_in_several_posts(site: Site) -> None:
+    request = site.batch(jobs=45, files=45)
+    with site.bridge() as bridge:
+        bridge.submit(request)
+    assert site.proxy.count("upload_files") == 3
+    assert site.workunits(request) == site.names(request)
+
+
+def test_fewer_files_a_post_are_learned_from_the_servers_refusal(site: Site) -> None:
+    request = site.batch(jobs=45, files=45)
+    with site.bridge(staging=StagingSettings(files_per_post=45)) as bridge:
+        bridge.submit(request)
+    assert site.workunits(request) == site.names(request)
+
+
+def test_a_file_that_the_project_deleted_meanwhile_is_staged_again(site: Site) -> None:
+    request = site.batch()
+    physical_gone = faultproxy.body(
+        b"<submit_batch>\n<error><error_num>-1</error_num><error_msg>create_work failed: md5_file:"
+        b" can't open /x: No such file</error_msg></error>\n</submit_batch>"
+    )
+    site.proxy.fail("submit_batch", physical_gone)
+    with site.bridge() as bridge:
+        bridge.submit(request)
+    assert site.proxy.count("submit_batch") == 2
+    assert site.workunits(request) == site.names(request)
+
+
+def test_quotes_and_backslashes_travel_when_the_project_is_set_so(site: Site) -> None:
+    request = site.batch(jobs=1)
+    name, job = request.jobs[0]
+    job = dataclasses.replace(job, args=("it's", "C:\\x"))
+    with site.bridge(escape=True) as bridge:
+        bridge.submit(dataclasses.replace(request, jobs=[(name, job)]))
+    assert site.workunits(request) == [name]
+
+
+def test_unknown_app_bad_authenticator_and_missing_rights_are_told_apart(site: Site) -> None:
+    request = site.batch()
+    with site.bridge() as bridge, pytest.raises(NotFound, match="nosuchapp"):
+        bridge.submit(dataclasses.replace(request, app_name="nosuchapp"))
+    site.authenticator = site.local.add_user("without-rights", submit_all=False)
+    with site.bridge() as bridge, pytest.raises(PermissionDenied, match="no submit access"):
+        bridge.submit(request)
+    site.authenticator = "0" * 32
+    with site.bridge() as bridge, pytest.raises(PermissionDenied, match="authenticator"):
+        bridge.submit(request)
+
+
+def test_a_project_that_is_down_for_a_moment_is_waited_for(site: Site) -> None:
+    request = site.batch()
+    site.local.stop_web(True)
+    timer = threading.Timer(0.7, lambda: site.local.stop_web(False))
+    timer.start()
+    with site.bridge() as bridge:
+        bridge.submit(request)
+    timer.join()
+    assert site.workunits(request) == site.names(request)
+
+
+def test_a_project_that_stays_down_is_an_error_that_says_so(site: Site) -> None:
+    site.local.stop_web(True)
+    try:
+        with site.bridge() as bridge, pytest.raises(ProjectDown, match="maintenance"):
+            bridge.submit(site.batch())
+    finally:
+        site.local.stop_web(False)
+
+
+# Under a gridmanager: an error is a promise.
+
+
+def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_an_abort_owed(
+    site: Site,
+) -> None:
+    request = site.batch()
+    site.proxy.fail("submit_batch", faultproxy.lose_reply())
+    site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
+    with site.bridge() as bridge, pytest.raises(GahpError):
+        bridge.boinc_submit(request, answer_by())
+    site.proxy.heal()
+    assert state_of(site, request.batch_name) is BatchState.ABORTED
+    with site.project() as project:
+        (debt,) = site.ledger.debts(project.url, project.account, time.time())
+    assert (debt.name, debt.state) == (request.batch_name, "giving_up")
+    assert debt.not_before > time.time() + 30
+
+
+def test_the_next_process_pays_an_abort_that_this_one_could_not(site: Site) -> None:
+    request = site.batch()
+    site.proxy.fail("submit_batch", faultproxy.lose_reply())
+    site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
+    site.proxy.fail("abort_batch", faultproxy.status(503), times=None)
+    with site.bridge() as bridge, pytest.raises(GahpError):
+        bridge.boinc_submit(request, answer_by())
+    site.proxy.heal()
+    assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
+    with site.project() as project:
+        owner = (project.url, project.account)
+    states = []
+    with site.bridge() as bridge:
+        for _ in range(2):
+            # A submit_batch that was just sent may go on: the abort is seen to last.
+            (debt,) = site.ledger.debts(*owner, time.time())
+            site.ledger.postpone(debt.id, time.time() - 1, None, listed=debt.listed)
+            bridge.settle()
+            states.append(state_of(site, request.batch_name))
+    assert states == [BatchState.ABORTED, BatchState.RETIRED]
+    assert site.ledger.debts(*owner, time.time()) == ()
+
+
+def test_a_good_submit_leaves_nothing_owed(site: Site) -> None:
+    request = site.batch()
+    with site.bridge() as bridge:
+        bridge.boinc_submit(request, answer_by())
+    with site.project() as project:
+        assert site.ledger.debts(project.url, project.account, time.time()) == ()
+
+
+def test_that_a_submit_may_be_running_is_in_the_ledger_before_it_is_sent(site: Site) -> None:
+    request = site.batch()
+    hang = faultproxy.hang()
+    site.proxy.fail("submit_batch", hang)
+    site.options = dataclasses.replace(site.options, read_timeout=30)
+
+    def submit() -> None:
+        with site.bridge() as bridge:
+            bridge.boinc_submit(request, answer_by())
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(submit)
+        assert hang.reached.wait(60)
+        with site.project() as project:
+            (debt,) = site.ledger.debts(project.url, project.account, time.time())
+        assert (debt.name, debt.state) == (request.batch_name, "sent")
+        hang.release()
+        done.result(60)
+
+
+def test_with_too_little_time_left_submit_batch_is_not_started(site: Site) -> None:
+    request = site.batch()
+    with site.bridge() as bridge, pytest.raises(StagingError, match="release the jobs") as caught:
+        bridge.boinc_submit(request, answer_by(59))
+    assert "still staging" in str(caught.value)
+    assert "submit_batch" not in site.proxy.seen
+
+
+def test_a_batch_that_was_given_up_is_not_submitted_again_under_its_name(site: Site) -> None:
+    request = site.batch()
+    with site.project() as project:
+        site.ledger.owe_abort(
+            project.url, project.account, request.batch_name, 4711, time.time() + 60
+        )
+    with site.bridge() as bridge, pytest.raises(BatchConflict, match="given up"):
+        bridge.boinc_submit(request, answer_by())
+    assert "submit_batch" not in site.proxy.seen

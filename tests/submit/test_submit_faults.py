@@ -1,0 +1,108 @@
+"""A fault at any step of a submit, then the same submit again: each job exists once."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import GahpError
+from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.rpc import BatchState
+from tests import faultproxy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.faultproxy import Fault
+    from tests.submit.conftest import Site
+
+pytestmark = pytest.mark.long
+
+STEPS = [
+    "get_templates",
+    "query_batch",
+    "create_batch",
+    "query_files",
+    "upload_files",
+    "submit_batch",
+]
+FAULTS: dict[str, Fault] = {
+    "lost reply": faultproxy.lose_reply(),
+    "lost request": faultproxy.lose_request(),
+    "500, not done": faultproxy.status(500),
+    "500, done": faultproxy.status(500, carried_out=True),
+    "503": faultproxy.status(503),
+    "HTML page, done": faultproxy.html(carried_out=True),
+    "HTML page, not done": faultproxy.html(),
+    "empty body, done": faultproxy.body(b"", carried_out=True),
+    "PHP warnings": faultproxy.php_warnings(),
+    "cut reply": faultproxy.cut(),
+    "cut reply with a true length": faultproxy.cut(honest=True),
+    "drip": faultproxy.drip(),
+    "reset at once": faultproxy.reset(),
+    "reset after half of the request": faultproxy.reset(0.5),
+}
+#: Whether these have been done makes no difference to anybody.
+QUESTIONS = {"get_templates", "query_batch", "query_files"}
+FAULTS_AT_STEPS = [
+    pytest.param(step, fault, id=f"{step}-{name}")
+    for step in STEPS
+    for name, fault in FAULTS.items()
+    if step not in QUESTIONS or name not in {"lost request", "500, not done", "HTML page, not done"}
+]
+
+
+@pytest.fixture(scope="module")
+def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    """The project with all its misbehaviours: what survives it survives the sane one."""
+    directory = tmp_path_factory.mktemp("project")
+    with LocalProject(directory, hosts=2, quirks=Quirks.as_is()) as project:
+        project.pause_volunteers()
+        yield project
+
+
+def state_of(site: Site, name: str) -> BatchState:
+    with site.project() as project:
+        return project.query_batch(batch_name=name).batch.state
+
+
+@pytest.mark.parametrize(("step", "fault"), FAULTS_AT_STEPS)
+def test_after_a_fault_at_any_step_a_second_submit_ends_with_each_job_once(
+    site: Site, step: str, fault: Fault
+) -> None:
+    request = site.batch()
+    site.proxy.fail(step, fault)
+    with site.bridge() as bridge:
+        try:
+            bridge.submit(request)
+        except GahpError as error:
+            assert str(error)  # noqa: PT017
+        else:
+            assert site.workunits(request) == site.names(request)
+    site.proxy.heal()
+    with site.bridge() as bridge:
+        bridge.submit(request)
+    assert site.workunits(request) == site.names(request)
+    assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_hang_at_any_step_ends_with_the_read_time_out_and_a_second_submit_completes(
+    site: Site, step: str
+) -> None:
+    request = site.batch()
+    site.options = dataclasses.replace(site.options, read_timeout=0.5, retry_total=1)
+    hang = faultproxy.hang(carried_out=True)
+    site.proxy.fail(step, hang)
+    with site.bridge() as bridge:
+        try:
+            bridge.submit(request)
+        except GahpError as error:
+            assert site.local.url.split("/")[2] or str(error)  # noqa: PT017
+    hang.release()
+    site.proxy.heal()
+    with site.bridge() as bridge:
+        bridge.submit(request)
+    assert site.workunits(request) == site.names(request)

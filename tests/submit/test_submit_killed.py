@@ -1,0 +1,159 @@
+"""A submitting process is killed; the next one does what a gridmanager then asks for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import NotFound
+from boinc_gahp.localproject import NewJob
+from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.types import Client, SubmitRequest
+from tests import faultproxy
+from tests.helpers import wait_for
+from tests.submit.test_submit_faults import local_project, state_of  # noqa: F401  (fixture)
+
+if TYPE_CHECKING:
+    from boinc_gahp.bridge import Bridge
+    from tests.submit.conftest import Site
+
+pytestmark = pytest.mark.long
+
+SUBMITTER = """
+import json, sys, time
+from pathlib import Path
+from boinc_gahp.bridge import Bridge, Job, SubmitRequest
+from boinc_gahp.config import Settings
+from boinc_gahp.ledger import Ledger
+from boinc_gahp.rpc import WebRpcs
+url, authenticator, ledger, cache, request = sys.argv[1:]
+name, jobs = json.loads(request)
+bridge = Bridge(WebRpcs(url, authenticator), Settings(), Ledger(Path(ledger)), Path(cache))
+bridge.boinc_submit(
+    SubmitRequest(name, "uppercase", [(j, Job((), {"in": f})) for j, f in jobs]),
+    time.monotonic() + 270,
+)
+"""
+
+
+def submitter(site: Site, request: SubmitRequest) -> subprocess.Popen[bytes]:
+    names = [name for name, _ in request.jobs]
+    jobs = [(name, str(path)) for name, path in zip(names, site.paths(request), strict=True)]
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            SUBMITTER,
+            site.proxy.url,
+            site.authenticator,
+            str(site.ledger.path),
+            str(site.directory / "cache"),
+            json.dumps([request.batch_name, jobs]),
+        ]
+    )
+
+
+def recover(bridge: Bridge, request: SubmitRequest) -> bool:
+    """Do what a gridmanager does for a batch of unknown state; return whether it submitted."""
+    client = Client(gridmanager=True)
+    try:
+        (jobs,) = bridge.query_batches([request.batch_name], "0", client).batches
+    except NotFound as error:
+        assert str(error).endswith(f"no batch named {request.batch_name}")  # noqa: PT017
+        jobs = ()
+    if not jobs:
+        bridge.boinc_submit(request, time.monotonic() + 270)
+    return not jobs
+
+
+@pytest.mark.parametrize("carried_out", [True, False], ids=["done", "arrives later"])
+@pytest.mark.parametrize("step", ["create_batch", "query_files", "upload_files", "submit_batch"])
+def test_after_a_kill_at_any_step_each_job_exists_once_and_nothing_is_owed(
+    site: Site, step: str, carried_out: bool
+) -> None:
+    request = site.batch(jobs=6, files=6)
+    hang = faultproxy.hang(carried_out=carried_out)
+    site.proxy.fail(step, hang)
+    with submitter(site, request) as process:
+        wait_for(hang.reached.is_set, f"{step} under way")
+        process.kill()
+    with site.bridge() as bridge:
+        submitted = recover(bridge, request)
+        # What was under way reaches the project only now.
+        hang.release()
+        recover(bridge, request)
+    assert submitted == (step != "submit_batch" or not carried_out)
+    assert site.workunits(request) == site.names(request)
+    assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
+    with site.project() as project:
+        assert site.ledger.debts(project.url, project.account, time.time()) == ()
+
+
+def test_a_killed_submit_that_nobody_asks_about_is_aborted_by_the_next_process(site: Site) -> None:
+    request = site.batch()
+    hang = faultproxy.hang(carried_out=True)
+    site.proxy.fail("submit_batch", hang)
+    with submitter(site, request) as process:
+        wait_for(hang.reached.is_set, "submit_batch under way")
+        process.kill()
+    hang.release()
+    with site.project() as project:
+        (debt,) = site.ledger.debts(project.url, project.account, time.time())
+        assert debt.state == "sent"
+        assert 0 < debt.not_before - time.time() < 310
+        # The time until nobody waits for it any more has passed.
+        site.ledger.begin_submit(
+            project.url, project.account, debt.name, debt.project_batch_id or 0, time.time() - 1000
+        )
+    with site.bridge() as bridge:
+        bridge._context.known._born -= 1000
+        bridge.settle()
+    assert state_of(site, request.batch_name) is BatchState.ABORTED
+
+
+def test_jobs_that_appear_after_the_abort_of_a_killed_submit_are_aborted_too(site: Site) -> None:
+    request = site.batch()
+    hang = faultproxy.hang(carried_out=True)
+    site.proxy.fail("submit_batch", hang)
+    with submitter(site, request) as process:
+        wait_for(hang.reached.is_set, "submit_batch under way", timeout=30)
+        process.kill()
+    hang.release()
+    with site.project() as project:
+        owner = (project.url, project.account)
+    (debt,) = site.ledger.debts(*owner, time.time())
+
+    def settle_when_due(bridge: Bridge) -> None:
+        # What is looked at once a minute.
+        site.ledger.owe_abort(*owner, debt.name, debt.project_batch_id or 0, time.time() - 1)
+        bridge.settle()
+
+    def alive() -> int:
+        with site.local.core.db.read() as connection:
+            (count,) = connection.execute(
+                "SELECT count(*) FROM workunit WHERE batch = ? AND error_mask = 0",
+                (debt.project_batch_id,),
+            ).fetchone()
+        return int(count)
+
+    with site.bridge() as bridge:
+        settle_when_due(bridge)
+        assert alive() == 0
+        # PHP was killed; what it had started goes on to insert jobs.
+        job = NewJob(name=f"{request.batch_name}#late", files=(site.local.staged_files()[-1],))
+        site.local.create_work("uppercase", [job])
+        with site.local.core.db.write() as connection:
+            connection.execute(
+                "UPDATE workunit SET batch = ? WHERE name = ?", (debt.project_batch_id, job.name)
+            )
+        assert alive() == 1
+        settle_when_due(bridge)
+        assert len(site.ledger.debts(*owner, time.time())) == 1
+        settle_when_due(bridge)
+    assert alive() == 0
+    assert site.ledger.debts(*owner, time.time()) == ()

@@ -1,0 +1,196 @@
+"""Inputs that are on the project or in the request, and what a batch has of its own."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import JobRefused, JobsNotListed, ProjectError, StagingError
+from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.types import InlineFile, Job, Parameters, Progress, StagedFile, SubmitRequest
+from tests import faultproxy
+from tests.submit.scripted import error
+from tests.submit.test_submit_faults import local_project  # noqa: F401  (fixture)
+from tests.submit.test_submit_jobs import OWN_INPUT, OWN_OUTPUT, workunit
+
+if TYPE_CHECKING:
+    from tests.submit.conftest import Site
+
+
+def staged(site: Site, contents: bytes, name: str) -> str:
+    """Stage a file by a batch of its own; return its physical name."""
+    request = SubmitRequest(name, "uppercase", [(name, Job(inputs={"in": site.file(contents)}))])
+    with site.bridge() as bridge:
+        bridge.submit(request)
+    return hashlib.md5(contents).hexdigest() + ".txt"
+
+
+def test_a_file_on_the_project_and_text_in_the_request_are_inputs_like_others(site: Site) -> None:
+    there = staged(site, b"on the project", "kinds-first")
+    text = "in the\r\nrequest <&> ü\n"
+    request = SubmitRequest(
+        "kinds",
+        "multi",
+        [
+            ("kinds-0", Job(inputs={"in1": InlineFile(text), "in0": StagedFile(there)})),
+            ("kinds-1", Job(inputs={"in1": site.file(b"on the project"), "in0": InlineFile("0")})),
+        ],
+    )
+    with site.bridge() as bridge:
+        batch_id = bridge.submit(request)
+        assert bridge.submit(request) == batch_id
+    document = workunit(site, "kinds-0")["xml_doc"]
+    inline = "jf_" + hashlib.md5(text.encode()).hexdigest()
+    assert document.index(there) < document.index(inline)
+    assert site.local.core.download.exists(inline)
+    # It stays as long as the batch needs it.
+    associated = site.local.core.db.connection().execute(
+        "SELECT name FROM job_file JOIN batch_file_assoc ON job_file.id = job_file_id "
+        "WHERE batch_id = ?",
+        (batch_id,),
+    )
+    assert {row["name"] for row in associated} == {there}
+
+
+def test_a_file_that_is_not_on_the_project_is_named_before_anything_is_created(site: Site) -> None:
+    job = ("absent-0", Job(inputs={"in": StagedFile("nosuchfile.txt")}))
+    before = site.local.batch_count("absent")
+    with (
+        site.bridge() as bridge,
+        pytest.raises(
+            StagingError, match=r"not have the file 'nosuchfile.txt' that job 'absent-0'"
+        ),
+    ):
+        bridge.submit(SubmitRequest("absent", "uppercase", [job]))
+    assert site.local.batch_count("absent") == before
+    assert site.proxy.count("create_batch") == 0
+
+
+def test_a_file_that_the_project_deletes_meanwhile_is_named_at_once(site: Site) -> None:
+    there = staged(site, b"soon gone", "deleted-first")
+    words = f"create_work failed: md5_file: can't open /srv/x/download/1b5/{there}\nmd5_file: No"
+    reply = f"<submit_batch>{error(words)}</submit_batch>".encode()
+    site.proxy.fail("submit_batch", faultproxy.body(reply), times=None)
+    job = ("deleted-0", Job(inputs={"in": StagedFile(there)}))
+    sent = site.proxy.count("submit_batch")
+    with site.bridge() as bridge, pytest.raises(StagingError, match=there):
+        bridge.submit(SubmitRequest("deleted", "uppercase", [job]))
+    assert site.proxy.count("submit_batch") == sent + 1
+
+
+def test_a_file_that_no_local_one_can_mend_is_not_staged_again_and_again(site: Site) -> None:
+    words = "create_work failed: md5_file: can't open /srv/x/download/1b5/another.txt\n"
+    reply = f"<submit_batch>{error(words)}</submit_batch>".encode()
+    site.proxy.fail("submit_batch", faultproxy.body(reply), times=None)
+    job = ("unmended-0", Job(inputs={"in": InlineFile("x")}))
+    with site.bridge() as bridge, pytest.raises(ProjectError, match=r"another\.txt"):
+        bridge.submit(SubmitRequest("unmended", "uppercase", [job]))
+    assert site.proxy.count("submit_batch") == 1
+
+
+def test_a_batch_of_staged_files_survives_a_fault_at_any_step(site: Site) -> None:
+    there = staged(site, b"lasting", "lasting-first")
+    steps = ["query_files", "create_batch", "submit_batch"]
+    for number, step in enumerate(steps):
+        name = f"lasting-{number}"
+        jobs = [(f"{name}#{n}", Job(inputs={"in": StagedFile(there)})) for n in range(2)]
+        site.proxy.fail(step, faultproxy.lose_reply())
+        with site.bridge() as bridge:
+            request = SubmitRequest(name, "uppercase", jobs)
+            bridge.submit(request)
+        assert site.workunits(request) == site.names(request)
+
+
+def test_a_submit_that_ended_after_its_files_were_associated_is_completed(site: Site) -> None:
+    there = staged(site, b"associated", "again-first")
+
+    def stop(progress: Progress) -> None:
+        if progress.step == "submitting":
+            raise ValueError("enough")
+
+    job = ("again#0", Job(inputs={"in": StagedFile(there)}))
+    request = SubmitRequest("again", "uppercase", [job], progress=stop)
+    with site.bridge() as bridge:
+        for _ in range(2):
+            with pytest.raises(ValueError, match="enough"):
+                bridge.submit(request)
+        bridge.submit(replace(request, progress=None))
+    assert site.workunits(request) == ["again#0"]
+
+
+def test_a_batch_and_its_jobs_have_their_own_priority_and_estimate(site: Site) -> None:
+    file = InlineFile("x")
+    request = SubmitRequest(
+        "own-numbers",
+        "uppercase",
+        [
+            ("own-numbers-0", Job(inputs={"in": file})),
+            ("own-numbers-1", Job(inputs={"in": file}, priority=9, fpops=2.5e12)),
+        ],
+        parameters=Parameters(fpops_est=1e12),
+        priority=4,
+    )
+    with site.bridge() as bridge:
+        both = bridge.estimate(request)
+        first = bridge.estimate(replace(request, jobs=request.jobs[:1]))
+        bridge.submit(request)
+    assert both == pytest.approx(3.5 * first)
+    found = [workunit(site, f"own-numbers-{n}") for n in range(2)]
+    assert [row["priority"] for row in found] == [4, 9]
+    assert [row["rsc_fpops_est"] for row in found] == [1e12, 2.5e12]
+
+
+def test_with_a_template_file_of_the_project_inputs_go_in_the_order_given(site: Site) -> None:
+    (site.local.core.templates / "sweep_in").write_text(
+        OWN_INPUT.replace(
+            "</file_info>", "</file_info><file_info><no_delete/></file_info>"
+        ).replace(
+            "</file_ref>",
+            "</file_ref><file_ref><open_name>second</open_name><copy_file/></file_ref>",
+        )
+    )
+    (site.local.core.templates / "sweep_out").write_text(OWN_OUTPUT)
+    files = {"z": site.file(b"1st"), "a": site.file(b"2nd")}
+    # The project compares the number of files with the app's own template.
+    request = SubmitRequest(
+        "named-templates",
+        "multi",
+        [("named-templates-0", Job(inputs=files))],
+        input_template_filename="sweep_in",
+        output_template_filename="sweep_out",
+    )
+    with site.bridge() as bridge:
+        bridge.submit(request)
+    document = workunit(site, "named-templates-0")["xml_doc"]
+    first, second = (hashlib.md5(data).hexdigest() for data in (b"1st", b"2nd"))
+    assert document.index(first) < document.index(second)
+    assert "second" in document
+
+
+def test_an_output_template_that_is_not_there_is_named(site: Site) -> None:
+    request = replace(site.batch(2, 1), output_template_filename="gone_out")
+    with site.bridge() as bridge, pytest.raises(JobsNotListed) as caught:
+        bridge.submit(request)
+    assert "'gone_out' is not in its templates directory" in str(caught.value)
+    with site.project() as project:
+        left = project.query_batch(batch_name=request.batch_name).batch
+        assert left.state is BatchState.IN_PROGRESS
+        assert str(caught.value).endswith(f"(boinc_gahp batch retire id:{left.id})")
+        project.retire_batch(batch_id=left.id)
+        assert project.query_batches() == ()
+
+
+@pytest.mark.parametrize("filename", ["", "a b", "../x", "a/b", "-x", "x'", "é"])
+def test_a_template_file_name_that_is_none_is_refused(site: Site, filename: str) -> None:
+    request = SubmitRequest("t", "uppercase", [("t-0", Job(inputs={"in": InlineFile("x")}))])
+    with site.bridge() as bridge:
+        for changed in (
+            replace(request, input_template_filename=filename),
+            replace(request, output_template_filename=filename),
+        ):
+            with pytest.raises(JobRefused, match="expected the name of a file"):
+                bridge.submit(changed)
+    assert site.proxy.count("create_batch") == 0

@@ -1,0 +1,137 @@
+"""What submit_batch may answer, and what the batch's own list of jobs then decides."""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import JobRefused, ProjectError
+from boinc_gahp.submit.journal import Journal
+from boinc_gahp.submit.submit import submit
+from boinc_gahp.submit.types import Job, SubmitRequest
+from tests.submit.scripted import Script, batch, error, job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boinc_gahp.rpc.transport import HttpRequest
+    from tests.submit.scripted import Reply
+
+NAMES = [f"b#1.{number}" for number in range(4)]
+REQUEST = SubmitRequest("b", "app", [(name, Job()) for name in NAMES])
+NOT_INIT = error("batch not in init state")
+SUCCESS = "<batch_id>7</batch_id>"
+
+
+def duplicate(name: str) -> str:
+    return error(f"create_work failed: Duplicate entry '{name}' for key 'name'")
+
+
+def templates(file_info: str, file_ref: str) -> str:
+    return (
+        f"<templates><input_template>{file_info}<workunit>{file_ref}</workunit></input_template>"
+        "<output_template><result></result></output_template></templates>"
+    )
+
+
+@dataclass
+class Server(Script):
+    """A project with the batch "b", id 7, in state INIT.
+
+    Attributes:
+        answers: for one submit_batch each: given the names, it makes jobs, and answers.
+        made: the jobs that there are.
+        sent: the names in each submit_batch.
+    """
+
+    answers: list[Callable[[list[str]], str]] = field(default_factory=list)
+    made: list[str] = field(default_factory=list)
+    sent: list[list[str]] = field(default_factory=list)
+    state: int = 0
+
+    def __post_init__(self) -> None:
+        self.replies["get_templates"] = templates("", "")
+        self.replies["query_batch"] = lambda _: batch(
+            7, "b", self.state, *(job(1 + i, name) for i, name in enumerate(self.made))
+        )
+
+    def send(self, request: HttpRequest) -> Reply:
+        assert request.body is not None
+        body = request.body().read()
+        if b"<submit_batch>" in body:
+            names = [name.decode() for name in re.findall(rb"<job><name>(.*?)</name>", body)]
+            self.sent.append(names)
+            answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+            self.replies["submit_batch"] = answer(names)
+        return super().send(request)
+
+    def make(self, names: list[str], *, whole: bool = True) -> None:
+        self.made += names
+        self.state = 1 if whole else 0
+
+    def submit(self) -> None:
+        submit(self.context(), REQUEST, Journal())
+
+
+def test_not_in_init_state_is_success_where_all_jobs_are_there() -> None:
+    def rival(names: list[str]) -> str:
+        server.make(names)
+        return NOT_INIT
+
+    server = Server(answers=[rival])
+    server.submit()
+    assert server.sent == [NAMES]
+
+
+def test_a_duplicate_entry_of_a_submit_that_is_still_running_is_waited_for() -> None:
+    def running(names: list[str]) -> str:
+        threading.Timer(0.2, server.make, [names]).start()
+        return duplicate(names[0])
+
+    server = Server(answers=[running, lambda _: NOT_INIT])
+    server.submit()
+    assert server.made == NAMES
+    assert len(server.sent) <= 2
+
+
+def test_only_the_jobs_that_a_submit_did_not_get_to_are_sent_again() -> None:
+    def half(names: list[str]) -> str:
+        server.make(names[:2], whole=False)
+        return error("create_work failed: Lost connection to server")
+
+    def rest(names: list[str]) -> str:
+        server.make(names)
+        return SUCCESS
+
+    server = Server(answers=[half, rest])
+    with pytest.raises(ProjectError, match="Lost connection"):
+        server.submit()
+    server.submit()
+    assert server.sent == [NAMES, NAMES[2:]]
+
+
+def test_a_name_in_another_batch_is_told_when_a_second_look_has_not_found_it() -> None:
+    server = Server(answers=[lambda names: duplicate(names[1].upper())])
+    with pytest.raises(JobRefused, match=re.escape(NAMES[1])):
+        server.submit()
+    assert len(server.sent) == 2
+
+
+def test_a_project_that_never_takes_the_jobs_is_asked_five_times() -> None:
+    server = Server(answers=[lambda _: NOT_INIT])
+    with pytest.raises(ProjectError, match="not in init state"):
+        server.submit()
+    assert server.sent == [NAMES] * 5
+
+
+def test_templates_without_no_delete_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    server = Server(answers=[lambda _: SUCCESS])
+    reference = "<file_ref><open_name>in</open_name></file_ref>"
+    server.replies["get_templates"] = templates("<file_info></file_info>", reference)
+    with pytest.raises(JobRefused, match='"in"'):
+        server.submit()
+    assert "lacks <no_delete/>" in caplog.text

@@ -1,0 +1,169 @@
+"""What is said of a submit beforehand is what the submit itself would say, and nothing is made."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, ProjectError, StagingError
+from boinc_gahp.submit import association
+from boinc_gahp.submit.types import (
+    InlineFile,
+    Job,
+    LocalFile,
+    Parameters,
+    RemoteFile,
+    StagedFile,
+    SubmitRequest,
+)
+from tests.submit.test_submit_faults import local_project  # noqa: F401  (fixture)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.submit.conftest import Site
+
+TEXT = InlineFile("x")
+
+
+def uppercase(*jobs: tuple[str, Job], name: str = "judged") -> SubmitRequest:
+    return SubmitRequest(name, "uppercase", jobs)
+
+
+def test_a_good_batch_is_told_as_it_would_go_and_leaves_nothing(site: Site) -> None:
+    local = site.file(b"1234567")
+    there = StagedFile("there.txt")
+    job = Job(("-v",), {"in1": local, "in0": there})
+    request = SubmitRequest("good", "multi", [("good-0", job), ("good-1", job)])
+    with site.bridge(max_post_bytes=5000) as bridge:
+        judgement = bridge.judge(request)
+    assert judgement.refusal is None
+    assert judgement.refusals == {}
+    assert judgement.inputs == dict.fromkeys(("good-0", "good-1"), (there, local))
+    assert judgement.files == {local.path: 7}
+    assert judgement.staged == {"there.txt"}
+    assert judgement.max_post_bytes == 5000
+    assert 500 < judgement.request_bytes < 1500
+    assert {rpc for rpc in ("create_batch", "query_files") if site.proxy.count(rpc)} == set()
+
+
+def own(open_name: str, command: str = "") -> str:
+    """Return an input template of a job's own."""
+    line = f"<command_line>{command}</command_line>" if command else ""
+    ref = f"<file_ref><open_name>{open_name}</open_name></file_ref>"
+    return f"<input_template><file_info/><workunit>{ref}{line}</workunit></input_template>"
+
+
+def own_output(open_name: str) -> str:
+    """Return an output template of a job's own."""
+    return (
+        "<output_template><file_info><name><OUTFILE_0/></name></file_info><result><file_ref>"
+        f"<file_name><OUTFILE_0/></file_name><open_name>{open_name}</open_name>"
+        "</file_ref></result></output_template>"
+    )
+
+
+def bad_jobs(site: Site, room: Path) -> dict[str, tuple[str, Job]]:
+    return {
+        "absent": ("absent", Job(inputs={"in": LocalFile(str(room / "nowhere"))})),
+        "quote": ("quote", Job(('"',), {"in": TEXT})),
+        "too many": ("too_many", Job(inputs={"in": TEXT, "more": TEXT})),
+        "slash/name": ("slash/name", Job(inputs={"in": TEXT})),
+        "empty": ("empty", Job(inputs={"in": InlineFile("")})),
+        "control": ("control", Job(inputs={"in": InlineFile("a\x0cb")})),
+        "physical": ("physical", Job(inputs={"in": StagedFile("a b.txt")})),
+        "option": ("option", Job(inputs={"in": StagedFile("--x")})),
+        "fpops": ("fpops", Job(inputs={"in": TEXT}, fpops=float("nan"))),
+        "long": ("long", Job(("x" * 4100,), {"in": TEXT})),
+        "template": ("template", Job(inputs={"in": TEXT}, input_template="<nothing")),
+        "emptyarg": ("emptyarg", Job(("",), {"in": TEXT})),
+        "name": ("name", Job(inputs={"in": TEXT}, input_template=own("in&amp;"))),
+        "sql": ("sql", Job(inputs={"in": TEXT}, input_template=own("in", "it's"))),
+        "both": ("both", Job(("-x",), {"in": TEXT}, input_template=own("in", "-y"))),
+        "output": ("output", Job(inputs={"in": TEXT}, output_template=own_output("a&lt;b"))),
+        "entity": ("entity", Job(inputs={"in": RemoteFile("http://h/?a=1&lt;b", 1, "0" * 32)})),
+        "twice": ("good_0", Job(inputs={"in": site.file(b"")})),
+    }
+
+
+def test_every_job_that_a_submit_would_refuse_is_named_with_the_same_words(
+    site: Site, tmp_path: Path
+) -> None:
+    good = [(f"good_{n}", Job(inputs={"in": TEXT})) for n in range(2)]
+    bad = bad_jobs(site, tmp_path)
+    request = uppercase(good[0], *bad.values(), good[1])
+    with site.bridge() as bridge:
+        judgement = bridge.judge(request)
+        assert set(judgement.refusals) == {name for name, _ in bad.values()}
+        assert set(judgement.inputs) == {"good_1"}  # good_0 stands there twice
+        for name, job in bad.values():
+            alone = uppercase(good[0], (name, job))
+            with pytest.raises((GahpError, StagingError)) as raised:
+                bridge.submit(alone)
+            assert str(raised.value) == str(judgement.refusals[name])
+            assert name in str(raised.value) or "nowhere" in str(raised.value)
+    assert judgement.refusal is None
+    assert site.proxy.count("create_batch") == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"batch_name": "a'b"}, "could never find the batch again"),
+        ({"jobs": ()}, "has no jobs"),
+        ({"output_template_filename": "a/b"}, "template file name"),
+        ({"parameters": Parameters(disk_bound=float("inf"))}, "rsc_disk_bound is inf"),
+    ],
+    ids=["name", "no jobs", "template file", "number"],
+)
+def test_what_stands_against_the_batch_stands_beside_the_jobs(
+    site: Site, change: dict[str, object], words: str
+) -> None:
+    request = uppercase(("ok", Job(inputs={"in": TEXT})), ("not ok", Job(inputs={"in": TEXT})))
+    with site.bridge() as bridge:
+        judgement = bridge.judge(replace(request, **change))  # type: ignore[arg-type]
+    assert words in str(judgement.refusal)
+    assert set(judgement.refusals) == (set() if "jobs" in change else {"not ok"})
+
+
+def test_a_batch_that_is_too_large_is_told_with_its_size(site: Site) -> None:
+    jobs = [(f"large-{n}", Job(inputs={"in": InlineFile("x" * 400)})) for n in range(20)]
+    with site.bridge(max_post_bytes=8000) as bridge:
+        judgement = bridge.judge(uppercase(*jobs))
+        assert isinstance(judgement.refusal, BatchTooLarge)
+        assert judgement.refusal.nbytes == judgement.request_bytes > 20 * 400
+        with pytest.raises(BatchTooLarge) as raised:
+            bridge.submit(uppercase(*jobs))
+    assert str(raised.value) == str(judgement.refusal)
+
+
+def test_which_files_are_absent_is_asked_without_a_trace(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = site.file(b"known by its contents")
+    other = site.file(b"never sent")
+    with site.bridge() as bridge:
+        bridge.submit(uppercase(("known-0", Job(inputs={"in": here})), name="known"))
+        names = bridge.physical_names([here.path, other.path, here.path])
+        assert names[here.path] == hashlib.md5(b"known by its contents").hexdigest() + ".txt"
+        assert bridge.absent([*names.values(), "x.dat"]) == {names[other.path], "x.dat"}
+        assert bridge.absent([]) == set()
+        with pytest.raises(ProjectError, match="bad filename"):
+            bridge.absent(["a/b"])
+        # The real number takes a busy machine longer than the time-out of this site.
+        monkeypatch.setattr(association, "_NAMES_PER_QUERY", 50)
+        many = [f"{n:032x}.dat" for n in range(51)]
+        before = site.proxy.count("query_files")
+        assert bridge.absent(many) == set(many)
+        assert site.proxy.count("query_files") == before + 2
+
+
+def test_an_estimate_judges_as_a_submit_does(site: Site) -> None:
+    with site.bridge() as bridge:
+        with pytest.raises(JobRefused, match="wants 1 input file"):
+            bridge.estimate(uppercase(("e-0", Job())))
+        assert bridge.estimate(uppercase(("e-0", Job(inputs={"in": site.file(b"x")})))) > 0
+    assert site.proxy.count("upload_files") == 0

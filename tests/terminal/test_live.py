@@ -1,0 +1,106 @@
+"""Live progress: drawn on a terminal, lines now and then elsewhere."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.terminal.live import Live, Work
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TextIO
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Terminal:
+    """A terminal and what was written to it."""
+
+    def __init__(self) -> None:
+        self._master, slave = pty.openpty()
+        self.stream: TextIO = os.fdopen(slave, "w", encoding="utf-8")
+        self._written: list[bytes] = []
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                self._written.append(os.read(self._master, 65536))
+            except OSError:
+                return
+
+    @property
+    def text(self) -> str:
+        return b"".join(self._written).decode("utf-8", "ignore")
+
+    def close(self) -> None:
+        self.stream.close()
+        self._reader.join(60)
+        os.close(self._master)
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    made = Terminal()
+    yield made
+    made.close()
+
+
+def test_elsewhere_there_is_a_line_now_and_then() -> None:
+    out = io.StringIO()
+    with Work(stream=out, pause=0) as work:
+        work.show("staging", 1, 3)
+        work.show("reading", 5, 0, "5 kB")
+        work.say("done")
+    assert out.getvalue() == "staging 33%: 1 of 3\nreading: 5 kB\ndone\n"
+    out = io.StringIO()
+    with Work(stream=out, pause=3600) as work:
+        for number in range(100):
+            work.show("staging", number, 100)
+    assert out.getvalue() == ""
+
+
+def test_a_terminal_shows_a_bar_and_what_is_said_stays_above_it(terminal: Terminal) -> None:
+    with Work(stream=terminal.stream) as work:
+        work.show("staging", 1, 4)
+        wait_for(lambda: "25%  1 of 4" in _ESCAPES.sub("", terminal.text), "the bar")
+        work.say("a file [red]&<i> 批\x1b[31m")
+        work.show("staging", 4, 4)
+    terminal.stream.flush()
+    wait_for(lambda: "100%" in terminal.text, "the end")
+    shown = _ESCAPES.sub("", terminal.text)
+    assert "a file [red]&<i> 批\r\n" in shown
+    assert "\x1b[2K" in terminal.text.rpartition("100%")[2]
+
+
+def test_quiet_work_shows_nothing(terminal: Terminal) -> None:
+    with Work(stream=terminal.stream, quiet=True) as work:
+        work.show("staging", 1, 4)
+    terminal.stream.flush()
+    assert terminal.text == ""
+
+
+def test_lines_stay_if_they_are_to_be_kept(terminal: Terminal) -> None:
+    with Live(lambda width: [f"so wide: {width}", "批" * 100], stream=terminal.stream, keep=True):
+        pass
+    wait_for(lambda: terminal.text.endswith("\x1b[?25h"), "the cursor")
+    last = _ESCAPES.sub("", terminal.text).splitlines()
+    assert last[-2:] == ["so wide: 80", "批" * 40]
+
+
+def test_a_dumb_terminal_gets_lines(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    with Work(stream=terminal.stream, pause=0) as work:
+        work.show("staging", 1, 4)
+    wait_for(lambda: terminal.text == "staging 25%: 1 of 4\r\n", "the line")

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from boinc_gahp.terminal.parsing import Group, Parser, command_lines, ended, kind_of
+from boinc_gahp.text import did_you_mean
+
+
+def make() -> Parser:
+    parser = Parser("batch frob", "Frobs.", examples=("boinc_gahp batch frob x",))
+    parser.completes(parser.add_argument("files", nargs="*"), "file")
+    parser.add_argument("--colour", choices=("red", "green"))
+    parser.add_argument("--json", action="store_true")
+    parser.add_config("mine.toml")
+    parser.add_project()
+    return parser
+
+
+def complaint(parser: Parser, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as left:
+        parser.read(arguments)
+    assert left.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [("--jsno", "--json"), ("--proyect=astro", "--project"), ("--Config", "--config")],
+)
+def test_a_wrong_option_gets_the_nearest(
+    said: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert complaint(make(), capsys, said) == (
+        f"boinc_gahp batch frob: unrecognized arguments: {said}; did you mean {meant}? "
+        "boinc_gahp batch frob --help tells more\n"
+    )
+
+
+def test_an_option_that_is_like_none_gets_no_suggestion(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = complaint(make(), capsys, "--qqq")
+    assert said == (
+        "boinc_gahp batch frob: unrecognized arguments: --qqq; "
+        "boinc_gahp batch frob --help tells more\n"
+    )
+
+
+def test_a_wrong_choice_gets_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "; did you mean green? " in complaint(make(), capsys, "--colour", "greeen")
+
+
+def test_an_option_is_not_guessed_from_its_beginning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "unrecognized arguments: --js" in complaint(make(), capsys, "--js")
+
+
+def test_options_may_stand_among_the_other_arguments() -> None:
+    options = make().read(["a", "--json", "b", "--project", "astro", "c"])
+    assert (options.files, options.json, options.project) == (["a", "b", "c"], True, "astro")
+    assert options.config == "mine.toml"
+
+
+def test_what_an_argument_is_can_be_asked() -> None:
+    kinds = {action.dest: kind_of(action) for action in make()._actions}
+    assert kinds["files"] == "file"
+    assert kinds["project"] == "project"
+    assert kinds["json"] is None
+
+
+def test_help_shows_examples_and_all_exit_statuses() -> None:
+    text = Parser("x", "D.", examples=("boinc_gahp x",), statuses={3: "some failed"}).format_help()
+    assert "\nexamples:\n  boinc_gahp x\n" in text
+    assert "\nexit status:\n  0    success\n" in text
+    assert "\n  3    some failed\n  130  interrupted" in text
+
+
+def test_a_long_example_is_broken_where_a_shell_reads_it_as_one_line() -> None:
+    long = f"boinc_gahp x --colour 'dark red' --file {'f' * 50} --other 'some more words' end"
+    shown = Parser("x", "D.", examples=(long,)).format_help()
+    broken = shown.partition("examples:\n")[2].partition("\n\n")[0]
+    assert all(len(line) <= 80 for line in broken.splitlines())
+    assert "\n" in broken
+    assert command_lines(broken) == command_lines(long)
+
+
+def test_paragraphs_are_filled_and_what_is_laid_out_is_left() -> None:
+    text = "A long\nparagraph.\n\nkinds:\n  one   1\n  two   2"
+    assert Parser("x", text).description == "A long paragraph.\n\nkinds:\n  one   1\n  two   2"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "an action is missing: list, show"),
+        (["lits"], "there is no action 'lits'; did you mean list? boinc_gahp g --help"),
+        (["frob"], "there is no action 'frob' (there are list, show); boinc_gahp g --help"),
+        (["--json", "list"], "--json stands before the action; options stand after it"),
+    ],
+    ids=["none", "nearest", "unlike", "option"],
+)
+def test_a_group_says_what_there_is(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = Group("g", "D.", {"list": "list them", "show": "show one"})
+    with pytest.raises(SystemExit) as left:
+        group.chosen(arguments)
+    assert left.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_group_knows_its_actions() -> None:
+    group = Group("g", "D.", {"list": "list them", "show": "show one"})
+    assert group.chosen(["show", "--json"]) == "show"
+    assert "  list  list them\n  show  show one\n" in group.format_help()
+
+
+def test_the_nearest_name_is_found_whatever_its_case() -> None:
+    assert did_you_mean("UPPERCAES", ["uppercase", "multi"]) == "; did you mean uppercase?"
+    assert did_you_mean("x", ["uppercase"]) == ""
+    assert did_you_mean("x", []) == ""
+
+
+def test_another_sentence_follows_a_question_without_a_semicolon() -> None:
+    assert (ended("what"), ended("what?")) == ("what;", "what?")
+
+
+@pytest.mark.parametrize(
+    ("example", "words"),
+    [
+        ("boinc_gahp", [[]]),
+        ("boinc_gahp check --app x  # a remark's", [["check", "--app", "x"]]),
+        ("/opt/boinc_gahp/bin/boinc_gahp check", [["check"]]),
+        ("cd x && boinc_gahp batch list --json | jq .", [["batch", "list", "--json"]]),
+        ("boinc_gahp demo \\\n--keep > log", [["demo", "--keep"]]),
+        ("source <(boinc_gahp completion bash)", [["completion", "bash"]]),
+        ("boinc_gahp batch show 'my sweep' < in --json", [["batch", "show", "my sweep", "--json"]]),
+        ("boinc_gahp demo; boinc_gahp check", [["demo"], ["check"]]),
+        ("seq 5 | wc", []),
+    ],
+)
+def test_the_words_of_an_example_are_those_that_a_shell_gives(
+    example: str, words: list[list[str]]
+) -> None:
+    assert command_lines(example) == words
+
+
+#: One that is nothing but separators, in quotes or not, is taken for these; no example has such.
+_WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0\n"), max_size=20).filter(
+    lambda word: not word or not set(word) <= set("|&;()<>")
+)
+
+
+@given(st.lists(_WORDS))
+def test_quoted_words_of_an_example_are_read_as_they_were(words: list[str]) -> None:
+    line = shlex.join(["boinc_gahp", *words])
+    if "  # " not in line:
+        assert command_lines(line) == [words]
