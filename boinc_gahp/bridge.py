@@ -8,19 +8,24 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.config import ProjectSettings, cache_dir, ledger_file
 from boinc_gahp.config.accounts import authenticator_of
-from boinc_gahp.fetch import engine, failures, fetch_output
+from boinc_gahp.fetch.boinc_fetch import fetch_output, write_failure
 from boinc_gahp.fetch.cancel import OPEN
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.fetch.delivered import Delivered
+from boinc_gahp.fetch.engine import fetch
+from boinc_gahp.fetch.failures import failure, failure_of
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.rpc import ClientOptions, WebRpcs
-from boinc_gahp.submit import abort, control, looking, query, submit
+from boinc_gahp.submit.abort import abort_once, abort_until_certain, withdraw_empty
 from boinc_gahp.submit.association import Association
 from boinc_gahp.submit.boinc_submit import GridmanagerJournal, PersonsJournal
+from boinc_gahp.submit.control import abort_each, abort_jobs, retire_batch, set_lease, settle
 from boinc_gahp.submit.digests import Digests
+from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.journal import Journal
 from boinc_gahp.submit.meter import Interrupted, Meter
 from boinc_gahp.submit.project_cache import Known
+from boinc_gahp.submit.query import look_at, look_up, missing, query_batches
 from boinc_gahp.submit.staging import Physical
 from boinc_gahp.submit.types import Client
 from boinc_gahp.submit.validate import Judged
@@ -87,8 +92,8 @@ class Bridge:
         self._context.project.ping()
 
     def submit(self, request: SubmitRequest, journal: Journal | None = None) -> int:
-        """See :func:`boinc_gahp.submit.submit.submit`; None writes nothing down."""
-        return submit.submit(self._context, request, journal or Journal())
+        """See :func:`boinc_gahp.submit.engine.submit`; None writes nothing down."""
+        return submit(self._context, request, journal or Journal())
 
     def boinc_submit(self, request: SubmitRequest, answer_by: float | None) -> int:
         """Submit the batch of a BOINC_SUBMIT.
@@ -118,10 +123,10 @@ class Bridge:
             BatchConflict: a submit would be refused.
             RpcError: the project could not be reached.
         """
-        details = looking.look_up(self._context.project, request)
+        details = look_up(self._context.project, request)
         if details is None:
             return None, 0
-        left = looking.missing(self._context.project, request, details)
+        left = missing(self._context.project, request, details)
         return details.batch.id, len(request.jobs) - len(left)
 
     @property
@@ -168,66 +173,66 @@ class Bridge:
 
     def withdraw_empty(self, name: str) -> bool:
         """See :func:`boinc_gahp.submit.abort.withdraw_empty`."""
-        return abort.withdraw_empty(self._context, name)
+        return withdraw_empty(self._context, name)
 
     def abort_once(self, batch_id: int, name: str) -> bool:
         """See :func:`boinc_gahp.submit.abort.abort_once`."""
-        return abort.abort_once(self._context, batch_id, name)
+        return abort_once(self._context, batch_id, name)
 
     def abort_until_certain(
         self, batch: BatchRow, jobs: JobLedger, *, njobs: int, is_clear: bool
     ) -> bool:
         """See :func:`boinc_gahp.submit.abort.abort_until_certain`."""
-        return abort.abort_until_certain(self._context, batch, jobs, njobs=njobs, is_clear=is_clear)
+        return abort_until_certain(self._context, batch, jobs, njobs=njobs, is_clear=is_clear)
 
     def query_batches(
         self, names: Sequence[str], min_mod_time: str | float, client: Client = _A_PERSON
     ) -> BatchStatuses:
         """See :func:`boinc_gahp.submit.query.query_batches`."""
         self._context.known.mention(names)
-        return query.query_batches(self._context, names, min_mod_time, client)
+        return query_batches(self._context, names, min_mod_time, client)
 
     def fetch_output(self, request: FetchRequest, gate: Gate = OPEN) -> FetchResult:
-        """See :func:`boinc_gahp.fetch.fetch_output.fetch_output`."""
-        return fetch_output.fetch_output(self._context, request, gate)
+        """See :func:`boinc_gahp.fetch.boinc_fetch.fetch_output`."""
+        return fetch_output(self._context, request, gate)
 
     def write_failure(self, request: FetchRequest, text: str, gate: Gate = OPEN) -> None:
-        """See :func:`boinc_gahp.fetch.fetch_output.write_failure`."""
-        fetch_output.write_failure(request, text, gate)
+        """See :func:`boinc_gahp.fetch.boinc_fetch.write_failure`."""
+        write_failure(request, text, gate)
 
     def fetch(
         self, located: Located, sink: Sink, gate: Gate, count: Callable[[int], object]
     ) -> Brought:
         """See :func:`boinc_gahp.fetch.engine.fetch`."""
-        return engine.fetch(self._context, located, sink, gate, count=count)
+        return fetch(self._context, located, sink, gate, count=count)
 
     def failure_of(self, job: JobInfo) -> Failure:
         """See :func:`boinc_gahp.fetch.failures.failure_of`."""
-        return failures.failure_of(self._context, job)
+        return failure_of(self._context, job)
 
     def failure(self, job_name: str, batch_id: int) -> Failure | None:
         """See :func:`boinc_gahp.fetch.failures.failure`."""
-        return failures.failure(self._context, job_name, batch_id)
+        return failure(self._context, job_name, batch_id)
 
     def look_at(self, batch_id: int) -> BatchLook:
-        """See :func:`boinc_gahp.submit.looking.look_at`."""
-        return looking.look_at(self._context, batch_id)
+        """See :func:`boinc_gahp.submit.query.look_at`."""
+        return look_at(self._context, batch_id)
 
     def abort_jobs(self, names: Sequence[str], *, remember: bool = True) -> None:
         """See :func:`boinc_gahp.submit.control.abort_jobs`."""
-        control.abort_jobs(self._context, names, remember=remember)
+        abort_jobs(self._context, names, remember=remember)
 
     def abort_each(self, names: Sequence[str]) -> dict[str, ProjectError]:
         """See :func:`boinc_gahp.submit.control.abort_each`."""
-        return control.abort_each(self._context, names)
+        return abort_each(self._context, names)
 
     def retire_batch(self, name: str) -> None:
         """See :func:`boinc_gahp.submit.control.retire_batch`."""
-        control.retire_batch(self._context, name)
+        retire_batch(self._context, name)
 
     def set_lease(self, name: str, unix_time: float) -> None:
         """See :func:`boinc_gahp.submit.control.set_lease`."""
-        control.set_lease(self._context, name, unix_time)
+        set_lease(self._context, name, unix_time)
 
     def batches(self) -> tuple[BatchInfo, ...]:
         """Return the account's batches, without retired ones, as the project lists them now."""
@@ -241,7 +246,7 @@ class Bridge:
         """See :func:`boinc_gahp.submit.control.settle`; one thread at a time."""
         if self._settling.acquire(blocking=False):
             try:
-                control.settle(self._context, alone=alone)
+                settle(self._context, alone=alone)
             finally:
                 self._settling.release()
 

@@ -122,7 +122,7 @@ def test_a_room_imports_only_what_it_may(room: str) -> None:
 @pytest.mark.parametrize(
     ("place", "line", "is_wrong"),
     [
-        ("rpc/client.py", "import boinc_gahp.submit.submit", True),
+        ("rpc/client.py", "import boinc_gahp.submit.engine", True),
         ("rpc/client.py", "from boinc_gahp import ledger", True),
         ("rpc/client.py", "from ..templates import read_templates", True),
         ("rpc/client.py", "def f():\n    from boinc_gahp.daemon import main", True),

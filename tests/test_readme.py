@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from boinc_gahp.htcondor.boinc_attributes import NAMES
-from boinc_gahp.htcondor.exits import MEANINGS
+from boinc_gahp.htcondor.failures import MEANINGS
 from boinc_gahp.htcondor.hold_codes import HoldCode
 
 ROOT = Path(__file__).parent.parent

@@ -19,7 +19,7 @@ import urllib3
 from boinc_gahp.api.types import RemoteFile
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import StagingError
-from boinc_gahp.rpc.border import FOREIGN, chain
+from boinc_gahp.rpc.foreign_errors import FOREIGN, chain
 from boinc_gahp.rpc.limits import TimeLimits
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.transport import HttpRequest, HttpTransport

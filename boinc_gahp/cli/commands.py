@@ -41,7 +41,8 @@ def parser_at(path: tuple[str, ...]) -> Parser:
     if len(path) == 1:
         return _parser_in(module, "run")
     place, function, _ = module.ACTIONS[path[1]]
-    return _parser_in(import_module(f"{module.__name__}.{place}"), function)
+    package = module.__name__ if hasattr(module, "__path__") else module.__name__.rpartition(".")[0]
+    return _parser_in(import_module(f"{package}.{place}"), function)
 
 
 def root_parser() -> Group:

@@ -1,18 +1,36 @@
-"""Which waiting jobs go into a batch, and when; depends only on the ledger's rows and the time."""
+"""Batches of waiting jobs: which jobs go into one, when, how large it is, and its request."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import BatchTooLarge, JobRefused
+from boinc_gahp.htcondor.description import JobDescription
+from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest, by_open_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from boinc_gahp.ledger.jobs import Waiting
+    from boinc_gahp.errors import GahpError
+    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.ledger.jobs import BatchRow, JobRow, Waiting
+
 
 #: If a job's time of acceptance is more than this many seconds in the future, the clock was set
 #: back.
 _SKEW = 1.0
+
+
+#: Bytes of a request besides its jobs, at most.
+_HEAD_BYTES = 5_000
+#: A batch's request is not made smaller than this, in bytes of jobs.
+_SMALLEST = 10_000
+#: How many batches' slots, and how many kinds of jobs' sizes, are remembered.
+_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +98,133 @@ def _split(group: Sequence[Waiting], bounds: Bounds) -> Iterator[list[Waiting]]:
         batch.append(job)
         nbytes += job.size
     yield batch
+
+
+class Sizes:
+    """What a keeper knows about sizes."""
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+        #: The largest request that the project accepts, as far as learned.
+        self._learned = math.inf
+        #: The same for kinds of jobs, by their ``together``.
+        self._of_kind: dict[str, int] = {}
+        self._slots: dict[int, str] = {}
+
+    @property
+    def batch_bytes(self) -> int:
+        """The most bytes of jobs in a batch's request."""
+        allowed = self._kept.bridge.max_post_bytes - _HEAD_BYTES
+        return int(min(self._kept.htcondor.batch_bytes, allowed, self._learned))
+
+    @property
+    def smaller(self) -> Mapping[str, int]:
+        """The most bytes in a batch's request for kinds of jobs that are larger than estimated.
+
+        By :attr:`JobRow.together`. Jobs take input templates with them whose size is not known
+        when the jobs are accepted.
+        """
+        return MappingProxyType(self._of_kind)
+
+    def learn(self, batch: BatchRow, jobs: Iterable[JobRow], error: GahpError) -> None:
+        """Make later batches smaller than one of ``jobs`` that was too large."""
+        if not isinstance(error, BatchTooLarge):
+            return
+        allowed = self._kept.bridge.max_post_bytes
+        if error.nbytes <= allowed:  # the project takes less
+            self._learned = max(_SMALLEST, min(self.batch_bytes, error.nbytes // 2))
+            return
+        if len(self._of_kind) >= _REMEMBERED:
+            self._of_kind.clear()
+        kind = batch.together.partition("/")[0]
+        counted = sum(job.size for job in jobs)
+        fits = int((allowed - _HEAD_BYTES) * counted / error.nbytes)
+        self._of_kind[kind] = max(1, min(self._of_kind.get(kind, fits), fits))
+
+    def slot_of(self, batch: BatchRow) -> str:
+        """Return a batch's kind of slot; batches do not wait for those in slots of other kinds.
+
+        "give up": it is given up; "stage": its local files need more than one upload, and so
+        perhaps hours; "send": all others.
+        """
+        if batch.state == "giving_up":
+            return "give up"
+        slot = self._slots.get(batch.id)
+        if slot is None:
+            if len(self._slots) >= _REMEMBERED:
+                self._slots.clear()  # some are over, but nobody has called forget
+            nbytes = local_bytes(self._kept.jobs.jobs_of(batch.id, "sending"))
+            one_post = self._kept.settings.staging.bytes_per_post
+            slot = self._slots[batch.id] = "send" if nbytes <= one_post else "stage"
+        return slot
+
+    def forget(self, batch: BatchRow) -> None:
+        """Forget a batch's slot."""
+        self._slots.pop(batch.id, None)
+
+
+def request_of(batch: BatchRow, jobs: Sequence[JobRow], lease: float) -> SubmitRequest:
+    """Return the request for a batch of ``jobs``, which have equal parameters.
+
+    Args:
+        batch: the batch, with its name.
+        jobs: its jobs, at least one, with their names in it.
+        lease: its lease in seconds.
+
+    Raises:
+        JobRefused: a description in the ledger is damaged; names the job.
+    """
+    described = [(str(job.job_name), _description(job)) for job in jobs]
+    first = described[0][1]
+    return SubmitRequest(
+        batch.name,
+        batch.app_name,
+        [
+            (
+                name,
+                Job(
+                    job.args,
+                    by_open_name(job.inputs),
+                    priority=job.priority,
+                    input_template=job.input_template,
+                    output_template=job.output_template,
+                ),
+            )
+            for name, job in described
+        ],
+        parameters=first.parameters,
+        app_version_num=first.app_version_num,
+        outputs={name: _outputs(job) for name, job in described},
+        lease=lease,
+    )
+
+
+def local_bytes(jobs: Sequence[JobRow]) -> int:
+    """Return the bytes of the local input files of jobs."""
+    sizes: dict[str, int] = {}
+    for job in jobs:
+        try:
+            inputs = JobDescription.from_json(job.description).inputs
+        except ValueError:
+            continue
+        for _, file in inputs:
+            if isinstance(file, LocalFile) and file.expected is not None:
+                sizes[file.path] = file.expected[0]
+    return sum(sizes.values())
+
+
+def _description(job: JobRow) -> JobDescription:
+    try:
+        return JobDescription.from_json(job.description)
+    except ValueError as error:
+        raise JobRefused(
+            f"what the ledger holds of job {job.job_directory} cannot be read ({error}): release "
+            "the job to submit it anew",
+            job_name=job.job_name,
+        ) from error
+
+
+def _outputs(job: JobDescription) -> tuple[str, ...]:
+    """Return the outputs that the job names, without stdout and stderr, which always exist."""
+    standard = {Path(path).name for path in (job.stdout, job.stderr) if path is not None}
+    return tuple(name for name in job.outputs or () if Path(name).name not in standard)

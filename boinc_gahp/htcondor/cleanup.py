@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import DatabaseTrouble, NotFound, PermissionDenied, RpcError
 from boinc_gahp.htcondor.duties import Duty
-from boinc_gahp.htcondor.patience import going, is_ahead
+from boinc_gahp.htcondor.retry_times import going, is_ahead
 from boinc_gahp.htcondor.sending_action import BELIEVED
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from boinc_gahp.fetch.cancel import Gate
-from boinc_gahp.htcondor.patience import longest_pause
 from boinc_gahp.htcondor.pauses import Pauses
+from boinc_gahp.htcondor.retry_times import longest_pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import GahpError, LedgerError, OutputError, RpcError
+from boinc_gahp.fetch.boinc_fetch import NoResult
 from boinc_gahp.fetch.destinations import errno_of
-from boinc_gahp.fetch.fetch_output import NoResult
 from boinc_gahp.fetch.leftovers import sweep
 from boinc_gahp.fetch.temporary import NotNow
 from boinc_gahp.fetch.types import AdFiles, FetchRequest
@@ -28,7 +28,7 @@ from boinc_gahp.htcondor import failures
 from boinc_gahp.htcondor.context import Withdrawn
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.hold_codes import HoldCode
-from boinc_gahp.htcondor.patience import PASSING
+from boinc_gahp.htcondor.retry_times import PASSING
 from boinc_gahp.ledger.jobs import Hold
 from boinc_gahp.submit.checks import base_name
 

@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.htcondor.fetching import Fetcher
-from boinc_gahp.htcondor.patience import drop_past
+from boinc_gahp.htcondor.retry_times import drop_past
 
 if TYPE_CHECKING:
     from boinc_gahp.htcondor.context import Kept

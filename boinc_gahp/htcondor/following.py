@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import LedgerError, NotFound, NotOwner, RpcError
 from boinc_gahp.htcondor import failures
-from boinc_gahp.htcondor.patience import going
+from boinc_gahp.htcondor.retry_times import going
 from boinc_gahp.states import LEDGER_STATES, JobState, job_state
 from boinc_gahp.threads import in_parallel
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config.settings import FAILED_JOBS
-from boinc_gahp.htcondor.arguments import split_v2
 from boinc_gahp.htcondor.attributes import AdRefused, Attributes, as_text, show
 from boinc_gahp.htcondor.boinc_attributes import Wishes, positive
 from boinc_gahp.htcondor.description import JobDescription, NamedFile
@@ -25,7 +24,7 @@ from boinc_gahp.htcondor.files import (
     read_stream,
     read_template,
 )
-from boinc_gahp.htcondor.remaps import read_remaps
+from boinc_gahp.secret import hide_logins
 from boinc_gahp.submit.types import Parameters
 from boinc_gahp.text import shorten
 
@@ -254,3 +253,72 @@ def _memory(attributes: Attributes, wishes: Wishes) -> float | None:
 def _template(wishes: Wishes, name: str, iwd: str) -> str | None:
     said = wishes.get(name)
     return None if said is None else read_template(said[0], as_text(*said), iwd)
+
+
+#: A stretch between quotes, a stretch without quotes, or a quote that is not closed.
+_STRETCH = re.compile(r"'((?:[^']|'')*)'|([^' \t\n\r]+)|(')")
+_SPACE = re.compile(r"[ \t\n\r]+")
+
+
+def split_v2(text: str) -> tuple[str, ...]:
+    """Return the words in ``text``.
+
+    Raises:
+        ValueError: a quote is not closed; says where it is.
+    """
+    words = []
+    place = 0
+    while place < len(text):
+        space = _SPACE.match(text, place)
+        if space:
+            place = space.end()
+            continue
+        word = []
+        while stretch := _STRETCH.match(text, place):
+            if stretch[3]:
+                raise ValueError(f"the ' in front of {text[place + 1 :][:40]!r} is not closed")
+            quoted, bare = stretch[1], stretch[2]
+            word.append(bare if quoted is None else quoted.replace("''", "'"))
+            place = stretch.end()
+        words.append("".join(word))
+    return tuple(words)
+
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+#: Up to a ``;``, or to a ``=``, without a backslash before it; no character can match in two ways.
+_ENTRY = re.compile(r"((?:\\[=;]|\\(?![=;])|[^;\\])*)(?:;|\Z)")
+_NAME = re.compile(r"((?:\\[=;]|\\(?![=;])|[^=\\])*)=(.*)", re.DOTALL)
+_ESCAPED = re.compile(r"\\([=;])")
+
+
+def read_remaps(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the (output, path) pairs in ``text``.
+
+    A path may be relative to the job's directory, and may name a directory: then the output keeps
+    its name there.
+
+    Raises:
+        ValueError: an entry is not such a pair, or goes to a URL; says which.
+    """
+    remaps: dict[str, str] = {}
+    for entry in _ENTRY.finditer(text.replace("\t", "").replace("\n", "")):
+        if entry[1].strip():
+            name, path = _pair(entry[1].strip())
+            remaps.setdefault(name, path)
+    return tuple(remaps.items())
+
+
+def _pair(entry: str) -> tuple[str, str]:
+    found = _NAME.fullmatch(entry)
+    if found is None:
+        raise ValueError(f"{entry!r} has no =; name = path is expected, and ; between such pairs")
+    name, path = (_ESCAPED.sub(r"\1", each.strip()) for each in found.groups())
+    if not (name and path):
+        raise ValueError(
+            f"{entry!r} lacks the {'path' if name else 'name'}; name = path is expected"
+        )
+    if _URL.match(path):
+        raise ValueError(
+            f"{name!r} goes to {hide_logins(path)!r}; outputs can only be put into files here"
+        )
+    return name, path

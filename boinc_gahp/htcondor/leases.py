@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import NotFound, RpcError
 from boinc_gahp.htcondor.duties import Duty
-from boinc_gahp.htcondor.patience import going, is_ahead
+from boinc_gahp.htcondor.retry_times import going, is_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,10 +23,10 @@ from boinc_gahp.htcondor.fetching_queue import FetchQueue
 from boinc_gahp.htcondor.following import Follower
 from boinc_gahp.htcondor.guard import Guard
 from boinc_gahp.htcondor.leases import Leases
-from boinc_gahp.htcondor.patience import drop_past, is_ahead
+from boinc_gahp.htcondor.retry_times import drop_past, is_ahead
 from boinc_gahp.htcondor.sending import Sender
+from boinc_gahp.ledger.account_lock import KeeperLock
 from boinc_gahp.ledger.jobs import ALIVE
-from boinc_gahp.ledger.keeping import KeeperLock
 from boinc_gahp.threads import Workers, start
 
 if TYPE_CHECKING:

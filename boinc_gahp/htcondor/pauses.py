@@ -21,7 +21,7 @@ from boinc_gahp.errors import (
     ProjectError,
     RpcError,
 )
-from boinc_gahp.htcondor.patience import Patience, is_ahead
+from boinc_gahp.htcondor.retry_times import Patience, is_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import GahpError, LedgerError, RpcError
 from boinc_gahp.htcondor.hold_codes import HoldCode
-from boinc_gahp.htcondor.patience import is_ahead
+from boinc_gahp.htcondor.retry_times import is_ahead
 from boinc_gahp.htcondor.sending_action import Action, Attempt, action_after, hold_for
 from boinc_gahp.ledger import Hold
-from boinc_gahp.ledger.halving import Part
+from boinc_gahp.ledger.splitting import Part
 from boinc_gahp.submit.abort import ABORT_AGAIN
 from boinc_gahp.submit.journal import Sending
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boinc_gahp.htcondor.context import Kept
-    from boinc_gahp.ledger.halving import Halving
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
+    from boinc_gahp.ledger.splitting import Halving
 
 log = logging.getLogger("boinc_gahp.htcondor")
 

@@ -5,7 +5,7 @@ Why a job never has a second workunit that lives:
 1. A job's name on the project is its batch's name (128 random bits) and a number. It is in the
    ledger before anything is sent. A project accepts a name only once, for ever; so a request that
    is repeated under the same names, after a crash or by a retry, makes nothing twice
-   (:mod:`boinc_gahp.submit.submit`).
+   (:mod:`boinc_gahp.submit.engine`).
 2. Right before each submit_batch the ledger notes that the batch is ``sent``, and with exactly
    which jobs (:meth:`JobLedger.about_to_send`): a later request for it has the same names, even if
    jobs were cancelled or put on hold in the meantime.
@@ -40,19 +40,19 @@ from boinc_gahp.errors import (
     RpcError,
     StagingError,
 )
-from boinc_gahp.htcondor.batch_sizes import Sizes
-from boinc_gahp.htcondor.batching import Bounds, ripe
+from boinc_gahp.htcondor.batching import Bounds, Sizes, request_of, ripe
 from boinc_gahp.htcondor.rollback import GivingUp
 from boinc_gahp.htcondor.sending_action import (
     Action,
     Attempt,
+    Changed,
+    LedgerJournal,
+    Stopped,
     action_after,
     hold_for,
     is_about_project,
 )
-from boinc_gahp.htcondor.sending_journal import Changed, LedgerJournal, Stopped
-from boinc_gahp.htcondor.sending_request import request_of
-from boinc_gahp.ledger.halving import Halving
+from boinc_gahp.ledger.splitting import Halving
 from boinc_gahp.submit.abort import ABORT_AGAIN
 from boinc_gahp.submit.journal import Sending
 

@@ -1,5 +1,6 @@
 """Data that must outlive the process, in SQLite: HTCondor's jobs, batches, aborted jobs."""
 
+from boinc_gahp.ledger.account_lock import KeeperLock
 from boinc_gahp.ledger.filesystem import network_filesystem
 from boinc_gahp.ledger.jobs import (
     ALIVE,
@@ -12,7 +13,6 @@ from boinc_gahp.ledger.jobs import (
     Tally,
     Waiting,
 )
-from boinc_gahp.ledger.keeping import KeeperLock
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.ledger.store import Store
 from boinc_gahp.ledger.upkeep import tend

@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from boinc_gahp.ledger.keeping import renew_locks
+from boinc_gahp.ledger.account_lock import renew_locks
 
 if TYPE_CHECKING:
     from pathlib import Path

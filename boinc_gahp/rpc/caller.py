@@ -19,11 +19,11 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.rpc import redirects
-from boinc_gahp.rpc.border import Border
-from boinc_gahp.rpc.judge import Judge
+from boinc_gahp.rpc.foreign_errors import Border
 from boinc_gahp.rpc.limits import TimeLimits
 from boinc_gahp.rpc.pages import PAGE_BYTES, page_beginning
 from boinc_gahp.rpc.replies import Incomplete, Reply, TooMuch, read
+from boinc_gahp.rpc.reply_errors import Judge
 from boinc_gahp.rpc.retry import Attempts
 from boinc_gahp.rpc.transport import HttpRequest, odd_encoding
 from boinc_gahp.text import shorten

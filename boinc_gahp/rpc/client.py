@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from lxml import etree
     from typing_extensions import Self
 
-    from boinc_gahp.rpc.border import Border
     from boinc_gahp.rpc.caller import Traffic
+    from boinc_gahp.rpc.foreign_errors import Border
     from boinc_gahp.rpc.table import Rpc
     from boinc_gahp.rpc.transport import HttpReply, Transport
     from boinc_gahp.rpc.types import (

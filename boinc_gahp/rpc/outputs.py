@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from boinc_gahp.rpc.border import Border
-    from boinc_gahp.rpc.judge import Judge
+    from boinc_gahp.rpc.foreign_errors import Border
+    from boinc_gahp.rpc.reply_errors import Judge
     from boinc_gahp.rpc.transport import HttpReply
 
 _FILENAME = re.compile(r"""filename\s*=\s*(?:"([^"]*)"|([^;]+))""", re.IGNORECASE)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import ProjectDown, ProtocolError, RpcError, TransportError
-from boinc_gahp.rpc.border import chain
+from boinc_gahp.rpc.foreign_errors import chain
 
 if TYPE_CHECKING:
     import threading

@@ -1,4 +1,4 @@
 """Sends batches of jobs to a project, asks for their status, and aborts them.
 
-:func:`boinc_gahp.submit.submit.submit` is the one engine; begin to read there.
+:func:`boinc_gahp.submit.engine.submit` is the one engine; begin to read there.
 """

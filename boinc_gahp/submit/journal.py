@@ -46,7 +46,7 @@ class Sending:
 
 
 class Journal:
-    """:func:`boinc_gahp.submit.submit.submit` tells it how far it is; this class keeps nothing.
+    """:func:`boinc_gahp.submit.engine.submit` tells it how far it is; this class keeps nothing.
 
     An exception from a method ends the submit; :meth:`failed` raises nothing.
     """

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import (
     NO_BATCH_NAMED,
     BadRequest,
+    BatchConflict,
     BatchNotFound,
     LedgerError,
     NotFound,
@@ -17,18 +18,18 @@ from boinc_gahp.errors import (
     PermissionDenied,
     ProjectError,
 )
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.states import STATUS_WORDS, BatchState
 from boinc_gahp.submit import checks, find_batch
-from boinc_gahp.submit.looking import look_at
-from boinc_gahp.submit.types import BatchStatuses
+from boinc_gahp.submit.types import BatchLook, BatchStatuses
+from boinc_gahp.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boinc_gahp.ledger import BatchRow
-    from boinc_gahp.rpc import BatchInfo
+    from boinc_gahp.rpc import BatchDetails, BatchInfo, WebRpcs
     from boinc_gahp.submit.context import Context
-    from boinc_gahp.submit.types import Client
+    from boinc_gahp.submit.types import Client, SubmitRequest
 
 log = logging.getLogger("boinc_gahp.submit")
 
@@ -324,3 +325,80 @@ def _without_aborted(
     if not client.gridmanager:
         return tuple(batches)
     return tuple(tuple(pair for pair in jobs if pair[0] not in aborted) for jobs in batches)
+
+
+def look_at(context: Context, batch_id: int) -> BatchLook:
+    """Return all jobs of a batch with their statuses.
+
+    query_batch2 only takes names, fails for all of them if it refuses one, and takes the oldest
+    batch of a name, of any account (``web-rpcs.rst``, "create_batch"). This function does not have
+    these faults, but costs more.
+
+    Raises:
+        NotFound: the project has no such batch.
+        RpcError: the project could not be reached, or the batch is another account's.
+    """
+    details = context.project.query_batch(batch_id=batch_id, get_job_details=True)
+    pairs = tuple(
+        (job.name, STATUS_WORDS.get(job.state, job.status.upper())) for job in details.jobs
+    )
+    state = details.batch.state
+    complete = state not in (BatchState.INIT, BatchState.UNKNOWN)
+    return BatchLook(details.batch.name, complete, pairs)
+
+
+def look_up(project: WebRpcs, request: SubmitRequest) -> BatchDetails | None:
+    """Return the batch that the project finds under the request's name, or None.
+
+    Raises:
+        BatchConflict: by its name it is another batch.
+        RpcError: the project could not be reached.
+    """
+    name = request.batch_name
+    try:
+        details = find_batch.find(project, name)
+    except NotFound:
+        return None
+    except NotOwner as error:
+        if request.name_is_given:
+            return None
+        raise BatchConflict(
+            f"{project.host} has a batch named {name!r} that belongs to another account: choose "
+            "another name"
+        ) from error
+    if details.batch.name != name:
+        raise BatchConflict(
+            f"{project.host} finds the batch {details.batch.name!r} under the name {name!r}, since "
+            "it ignores case, accents and trailing spaces: choose another name"
+        )
+    return details
+
+
+def missing(project: WebRpcs, request: SubmitRequest, details: BatchDetails) -> set[str]:
+    """Return the names of the jobs that still have to be sent into a batch.
+
+    Raises:
+        BatchConflict: the batch holds other jobs, or takes no more.
+    """
+    batch = details.batch
+    there = {job.name for job in details.jobs}
+    wanted = {name for name, _ in request.jobs}
+    strangers, left = there - wanted, wanted - there
+    what = f"batch {batch.name!r} (id {batch.id}) of {project.host}"
+    if strangers:
+        raise BatchConflict(
+            f"{what} holds {count(len(strangers), 'job')} not in this request, for example "
+            f"{min(strangers)!r}: choose another batch name"
+        )
+    if batch.state is BatchState.UNKNOWN:
+        raise BatchConflict(
+            f"{what} is in a state that this program does not know: look at it on the project's "
+            "web site"
+        )
+    is_closed = left and batch.state is not BatchState.INIT
+    if is_closed or batch.state in (BatchState.ABORTED, BatchState.RETIRED):
+        raise BatchConflict(
+            f"{what} is {batch.state.name} with {len(there)} of these {len(wanted)} jobs, and a "
+            "batch takes jobs only once: choose another batch name"
+        )
+    return left

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BadRequest, BatchTooLarge, GahpError, JobRefused, StagingError
 from boinc_gahp.rpc import BatchSubmission, InputFile, JobParams, JobSubmission
-from boinc_gahp.submit import checks, leases
+from boinc_gahp.submit import checks
 from boinc_gahp.submit.digests import look_at
 from boinc_gahp.submit.parameters import Asked
 from boinc_gahp.submit.staging import placeholder
 from boinc_gahp.submit.types import Judgement, LocalFile, RemoteFile, StagedFile
-from boinc_gahp.templates import TemplateError, read_input_template, read_output_template
+from boinc_gahp.templates import DEFAULTS, TemplateError, read_input_template, read_output_template
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -134,7 +134,7 @@ class Judged:
         template = self._app_templates.input
         templates = (template, *self._templates.values())
         delay_bound = self._asked.params.get("delay_bound")
-        longest = (leases.longest(each, delay_bound) for each in templates)
+        longest = (_longest(each, delay_bound) for each in templates)
         return max(self._context.settings.jobs.batch_lease, *longest)
 
     def estimate(self) -> float:
@@ -434,3 +434,22 @@ def _check_files(inputs: Iterable[Input], seen: dict[str, StagingError | tuple[i
         if isinstance(found, StagingError):
             raise found
         check_unchanged(item, *found)
+
+
+def _longest(template: InputTemplate, delay_bound: float | None = None) -> float:
+    """Return the seconds after which the last instance of a job is over in any case.
+
+    Each instance may take until its deadline, and is followed by another until there are too many
+    errors; one more deadline is for the time that instances wait to be sent.
+
+    Args:
+        template: the job's input template.
+        delay_bound: the request's value, which is filled into the template if that has another
+            (:mod:`boinc_gahp.submit.parameters`).
+    """
+    deadline = delay_bound or template.delay_bound or DEFAULTS["delay_bound"]
+    errors = template.max_error_results
+    total = template.max_total_results
+    most_errors = DEFAULTS["max_error_results"] if errors is None else errors
+    most = DEFAULTS["max_total_results"] if total is None else total
+    return deadline * (min(most_errors + 1, most) + 1)

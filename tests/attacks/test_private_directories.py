@@ -23,7 +23,7 @@ from boinc_gahp.errors import ConfigError, LedgerError
 from boinc_gahp.fetch.delivered import Delivered
 from boinc_gahp.files import make_private_directory, user_name, who_else_can_write
 from boinc_gahp.ledger import Ledger
-from boinc_gahp.ledger.keeping import KeeperLock
+from boinc_gahp.ledger.account_lock import KeeperLock
 from boinc_gahp.submit.digests import Digests
 from tests.daemon.process import Daemon
 from tests.documents.examples import examples

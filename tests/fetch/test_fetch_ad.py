@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from boinc_gahp.errors import NotFound, OutputError
+from boinc_gahp.fetch.boinc_fetch import NoResult, fetch_output
 from boinc_gahp.fetch.cancel import Gate, Stopped
 from boinc_gahp.fetch.failures import failure
-from boinc_gahp.fetch.fetch_output import NoResult, fetch_output
 from boinc_gahp.fetch.job_directory import JobDirectory
 from boinc_gahp.fetch.names import plain_names
 from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles, FetchRequest
-from boinc_gahp.submit.looking import look_at
+from boinc_gahp.submit.query import look_at
 from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, done, failed, templates
 from tests.submit.scripted import Script, batch, error, job
 

@@ -13,8 +13,8 @@ from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.settings import HTCondor, StagingSettings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.htcondor.context import Gates, Kept
+from boinc_gahp.ledger.account_lock import KeeperLock
 from boinc_gahp.ledger.jobs import JobLedger
-from boinc_gahp.ledger.keeping import KeeperLock
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.rpc import ClientOptions, WebRpcs
 from boinc_gahp.secret import Authenticator

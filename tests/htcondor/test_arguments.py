@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.htcondor.arguments import split_v2
+from boinc_gahp.htcondor.job_ad import split_v2
 
 WORDS = st.lists(st.text(st.sampled_from(" \t\n\r'\"\\$;,ab\udcff") | st.characters()))
 

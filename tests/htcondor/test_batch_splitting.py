@@ -242,7 +242,7 @@ def test_if_every_part_is_refused_the_rest_is_held_without_being_tried(
 def test_a_php_that_dies_of_a_job_each_time_is_asked_about_the_halves(
     site: Site, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boinc_gahp.submit.submit._ROUNDS", 1)
+    monkeypatch.setattr("boinc_gahp.submit.engine._ROUNDS", 1)
     dying = faultproxy.status(500, text=b'<?xml version="1.0"?>\n<submit_batch>\n')
 
     def run(exchange: faultproxy.Exchange) -> bool:

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from boinc_gahp.htcondor.context import Gates, Withdrawn
-from boinc_gahp.htcondor.patience import Patience
+from boinc_gahp.htcondor.retry_times import Patience
 from tests.helpers import wait_for
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from boinc_gahp.config import Timeouts
 from boinc_gahp.fetch.types import Failure, FetchResult
-from boinc_gahp.htcondor import exits, failures
+from boinc_gahp.htcondor import failures
 from boinc_gahp.htcondor.following import Follower
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.ledger.overview import Watch, overview
@@ -423,9 +423,9 @@ def test_of_a_failure_there_is_what_helps(site: Site, kept: Kept) -> None:
     assert reason.endswith("three three")
     assert "\n" not in reason
     assert len(reason) < 1000
-    assert exits.last_status(failure) == -161
-    assert exits.last_status(replace(failure, exit_statuses=(0, 0))) == 0
-    assert exits.last_status(replace(failure, exit_statuses=())) == 1
+    assert failures.last_status(failure) == -161
+    assert failures.last_status(replace(failure, exit_statuses=(0, 0))) == 0
+    assert failures.last_status(replace(failure, exit_statuses=())) == 1
 
 
 def test_a_failed_job_of_a_batch_that_is_gone_is_lost(site: Site, kept: Kept) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.htcondor.remaps import read_remaps
+from boinc_gahp.htcondor.job_ad import read_remaps
 
 # HTCondor has no way to write a \ before a separator, space around a name, or a tab.
 _ANY = st.text(st.sampled_from("=;\\ ./ab\udcff") | st.characters(exclude_characters="\t\n"))

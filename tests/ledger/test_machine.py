@@ -16,8 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from boinc_gahp.config.urls import identity
 from boinc_gahp.ledger import JobLedger, Ledger, Store
-from boinc_gahp.ledger.halving import Halving, Part
 from boinc_gahp.ledger.jobs import ProgramFailure
+from boinc_gahp.ledger.splitting import Halving, Part
 from tests.ledger.jobs import HOLD, MINE, in_request, new_job
 
 #: EXAMPLES=1000 takes minutes.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject.backend import validators
+from boinc_gahp.localproject.backend import plugins
 from boinc_gahp.localproject.backend.plugins import (
     ASSIMILATORS,
     VALIDATORS,
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def test_supplied_validators_are_found_by_their_names(bench: Bench) -> None:
-    assert load(bench.core, "trivial", VALIDATORS) is validators.trivial
-    assert load(bench.core, "bitwise", VALIDATORS) is validators.bitwise
+    assert load(bench.core, "trivial", VALIDATORS) is plugins.trivial
+    assert load(bench.core, "bitwise", VALIDATORS) is plugins.bitwise
 
 
 def test_a_function_is_found_in_the_projects_own_modules(bench: Bench) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import JobRefused, ProjectError
+from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.journal import Journal
-from boinc_gahp.submit.submit import submit
 from boinc_gahp.submit.types import Job, SubmitRequest
 from tests.submit.scripted import Script, batch, error, job
 

@@ -25,8 +25,6 @@ from importlib import metadata
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.localproject.backend import validators
-
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -35,14 +33,12 @@ if TYPE_CHECKING:
 
     #: Every source file of a ``modules`` directory: modification time, size, inode.
     Stamps = dict[Path, tuple[int, int, int]]
+    from boinc_gahp.localproject.backend.views import Result
 
 VALIDATORS = "boinc_gahp.validators"
 ASSIMILATORS = "boinc_gahp.assimilators"
 WORK_GENERATORS = "boinc_gahp.work_generators"
 
-_SUPPLIED: dict[str, dict[str, Any]] = {
-    VALIDATORS: {"trivial": validators.trivial, "bitwise": validators.bitwise}
-}
 _SPEC = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*)(:(?P<name>[^\W\d]\w*(\.[^\W\d]\w*)*))?")
 
 _lock = threading.Lock()
@@ -193,3 +189,26 @@ def call(what: str, function: Callable[..., Any], *arguments: object) -> Any:
         return function(*arguments)
     except (Exception, SystemExit) as error:
         raise PluginError(f"{what} raised {_cause(error)}") from error
+
+
+def trivial(_first: Result, _second: Result) -> bool:
+    """Every result that exited with 0 is as good as any other."""
+    return True
+
+
+def bitwise(first: Result, second: Result) -> bool:
+    """The same bytes in all output files; those with ``no_validate`` are ignored.
+
+    An optional file that was not made equals only one that was not made either.
+    """
+    return _contents(first) == _contents(second)
+
+
+def _contents(instance: Result) -> dict[str, tuple[int, str]]:
+    # The MD5s are those of the files as received, not those that hosts report.
+    return {
+        file.open_name: (file.nbytes, file.md5) for file in instance.files if not file.no_validate
+    }
+
+
+_SUPPLIED: dict[str, dict[str, Any]] = {VALIDATORS: {"trivial": trivial, "bitwise": bitwise}}

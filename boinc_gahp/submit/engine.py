@@ -13,7 +13,7 @@ The order of the steps matters:
 
 The submitters differ only in their journal (:class:`~boinc_gahp.submit.journal.Journal`):
 BOINC_SUBMIT (:mod:`boinc_gahp.submit.boinc_submit`), HTCondor's BLAH jobs
-(:mod:`boinc_gahp.htcondor.sending_journal`), people (:mod:`boinc_gahp.api.comparing`).
+(:mod:`boinc_gahp.htcondor.sending_action`), people (:mod:`boinc_gahp.api.comparing`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.rpc import BatchState
-from boinc_gahp.submit import checks, looking
+from boinc_gahp.submit import checks, query
 from boinc_gahp.submit.association import Association
 from boinc_gahp.submit.boinc_submit import UNDO_TIME
 from boinc_gahp.submit.journal import Sending
@@ -190,13 +190,13 @@ class _Submission:
     # -- step 2
 
     def _look_up(self) -> BatchDetails | None:
-        details = looking.look_up(self._project, self._request)
+        details = query.look_up(self._project, self._request)
         if details is not None:
             self.sending = self.sending.seen(details, self._request)
         return details
 
     def _missing(self, details: BatchDetails) -> set[str]:
-        return looking.missing(self._project, self._request, details)
+        return query.missing(self._project, self._request, details)
 
     def _create(self) -> BatchDetails:
         """Create the batch; return the batch that a look-up of its name finds.
