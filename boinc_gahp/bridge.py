@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING
 from boinc_gahp.config import ProjectSettings, cache_dir, ledger_file
 from boinc_gahp.config.accounts import authenticator_of
 from boinc_gahp.fetch.boinc_fetch import fetch_output, write_failure
-from boinc_gahp.fetch.cancel import OPEN
+from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.fetch.delivered import Delivered
 from boinc_gahp.fetch.engine import fetch
 from boinc_gahp.fetch.failures import failure, failure_of
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.rpc import ClientOptions, WebRpcs
-from boinc_gahp.submit.abort import abort_once, abort_until_certain, withdraw_empty
+from boinc_gahp.submit.abort import abort_empty, abort_once, abort_until_certain
 from boinc_gahp.submit.association import Association
 from boinc_gahp.submit.boinc_submit import GridmanagerJournal, PersonsJournal
-from boinc_gahp.submit.control import abort_each, abort_jobs, retire_batch, set_lease, settle
+from boinc_gahp.submit.control import abort_each, abort_jobs, reconcile, retire_batch, set_lease
 from boinc_gahp.submit.digests import Digests
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.journal import Journal
 from boinc_gahp.submit.meter import Interrupted, Meter
-from boinc_gahp.submit.project_cache import Known
+from boinc_gahp.submit.project_cache import ProjectCache
 from boinc_gahp.submit.query import look_at, look_up, missing, query_batches
-from boinc_gahp.submit.staging import Physical
+from boinc_gahp.submit.staging import PhysicalNames
 from boinc_gahp.submit.types import Client
-from boinc_gahp.submit.validate import Judged
+from boinc_gahp.submit.validate import BatchValidator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from boinc_gahp.config import Settings
     from boinc_gahp.errors import ProjectError
-    from boinc_gahp.fetch.cancel import Gate
-    from boinc_gahp.fetch.engine import Brought
+    from boinc_gahp.fetch.cancel import CancelScope
+    from boinc_gahp.fetch.engine import FetchedFiles
     from boinc_gahp.fetch.locate import Located
     from boinc_gahp.fetch.sinks import Sink
     from boinc_gahp.fetch.types import Failure, FetchRequest, FetchResult
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from boinc_gahp.submit.types import (
         BatchLook,
         BatchStatuses,
-        Judgement,
         OnProgress,
         SubmitRequest,
+        Validation,
     )
 
 _A_PERSON = Client()
@@ -80,12 +80,12 @@ class Bridge:
             settings=settings,
             project_settings=project_settings or ProjectSettings(project.url),
             ledger=ledger,
-            known=Known(project, settings.jobs.templates_cached),
+            known=ProjectCache(project, settings.jobs.templates_cached),
             cache_dir=cache_dir,
             digests=Digests(cache_dir if settings.staging.md5_cache else None),
             delivered=Delivered(cache_dir),
         )
-        self._settling = threading.Lock()
+        self._reconciling = threading.Lock()
 
     def ping(self) -> None:
         """Ask whether the project answers."""
@@ -135,16 +135,16 @@ class Bridge:
         return self._context.project_settings.max_post_bytes
 
     def request_size(self, request: SubmitRequest) -> int:
-        """See :meth:`boinc_gahp.submit.validate.Judged.size`."""
-        return Judged(self._context, request).size()
+        """See :meth:`boinc_gahp.submit.validate.BatchValidator.size`."""
+        return BatchValidator(self._context, request).size()
 
-    def judge(self, request: SubmitRequest) -> Judgement:
-        """See :meth:`boinc_gahp.submit.validate.Judged.judgement`."""
-        return Judged(self._context, request).judgement()
+    def validate(self, request: SubmitRequest) -> Validation:
+        """See :meth:`boinc_gahp.submit.validate.BatchValidator.validation`."""
+        return BatchValidator(self._context, request).validation()
 
     def estimate(self, request: SubmitRequest) -> float:
-        """See :meth:`boinc_gahp.submit.validate.Judged.estimate`."""
-        return Judged(self._context, request).estimate()
+        """See :meth:`boinc_gahp.submit.validate.BatchValidator.estimate`."""
+        return BatchValidator(self._context, request).estimate()
 
     def physical_names(
         self, paths: Iterable[str], progress: OnProgress | None = None
@@ -159,7 +159,7 @@ class Bridge:
             files = self._context.digests.of(paths, meter=Meter(progress))
         except Interrupted as interrupted:
             raise interrupted.error from None
-        physical = Physical(files)
+        physical = PhysicalNames(files)
         return {path: physical.name_of(path) for path in files}
 
     def absent(self, physical_names: Iterable[str]) -> set[str]:
@@ -171,9 +171,9 @@ class Bridge:
         names = list(dict.fromkeys(physical_names))
         return set(Association(self._context.project, 0, 1).absent(names))
 
-    def withdraw_empty(self, name: str) -> bool:
-        """See :func:`boinc_gahp.submit.abort.withdraw_empty`."""
-        return withdraw_empty(self._context, name)
+    def abort_empty(self, name: str) -> bool:
+        """See :func:`boinc_gahp.submit.abort.abort_empty`."""
+        return abort_empty(self._context, name)
 
     def abort_once(self, batch_id: int, name: str) -> bool:
         """See :func:`boinc_gahp.submit.abort.abort_once`."""
@@ -192,19 +192,23 @@ class Bridge:
         self._context.known.mention(names)
         return query_batches(self._context, names, min_mod_time, client)
 
-    def fetch_output(self, request: FetchRequest, gate: Gate = OPEN) -> FetchResult:
+    def fetch_output(
+        self, request: FetchRequest, scope: CancelScope = NEVER_CANCELLED
+    ) -> FetchResult:
         """See :func:`boinc_gahp.fetch.boinc_fetch.fetch_output`."""
-        return fetch_output(self._context, request, gate)
+        return fetch_output(self._context, request, scope)
 
-    def write_failure(self, request: FetchRequest, text: str, gate: Gate = OPEN) -> None:
+    def write_failure(
+        self, request: FetchRequest, text: str, scope: CancelScope = NEVER_CANCELLED
+    ) -> None:
         """See :func:`boinc_gahp.fetch.boinc_fetch.write_failure`."""
-        write_failure(request, text, gate)
+        write_failure(request, text, scope)
 
     def fetch(
-        self, located: Located, sink: Sink, gate: Gate, count: Callable[[int], object]
-    ) -> Brought:
+        self, located: Located, sink: Sink, scope: CancelScope, count: Callable[[int], object]
+    ) -> FetchedFiles:
         """See :func:`boinc_gahp.fetch.engine.fetch`."""
-        return fetch(self._context, located, sink, gate, count=count)
+        return fetch(self._context, located, sink, scope, count=count)
 
     def failure_of(self, job: JobInfo) -> Failure:
         """See :func:`boinc_gahp.fetch.failures.failure_of`."""
@@ -242,13 +246,13 @@ class Bridge:
         """Return the names of a batch's jobs, from memory if they cannot change any more."""
         return tuple(self._context.known.view(batch_id, lambda view: view.final).jobs)
 
-    def settle(self, *, alone: bool = False) -> None:
-        """See :func:`boinc_gahp.submit.control.settle`; one thread at a time."""
-        if self._settling.acquire(blocking=False):
+    def reconcile(self, *, alone: bool = False) -> None:
+        """See :func:`boinc_gahp.submit.control.reconcile`; one thread at a time."""
+        if self._reconciling.acquire(blocking=False):
             try:
-                settle(self._context, alone=alone)
+                reconcile(self._context, alone=alone)
             finally:
-                self._settling.release()
+                self._reconciling.release()
 
     def close(self) -> None:
         """Close the connections to the project; the ledger stays open."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Gate:
+class CancelScope:
     """Tasks that wait until they are let through."""
 
     def __init__(self) -> None:
@@ -47,17 +47,17 @@ def test_threads_are_started_when_they_are_needed_and_used_again() -> None:
 
 def test_there_are_never_more_threads_than_the_size() -> None:
     pool = Pool("bounded", lambda: 3)
-    gate = Gate()
+    scope = CancelScope()
     done = threading.Semaphore(0)
     for _ in range(3):
-        pool.submit(gate.task)
+        pool.submit(scope.task)
     for _ in range(10):
         pool.submit(done.release)
     for _ in range(3):
-        assert gate.inside.acquire(timeout=60)
+        assert scope.inside.acquire(timeout=60)
     assert count("bounded-") == 3
     assert not done.acquire(blocking=False)
-    gate.open.set()
+    scope.open.set()
     for _ in range(10):
         assert done.acquire(timeout=60)
     pool.close(20)
@@ -66,25 +66,25 @@ def test_there_are_never_more_threads_than_the_size() -> None:
 
 def test_a_project_holds_half_of_what_the_others_leave_and_always_one() -> None:
     pool = Pool("shared", lambda: 8)
-    gates = [Gate() for _ in range(6)]
-    for project, gate in enumerate(gates):
+    scopes = [CancelScope() for _ in range(6)]
+    for project, scope in enumerate(scopes):
         for _ in range(20):
-            pool.submit(gate.task, project)
-    for gate, share in zip(gates, [8, 4, 2, 1, 1, 1], strict=True):
+            pool.submit(scope.task, project)
+    for scope, share in zip(scopes, [8, 4, 2, 1, 1, 1], strict=True):
         for _ in range(share):
-            assert gate.inside.acquire(timeout=20)
-        assert not gate.inside.acquire(blocking=False)
+            assert scope.inside.acquire(timeout=20)
+        assert not scope.inside.acquire(blocking=False)
     assert count("shared-") == 17
-    for gate in gates:
-        gate.open.set()
+    for scope in scopes:
+        scope.open.set()
     pool.close(20, drop=False)
-    assert sum(gate.inside._value for gate in gates) == 6 * 20 - 17
+    assert sum(scope.inside._value for scope in scopes) == 6 * 20 - 17
     assert count("shared-") == 0
 
 
 def test_a_thread_that_comes_free_goes_to_who_holds_fewest() -> None:
     pool = Pool("fair", lambda: 2)
-    first, other = Gate(), Gate()
+    first, other = CancelScope(), CancelScope()
     order: list[str] = []
     for _ in range(2):
         pool.submit(first.task, "first")
@@ -105,13 +105,13 @@ def test_a_thread_that_comes_free_goes_to_who_holds_fewest() -> None:
 
 def test_tasks_that_no_thread_has_begun_are_dropped_at_the_end() -> None:
     pool = Pool("closing", lambda: 1)
-    gate = Gate()
+    scope = CancelScope()
     begun = threading.Event()
-    pool.submit(gate.task)
-    assert gate.inside.acquire(timeout=60)
+    pool.submit(scope.task)
+    assert scope.inside.acquire(timeout=60)
     pool.submit(begun.set)
     pool.close(0)
-    gate.open.set()
+    scope.open.set()
     wait_for(lambda: count("closing-") == 0, "the thread has ended")
     assert not begun.is_set()
 

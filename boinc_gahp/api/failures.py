@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.api import finding, folders
 from boinc_gahp.api.fetching_batch import check_answers
 from boinc_gahp.api.types import JobState
-from boinc_gahp.fetch.cancel import OPEN
+from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.destinations import explain
 from boinc_gahp.fetch.directories import make_directories
 from boinc_gahp.fetch.temporary import registry
@@ -94,7 +94,7 @@ def save(failure: JobFailure, directory: str | os.PathLike[str]) -> Path:
     root = Path(directory).absolute()
     path = root / folders.folder_name(failure.name) / FAILURE
     try:
-        make_directories(root, OPEN)
+        make_directories(root, NEVER_CANCELLED)
     except OSError as error:
         raise explain(error, path) from error
     with registry.file(path, inside=root) as file:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api.failures import JobFailure, failures
-from boinc_gahp.api.fetching_batch import BatchFetch, Finished, jobs_of
+from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, jobs_of
 from boinc_gahp.api.folders import Folder, folder_name
 from boinc_gahp.api.zips import FetchedZip, fetch_zip
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch.cancel import OPEN
+from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.destinations import explain
 from boinc_gahp.fetch.directories import make_directories
 
@@ -103,9 +103,9 @@ def fetch(
     under_way = BatchFetch(batch, known.finished, progress=progress, stop=stop)
     sizes: list[int] = []
 
-    def work(job: Finished) -> None:
+    def work(job: FinishedJob) -> None:
         folder = Folder(root / folder_name(job.name), job, stderr=stderr, again=again)
-        sizes.append(folder.fill(batch.project.url, under_way.bring, under_way.gate))
+        sizes.append(folder.fill(batch.project.url, under_way.bring, under_way.scope))
 
     under_way.each(work, threads)
     here = sizes.count(-1)
@@ -124,7 +124,7 @@ def fetch(
 def _make(root: Path) -> None:
     """Create the directory; refuse one that cannot be written before anything is fetched."""
     try:
-        make_directories(root, OPEN)
+        make_directories(root, NEVER_CANCELLED)
     except NotADirectoryError as error:
         raise OutputError(
             f"{str(root)!r} is no directory: give another one to fetch into"

@@ -23,10 +23,10 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.fetch.cancel import Gate, Stopped
+from boinc_gahp.fetch.cancel import CancelScope, Stopped
 from boinc_gahp.fetch.destinations import errno_of
 from boinc_gahp.fetch.locate import Located
-from boinc_gahp.fetch.temporary import NotNow
+from boinc_gahp.fetch.temporary import TryLater
 from boinc_gahp.submit.types import JobIds, Progress
 from boinc_gahp.threads import in_parallel, start
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.folders import Folder
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import OnProgress
-    from boinc_gahp.fetch.engine import Brought
+    from boinc_gahp.fetch.engine import FetchedFiles
 
 #: Errors of the operating system after which no other job's outputs can be written, either.
 _NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.EMFILE}
@@ -50,7 +50,7 @@ _PAUSE = 0.1
 _LEAVING = 0.5
 
 
-class Finished(NamedTuple):
+class FinishedJob(NamedTuple):
     """A job that is done; small, since there may be 100,000 of them."""
 
     name: str
@@ -61,7 +61,7 @@ class Finished(NamedTuple):
 class Jobs(NamedTuple):
     """A batch's jobs when they were listed: the finished ones, and counts of the others."""
 
-    finished: list[Finished]
+    finished: list[FinishedJob]
     failed: int
     unfinished: int
 
@@ -77,11 +77,11 @@ def jobs_of(batch: Batch, wanted: Iterable[int | str] | None) -> Jobs:
         NoSuchJob: the batch has no such job, or the word can mean two jobs.
         RpcError: the project could not be asked.
     """
-    finished: list[Finished] = []
+    finished: list[FinishedJob] = []
     failed = unfinished = 0
     for job in finding.jobs(batch.project.session, batch.id, batch.name, wanted):
         if job.state is JobState.DONE:
-            finished.append(Finished(job.name, job.id, job.canonical_instance_id))
+            finished.append(FinishedJob(job.name, job.id, job.canonical_instance_id))
         elif job.state is JobState.FAILED:
             failed += 1
         else:
@@ -140,7 +140,7 @@ class BatchFetch:
         stop: an event that any thread can set to end the fetch soon.
 
     Attributes:
-        gate: is passed before anything is written; once closed, it raises.
+        scope: is entered before anything is written; once closed, it raises.
         errors: by job name: errors of single jobs.
         stopped: whether ``stop`` was set before the fetch was finished.
     """
@@ -148,7 +148,7 @@ class BatchFetch:
     def __init__(
         self,
         batch: Batch,
-        jobs: list[Finished],
+        jobs: list[FinishedJob],
         *,
         progress: OnProgress | None,
         stop: threading.Event | None = None,
@@ -163,9 +163,9 @@ class BatchFetch:
         self._halt = threading.Event()
         self._fatal: BaseException | None = None
         self._in_vain = 0
-        self.gate = Gate(self._halt, self._stop)
+        self.scope = CancelScope(self._halt, self._stop)
 
-    def each(self, work: Callable[[Finished], object], threads: int) -> None:
+    def each(self, work: Callable[[FinishedJob], object], threads: int) -> None:
         """Call ``work`` for every job; errors of single jobs go into :attr:`errors`.
 
         If it is interrupted, unfinished files are removed; threads that wait for the network end
@@ -184,10 +184,10 @@ class BatchFetch:
             finally:
                 ended.set()
 
-        def one(job: Finished) -> None:
+        def one(job: FinishedJob) -> None:
             trouble: BaseException | None = None
             try:
-                self.gate.check()
+                self.scope.check()
                 work(job)
                 self._in_vain = 0
             except GahpError as error:
@@ -210,13 +210,13 @@ class BatchFetch:
                 run()
             while not ended.wait(_PAUSE):
                 self._counter.tell()
-                self.gate.check()
+                self.scope.check()
         except Stopped as error:
             self._fatal = self._fatal or error
         finally:
             # Ctrl-C ends up here, too.
             if not ended.is_set():
-                self.gate.close()
+                self.scope.close()
                 with suppress(KeyboardInterrupt):
                     ended.wait(_LEAVING)
         fatal = self._fatal
@@ -225,13 +225,13 @@ class BatchFetch:
             raise fatal
         self._counter.tell()
 
-    def bring(self, folder: Folder) -> Brought:
+    def bring(self, folder: Folder) -> FetchedFiles:
         """Fetch a job's files into its folder with the engine; raises what the engine raises."""
         ids = JobIds(folder.job.id, folder.job.instance_id)
         return self._session.bridge.fetch(
             Located(self._batch.id, self._batch.app_name, ids),
             folder,
-            self.gate,
+            self.scope,
             lambda nbytes: self._counter.add(nbytes=nbytes),
         )
 
@@ -239,7 +239,7 @@ class BatchFetch:
         """Return the error if every other job would fail with it; None: only this job fails."""
         from boinc_gahp.templates import TemplateError  # noqa: PLC0415  (whoever fetches has it)
 
-        if isinstance(error, (Stopped, TemplateError, NotNow)):
+        if isinstance(error, (Stopped, TemplateError, TryLater)):
             return error
         if isinstance(error, OutputError) and errno_of(error) in _NO_WRITING:
             return error

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from boinc_gahp.api.fetching_batch import Finished
-    from boinc_gahp.fetch.cancel import Gate
-    from boinc_gahp.fetch.engine import Brought
+    from boinc_gahp.api.fetching_batch import FinishedJob
+    from boinc_gahp.fetch.cancel import CancelScope
+    from boinc_gahp.fetch.engine import FetchedFiles
 
 __all__ = ["NOTE", "Folder", "Note", "folder_name", "read_note", "write_note"]
 
@@ -116,7 +116,7 @@ def read_note(folder: Path) -> Note | None:
         return None
 
 
-def write_note(folder: Path, note: Note, job_name: str, gate: Gate) -> None:
+def write_note(folder: Path, note: Note, job_name: str, scope: CancelScope) -> None:
     """Write a folder's note.
 
     Raises:
@@ -134,7 +134,7 @@ def write_note(folder: Path, note: Note, job_name: str, gate: Gate) -> None:
             "files": note.files,
         }
     )
-    with registry.file(folder / NOTE, gate, inside=folder.parent) as file:
+    with registry.file(folder / NOTE, scope, inside=folder.parent) as file:
         file.write(text.encode() + b"\n")
         file.commit()
 
@@ -157,7 +157,7 @@ class Folder(Sink):
         have: size in bytes of each file that is in place, by its path in the folder.
     """
 
-    def __init__(self, path: Path, job: Finished, *, stderr: bool, again: bool) -> None:
+    def __init__(self, path: Path, job: FinishedJob, *, stderr: bool, again: bool) -> None:
         super().__init__(job.name, path)
         self.again = again
         self.have: dict[str, int] = {}
@@ -190,7 +190,7 @@ class Folder(Sink):
     def _name(self, path: Path) -> str:
         return str(path.relative_to(self.directory))
 
-    def make(self, gate: Gate) -> None:
+    def make(self, scope: CancelScope) -> None:
         """Create the folder if it is missing.
 
         Raises:
@@ -198,7 +198,7 @@ class Folder(Sink):
             Exception: whatever a closed gate raises.
         """
         try:
-            os.close(open_parent(self.directory / NOTE, gate, inside=self.directory.parent))
+            os.close(open_parent(self.directory / NOTE, scope, inside=self.directory.parent))
         except NotADirectoryError as error:
             raise OutputError(
                 f"{str(self.directory)!r} is no directory: move it away, or fetch into another "
@@ -209,13 +209,15 @@ class Folder(Sink):
                 f"the directory {str(self.directory)!r} cannot be made: {error.strerror or error}"
             ) from error
 
-    def fill(self, project: str, bring: Callable[[Folder], Brought], gate: Gate) -> int:
+    def fill(
+        self, project: str, bring: Callable[[Folder], FetchedFiles], scope: CancelScope
+    ) -> int:
         """Fetch what the folder lacks; return the number of new bytes, -1 if nothing was fetched.
 
         Args:
             project: the project's address.
             bring: fetches into the folder with the engine.
-            gate: is passed before anything is written.
+            scope: is entered before anything is written.
 
         Raises:
             OutputError: the folder is another job's, or cannot be created or written.
@@ -235,7 +237,7 @@ class Folder(Sink):
             outputs = note.files.keys() - {note.stderr}
             if outputs <= self.have.keys() and (stderr or not self._wants_stderr):
                 return -1
-        self.make(gate)
+        self.make(scope)
         brought = bring(self)
         new = {self._name(path): _size(path) for path in brought.outputs}
         if brought.stderr is not None:
@@ -243,7 +245,7 @@ class Folder(Sink):
             new[stderr] = _size(brought.stderr)
         files = {**self.have, **new}
         written = Note(project, self.job.id, self.job.instance_id, files, stderr)
-        write_note(self.directory, written, self.job_name, gate)
+        write_note(self.directory, written, self.job_name, scope)
         return sum(new.values())
 
 

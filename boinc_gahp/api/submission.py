@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import Job, Parameters, RemoteFile
-    from boinc_gahp.submit.types import Judgement, OnProgress, SubmitRequest
+    from boinc_gahp.submit.types import OnProgress, SubmitRequest, Validation
 
 __all__ = ["Options", "Plan", "PlannedFile", "estimate", "new_batch_name", "plan", "submit"]
 
@@ -173,7 +173,7 @@ def drop_begun(session: Session, batch_name: str) -> bool:
     Its name stays taken, so this is for made-up names only.
     """
     try:
-        return session.bridge.withdraw_empty(batch_name)
+        return session.bridge.abort_empty(batch_name)
     except GahpError as error:
         log.warning("Whether a batch %s was begun is not known: %s", batch_name, error)
         return False
@@ -193,7 +193,7 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
     progress = options.get("progress")
     request = build_request(app_name, listed, measure=None, **options)
     try:
-        judged = session.bridge.judge(request)
+        judged = session.bridge.validate(request)
     except AppNotFound as error:
         raise unknown_app(session, app_name, error) from error
     files = _files(session, judged, progress)
@@ -256,7 +256,7 @@ def _measure(
     )
 
 
-def _sizes(judged: Judgement) -> dict[str, tuple[float, float]]:
+def _sizes(judged: Validation) -> dict[str, tuple[float, float]]:
     """Return the smallest and largest values kept for the jobs; empty if any is unknown."""
     if len(judged.filled) < len(judged.inputs):
         return {}
@@ -272,7 +272,7 @@ def _sizes(judged: Judgement) -> dict[str, tuple[float, float]]:
 
 
 def _files(
-    session: Session, judged: Judgement, progress: OnProgress | None
+    session: Session, judged: Validation, progress: OnProgress | None
 ) -> tuple[PlannedFile, ...]:
     if progress is not None and judged.files:
         progress(Progress("reading", 0, sum(judged.files.values()), "bytes"))

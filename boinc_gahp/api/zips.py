@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api.fetching_batch import BatchFetch, Finished, jobs_of
+from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, jobs_of
 from boinc_gahp.api.folders import Folder, folder_name
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.destinations import explain
@@ -87,7 +87,7 @@ def fetch_zip(
     known = jobs_of(batch, jobs)
     under_way = BatchFetch(batch, known.finished, progress=progress)
     # The next fetch takes over, and removes, what a killed one has left.
-    with registry.file(target, under_way.gate) as whole, registry.directory(target) as room:
+    with registry.file(target, under_way.scope) as whole, registry.directory(target) as room:
         try:
             with whole.contents() as contents:
                 archive = zipfile.ZipFile(
@@ -137,11 +137,11 @@ class _Packer:
         self._stderr = stderr
         self._lock = threading.Lock()
 
-    def work(self, job: Finished) -> None:
+    def work(self, job: FinishedJob) -> None:
         """Fetch a job's files and add them to the archive."""
         folder = Folder(self._room / str(job.id), job, stderr=self._stderr, again=True)
         try:
-            folder.make(self._under_way.gate)
+            folder.make(self._under_way.scope)
             brought = self._under_way.bring(folder)
             with self._lock:
                 for path in sorted(filter(None, (*brought.outputs, brought.stderr))):

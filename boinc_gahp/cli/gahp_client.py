@@ -36,7 +36,7 @@ class ConversationError(GahpError):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ConversationLine:
     """One line of the conversation; an authenticator in it is masked."""
 
     who: Literal["client", "daemon"]
@@ -66,7 +66,7 @@ class Gahp:
     def __init__(
         self, command: Sequence[str], environment: Mapping[str, str], directory: str
     ) -> None:
-        self.conversation: list[Said] = []
+        self.conversation: list[ConversationLine] = []
         self._next_id = 2  # a gridmanager begins with it, too
         self._prefix = ""
         self._unread = _Unread()
@@ -174,7 +174,7 @@ class Gahp:
 
     def _send(self, words: Sequence[str]) -> None:
         line = join(words)
-        self.conversation.append(Said("client", redact(decode(line))))
+        self.conversation.append(ConversationLine("client", redact(decode(line))))
         if self._process.stdin is None:
             raise ConversationError("the daemon has no stdin")
         try:
@@ -206,7 +206,7 @@ class Gahp:
             for line in splitter.feed(data):
                 if not isinstance(line, bytes):
                     continue
-                self.conversation.append(Said("daemon", redact(decode(line))))
+                self.conversation.append(ConversationLine("daemon", redact(decode(line))))
                 if line in {b"R", f"{PREFIX}R".encode()}:
                     self._unread.ready.set()
                 else:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger import JobLedger, tend
+from boinc_gahp.ledger import JobLedger, drop_unneeded
 
 if TYPE_CHECKING:
     import threading
@@ -24,7 +24,7 @@ INTERVAL = 10.0
 HTCONDOR_HAS_ASKED = 3600.0
 
 
-def tend_ledger(
+def ledger_housekeeping(
     opener: Opener,
     forget_after: Callable[[], float],
     closing: threading.Event,
@@ -49,7 +49,9 @@ def tend_ledger(
                 end()
                 return
             asked = time.monotonic() - began > HTCONDOR_HAS_ASKED
-            tend(JobLedger(ledger.store), time.time(), forget_after(), closing, untold=asked)
+            drop_unneeded(
+                JobLedger(ledger.store), time.time(), forget_after(), closing, untold=asked
+            )
         except LedgerError as error:
             log.log(logging.DEBUG if str(error) == said else logging.ERROR, "%s", error)
             said = str(error)

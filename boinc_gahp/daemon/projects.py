@@ -144,7 +144,7 @@ class Projects:
         with place.lock:
             if place.bridge is None:
                 place.bridge = self._opener()(settings, project)
-                start(partial(self._settle, place.bridge), f"settling {project.url}")
+                start(partial(self._reconcile, place.bridge), f"settling {project.url}")
             return place.bridge
 
     def refusals(self) -> Refusals:
@@ -230,15 +230,17 @@ class Projects:
         return Service(settings, self._one_opener(), self._load_settings)
 
     def _tend(self, opener: Opener) -> None:
-        from boinc_gahp.daemon.housekeeping import tend_ledger  # noqa: PLC0415  (after the banner)
+        from boinc_gahp.daemon.housekeeping import ledger_housekeeping  # noqa: PLC0415  (after the banner)
 
-        tend_ledger(opener, lambda: self.settings().htcondor.forget_after, self._closing, self._end)
+        ledger_housekeeping(
+            opener, lambda: self.settings().htcondor.forget_after, self._closing, self._end
+        )
 
-    def _settle(self, bridge: Bridge) -> None:
+    def _reconcile(self, bridge: Bridge) -> None:
         delay = FIRST_SETTLING
         while not self._closing.wait(delay):
             try:
-                bridge.settle()
+                bridge.reconcile()
             except GahpError as error:
                 log.warning("What is owed to a project could not be settled: %s", error)
             except Exception:  # the thread has to go on: the next debt may be a different one

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import locate
-from boinc_gahp.fetch.cancel import OPEN
+from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.engine import fetch, write_no_stdout, write_stderr
 from boinc_gahp.fetch.failures import failed_job
 from boinc_gahp.fetch.job_directory import JobDirectory
 from boinc_gahp.fetch.types import FetchResult
 
 if TYPE_CHECKING:
-    from boinc_gahp.fetch.cancel import Gate
+    from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.types import FetchRequest
 
@@ -24,7 +24,9 @@ class NoResult(OutputError):
     code = "BG-NO-RESULT"
 
 
-def fetch_output(context: FetchContext, request: FetchRequest, gate: Gate = OPEN) -> FetchResult:
+def fetch_output(
+    context: FetchContext, request: FetchRequest, scope: CancelScope = NEVER_CANCELLED
+) -> FetchResult:
     """Put a job's outputs and stderr in place; return its exit status and times.
 
     Fetching again gives the same files. Every file appears under its name complete, or not at all,
@@ -33,7 +35,7 @@ def fetch_output(context: FetchContext, request: FetchRequest, gate: Gate = OPEN
     Args:
         context: the project.
         request: the request.
-        gate: is entered for each change in the job's directory, and checked before each request
+        scope: is entered for each change in the job's directory, and checked before each request
             to the project. When it is closed, temporary files are removed at once.
 
     Raises:
@@ -45,7 +47,7 @@ def fetch_output(context: FetchContext, request: FetchRequest, gate: Gate = OPEN
         TemplateError: the app's output template cannot be read.
         Exception: what the gate raises when it is closed.
     """
-    gate.check()
+    scope.check()
     ad = request.ad
     located, completed = locate.find(context, request.job_name, None if ad is None else ad.batch_id)
     if located is not None and not located.ids.canonical_instance_id:
@@ -55,9 +57,9 @@ def fetch_output(context: FetchContext, request: FetchRequest, gate: Gate = OPEN
                 "finished, or it failed"
             )
         result, text = failed_job(context, request.job_name, located)
-        write_stderr(JobDirectory(request), text, gate)
+        write_stderr(JobDirectory(request), text, scope)
         return result
-    gate.check()
+    scope.check()
     if completed is None:
         completed = context.project.query_completed_job(request.job_name)
     if not completed.canonical_resultid:
@@ -69,14 +71,14 @@ def fetch_output(context: FetchContext, request: FetchRequest, gate: Gate = OPEN
         context,
         located,
         JobDirectory(request),
-        gate,
+        scope,
         completed=completed,
         own_template=None if ad is None else ad.output_template,
     )
     return FetchResult(completed.exit_status, completed.elapsed_time, completed.cpu_time)
 
 
-def write_failure(request: FetchRequest, text: str, gate: Gate = OPEN) -> None:
+def write_failure(request: FetchRequest, text: str, scope: CancelScope = NEVER_CANCELLED) -> None:
     """Write what is known about a failed job where its stderr is wanted; its stdout is empty.
 
     The project is not asked: it has no outputs of such a job.
@@ -85,8 +87,8 @@ def write_failure(request: FetchRequest, text: str, gate: Gate = OPEN) -> None:
         OutputError: it cannot be written.
         Exception: what the gate raises when it is closed.
     """
-    gate.check()
+    scope.check()
     sink = JobDirectory(request)
     sink.prepare()
-    write_stderr(sink, text, gate)
-    write_no_stdout(sink, sink.stdout({}), gate)
+    write_stderr(sink, text, scope)
+    write_no_stdout(sink, sink.stdout({}), scope)

@@ -27,7 +27,7 @@ def _stopped() -> Exception:
     return Stopped("stopped on request: what is complete stays, fetch again for the rest")
 
 
-class Gate:
+class CancelScope:
     """Guards a directory while outputs are fetched into it; thread-safe.
 
     Every change in the directory (a write, a rename, a mkdir, or the removal of a file that may be
@@ -92,4 +92,4 @@ class Gate:
 
 
 #: Always open: for fetches that cannot be cancelled.
-OPEN = Gate()
+NEVER_CANCELLED = CancelScope()

@@ -8,13 +8,13 @@ import stat
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch.cancel import OPEN
+from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.directories import open_parent
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.fetch.cancel import Gate
+    from boinc_gahp.fetch.cancel import CancelScope
 
 _REASONS = {
     errno.ENOTDIR: "a part of its path is no directory",
@@ -48,22 +48,24 @@ def errno_of(error: BaseException) -> int:
     return 0
 
 
-def check_destination(destination: Path, gate: Gate = OPEN, inside: Path | None = None) -> None:
+def check_destination(
+    destination: Path, scope: CancelScope = NEVER_CANCELLED, inside: Path | None = None
+) -> None:
     """Refuse a destination that a rename cannot or must not replace.
 
-    A symbolic link to a file is itself replaced; its target is left alone. For ``gate`` and
+    A symbolic link to a file is itself replaced; its target is left alone. For ``scope`` and
     ``inside`` see :func:`~boinc_gahp.fetch.directories.open_parent`.
 
     Raises:
         OutputError: it is a directory, a device, a pipe; or its directory is missing.
     """
-    os.close(open_destination(destination, gate, inside))
+    os.close(open_destination(destination, scope, inside))
 
 
-def open_destination(destination: Path, gate: Gate, inside: Path | None) -> int:
+def open_destination(destination: Path, scope: CancelScope, inside: Path | None) -> int:
     """Return a descriptor, for use as ``dir_fd``, of a destination's directory; errors as above."""
     try:
-        directory = open_parent(destination, gate, inside)
+        directory = open_parent(destination, scope, inside)
     except OSError as error:
         raise explain(error, destination) from error
     except ValueError as error:

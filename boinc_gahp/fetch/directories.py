@@ -12,27 +12,27 @@ from boinc_gahp.files import open_below, open_directory, sync
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.fetch.cancel import Gate
+    from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.files import Make
 
 __all__ = ["make_directories", "open_directory", "open_parent", "sync"]
 
 
-def make_directories(path: Path, gate: Gate) -> None:
+def make_directories(path: Path, scope: CancelScope) -> None:
     """Make a directory and its missing parents, and sync them to the disk.
 
     Raises:
         OSError: one cannot be made.
     """
-    os.close(open_directory(path, make=_making(gate)))
+    os.close(open_directory(path, make=_making(scope)))
 
 
-def open_parent(file: Path, gate: Gate, inside: Path | None = None) -> int:
+def open_parent(file: Path, scope: CancelScope, inside: Path | None = None) -> int:
     """Return a descriptor, for use as ``dir_fd``, of the directory for a file.
 
     Args:
         file: the file's path.
-        gate: is entered for each directory that is made.
+        scope: is entered for each directory that is made.
         inside: the directory below which the path consists of names from the network: missing
             directories there are made, and links are not followed.
 
@@ -47,7 +47,7 @@ def open_parent(file: Path, gate: Gate, inside: Path | None = None) -> int:
     try:
         for name in file.relative_to(inside).parts[:-1]:
             where /= name
-            below = _below(at, name, where, gate)
+            below = _below(at, name, where, scope)
             os.close(at)
             at = below
     except BaseException:
@@ -56,9 +56,9 @@ def open_parent(file: Path, gate: Gate, inside: Path | None = None) -> int:
     return at
 
 
-def _below(at: int, name: str, where: Path, gate: Gate) -> int:
+def _below(at: int, name: str, where: Path, scope: CancelScope) -> int:
     try:
-        return open_below(at, name, _making(gate))
+        return open_below(at, name, _making(scope))
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP) and where.is_symlink():
             raise OutputError(
@@ -68,9 +68,9 @@ def _below(at: int, name: str, where: Path, gate: Gate) -> int:
         raise
 
 
-def _making(gate: Gate) -> Make:
+def _making(scope: CancelScope) -> Make:
     def make(name: str, at: int) -> None:
-        with gate:
+        with scope:
             os.mkdir(name, dir_fd=at)
         sync(at)
 

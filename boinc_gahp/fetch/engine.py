@@ -32,13 +32,13 @@ from boinc_gahp.fetch.select import outputs_of
 from boinc_gahp.fetch.stderr import unwrap
 from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.fetch.types import OWN
-from boinc_gahp.fetch.uploaded import Absent, uploaded_by
+from boinc_gahp.fetch.uploaded import NotUploaded, uploaded_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from boinc_gahp.fetch.cancel import Gate
+    from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.locate import Located
     from boinc_gahp.fetch.select import Output
@@ -50,7 +50,7 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class FetchedFiles:
     """Where the new files are, which the sink did not have; ``stderr`` only if it was wanted."""
 
     outputs: tuple[Path, ...]
@@ -61,12 +61,12 @@ def fetch(
     context: FetchContext,
     located: Located | None,
     sink: Sink,
-    gate: Gate,
+    scope: CancelScope,
     *,
     completed: CompletedJob | None = None,
     own_template: str | None = None,
     count: Callable[[int], object] = lambda _: None,
-) -> Brought:
+) -> FetchedFiles:
     """Fetch the files that a sink wants from a job that has a canonical instance.
 
     Each file appears under its name complete, or not at all, and is on the disk then. For an absent
@@ -77,7 +77,7 @@ def fetch(
         context: the project.
         located: where the job is; None: in no batch that the project lists.
         sink: the job whose files they are, and where they go.
-        gate: is entered for each change in the sink's directory, and checked before each request
+        scope: is entered for each change in the sink's directory, and checked before each request
             to the project.
         completed: the answer of query_completed_job, if it was asked.
         own_template: the job's own output template (XML text); None: the app's.
@@ -92,7 +92,7 @@ def fetch(
         Exception: what the gate raises when it is closed.
     """
     instance = None if located is None else context.known.instance(located.ids)
-    gate.check()
+    scope.check()
     outputs = outputs_of(context, sink.job_name, located, instance, own_template)
     plain = plain_names([output.name for output in outputs])
     is_archive = sink.unpacks and len(outputs) == 1 and outputs[0].name.lower().endswith(".zip")
@@ -103,21 +103,23 @@ def fetch(
     stderr = sink.stderr(plain)
     if stderr is not None and not sink.has(stderr):
         if completed is None:
-            gate.check()
+            scope.check()
             completed = context.project.query_completed_job(sink.job_name)
-        _write(sink, stderr, unwrap(completed.stderr_out), gate)
+        _write(sink, stderr, unwrap(completed.stderr_out), scope)
     else:
         stderr = None
-    job = _Fetch(context, sink, gate, instance, count)
+    job = _Fetch(context, sink, scope, instance, count)
     if is_archive:
         job.archive(outputs[0])
     else:
         job.files({output.name: output for output in outputs}, plain)
     job.stdout()
-    return Brought(tuple(dict.fromkeys(job.places)), None if stderr is None else stderr.destination)
+    return FetchedFiles(
+        tuple(dict.fromkeys(job.places)), None if stderr is None else stderr.destination
+    )
 
 
-def write_stderr(sink: Sink, text: str, gate: Gate) -> None:
+def write_stderr(sink: Sink, text: str, scope: CancelScope) -> None:
     """Write stderr from scratch, if it is wanted: a repeated fetch must not double it.
 
     Raises:
@@ -126,18 +128,18 @@ def write_stderr(sink: Sink, text: str, gate: Gate) -> None:
     """
     stderr = sink.stderr({})
     if stderr is not None:
-        _write(sink, stderr, text, gate)
+        _write(sink, stderr, text, scope)
 
 
-def write_no_stdout(sink: Sink, stdout: Delivery | None, gate: Gate) -> None:
+def write_no_stdout(sink: Sink, stdout: Delivery | None, scope: CancelScope) -> None:
     """Write an empty file where stdout is wanted, unless stderr is there; errors as above."""
     if stdout is not None and not stdout.is_at(sink.stderr({})):
-        _write(sink, stdout, "", gate)
+        _write(sink, stdout, "", scope)
 
 
-def _write(sink: Sink, stream: Delivery, text: str, gate: Gate) -> None:
-    sink.make_parent(stream, gate)
-    with registry.file(stream.destination, gate, stream.inside) as file:
+def _write(sink: Sink, stream: Delivery, text: str, scope: CancelScope) -> None:
+    sink.make_parent(stream, scope)
+    with registry.file(stream.destination, scope, stream.inside) as file:
         file.write(text.encode("utf-8", "surrogateescape"))
         file.commit()
 
@@ -149,13 +151,13 @@ class _Fetch:
         self,
         context: FetchContext,
         sink: Sink,
-        gate: Gate,
+        scope: CancelScope,
         instance: ResultInfo | None,
         count: Callable[[int], object],
     ) -> None:
         self._context = context
         self._sink = sink
-        self._gate = gate
+        self._scope = scope
         self._count = count
         self._uploaded = uploaded_by(context, sink.job_name, instance)
         self._instance = sink.job_name if instance is None else instance.name
@@ -178,12 +180,12 @@ class _Fetch:
     def stdout(self) -> None:
         """Write an empty file where stdout is wanted, if nothing else is there."""
         if self._stdout is not None and self._stdout.destination not in self.places:
-            write_no_stdout(self._sink, self._stdout, self._gate)
+            write_no_stdout(self._sink, self._stdout, self._scope)
 
     def _check(self, item: Delivery) -> None:
         if item.is_at(self._stdout):
-            self._sink.make_parent(item, self._gate)
-        check_destination(item.destination, self._gate, item.inside)
+            self._sink.make_parent(item, self._scope)
+        check_destination(item.destination, self._scope, item.inside)
 
     def _note(self, item: Delivery, status: os.stat_result, md5: str) -> None:
         """Remember an output that is in place and on the disk."""
@@ -193,7 +195,7 @@ class _Fetch:
     def _file(self, output: Output, items: Sequence[Delivery]) -> None:
         with ExitStack() as stack:
             files = [
-                stack.enter_context(registry.file(item.destination, self._gate, item.inside))
+                stack.enter_context(registry.file(item.destination, self._scope, item.inside))
                 for item in items
             ]
             if self._download(output, files):
@@ -202,10 +204,10 @@ class _Fetch:
 
     def _download(self, output: Output, files: Sequence[TemporaryFile]) -> bool:
         """Fetch an output; return False if it is absent and optional."""
-        self._gate.check()
+        self._scope.check()
         try:
             download(self._context, self._uploaded, output, files, self._count)
-        except Absent:
+        except NotUploaded:
             if output.optional:
                 return False
             raise OutputError(
@@ -225,7 +227,7 @@ class _Fetch:
         # The archive is never put in place: this name only tells jobs' temporary files apart.
         job = hashlib.sha256(os.fsencode(self._sink.job_name)).hexdigest()[:16]
         archived = self._sink.directory / f"{OWN}-archive-{job}"
-        with registry.file(archived, self._gate) as packed:
+        with registry.file(archived, self._scope) as packed:
             if not self._download(output, [packed]):
                 return
             with (
@@ -263,10 +265,10 @@ class _Fetch:
             home = self._sink.directory
             for name in archive.directories:
                 below = new_file(name, self._sink.whose(output.name))
-                check_destination(home / below / OWN, self._gate, home)
+                check_destination(home / below / OWN, self._scope, home)
         for item in wanted:
             self._check(item)
-        with registry.directory(packed.destination, self._gate) as room:
+        with registry.directory(packed.destination, self._scope) as room:
             parts = []
             for number, item in enumerate(wanted):
                 md5 = self._extract(archive, item, room, str(number), packed)
@@ -295,7 +297,7 @@ class _Fetch:
         """Write a member, or the archive itself, to a file in ``room``; return its MD5."""
         digest = hashlib.md5(usedforsecurity=False)
         try:
-            with self._gate:
+            with self._scope:
                 file = room.create(name)
             with file:
 
@@ -303,7 +305,7 @@ class _Fetch:
                     digest.update(data)
                     rest = memoryview(data)
                     while rest:
-                        with self._gate:
+                        with self._scope:
                             rest = rest[file.write(rest) or 0 :]
 
                 if archive.has(item.output):
@@ -323,7 +325,7 @@ class _Fetch:
         if status is not None:
             return status
         with (
-            registry.file(item.destination, self._gate, item.inside) as copy,
+            registry.file(item.destination, self._scope, item.inside) as copy,
             room.open(name) as file,
         ):
             while data := file.read(_CHUNK):

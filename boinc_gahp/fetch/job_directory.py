@@ -21,7 +21,7 @@ from boinc_gahp.text import listed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
 
-    from boinc_gahp.fetch.cancel import Gate
+    from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.types import AdFiles, FetchRequest
 
 DEV_NULL = "/dev/null"
@@ -92,12 +92,12 @@ class JobDirectory(Sink):
             ) from error
         raise OutputError(f"the job's directory {str(path)!r} is no directory")
 
-    def make_parent(self, item: Delivery, gate: Gate) -> None:
+    def make_parent(self, item: Delivery, scope: CancelScope) -> None:
         """Make the directory, and those above it, for a job ad."""
         if self._request.ad is None:
             return
         try:
-            make_directories(item.destination.parent, gate)
+            make_directories(item.destination.parent, scope)
         except OSError as error:
             raise explain(error, item.destination) from error
 

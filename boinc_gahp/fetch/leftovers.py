@@ -31,11 +31,11 @@ _READ = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _WRITE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class Taken(Exception):
+class NameTaken(Exception):
     """The name belongs to something that must not be taken over."""
 
 
-class Held(NamedTuple):
+class OwnFile(NamedTuple):
     """An open file or directory that only this process may use.
 
     Attributes:
@@ -77,7 +77,7 @@ class Held(NamedTuple):
             _empty(self.descriptor, keep=_LOCK)
 
 
-def hold_file(name: str, at: int, *, make: bool = True) -> Held | None:
+def hold_file(name: str, at: int, *, make: bool = True) -> OwnFile | None:
     """Return a file, made or taken over; None if another process has it, or had it until now.
 
     Raises:
@@ -92,10 +92,10 @@ def hold_file(name: str, at: int, *, make: bool = True) -> Held | None:
     if sure is None or not _is_at(descriptor, name, at):
         os.close(descriptor)
         return None
-    return Held(descriptor, descriptor, sure)
+    return OwnFile(descriptor, descriptor, sure)
 
 
-def hold_directory(name: str, at: int, *, make: bool = True) -> Held | None:
+def hold_directory(name: str, at: int, *, make: bool = True) -> OwnFile | None:
     """Return a directory in the same way, with mode 700."""
     is_new = make and _make_directory(name, at)
     try:
@@ -105,7 +105,7 @@ def hold_directory(name: str, at: int, *, make: bool = True) -> Held | None:
     except OSError as error:
         if is_new:
             raise
-        raise Taken from error
+        raise NameTaken from error
     try:
         lock = _open_lock(descriptor, is_new=is_new)
     except BaseException:
@@ -116,7 +116,7 @@ def hold_directory(name: str, at: int, *, make: bool = True) -> Held | None:
             os.rmdir(name, dir_fd=at)
         raise
     sure = _lock(lock)
-    held = Held(descriptor, lock, bool(sure))
+    held = OwnFile(descriptor, lock, bool(sure))
     if sure is None or not held.is_at(name, at):
         held.close()
         return None
@@ -128,14 +128,14 @@ def _open_lock(directory: int, *, is_new: bool) -> int:
         try:
             return os.open(_LOCK, _WRITE | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=directory)
         except FileNotFoundError as error:
-            raise Taken from error  # removed by another process: it was empty
+            raise NameTaken from error  # removed by another process: it was empty
     status = os.fstat(directory)
     if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise Taken
+        raise NameTaken
     try:
         return os.open(_LOCK, _WRITE, dir_fd=directory)
     except OSError as error:
-        raise Taken from error
+        raise NameTaken from error
 
 
 def sweep(directory: Path) -> None:
@@ -153,7 +153,7 @@ def sweep(directory: Path) -> None:
                 os.close(inside)
             for name in names:
                 if name.startswith(f"{OWN}-"):
-                    with suppress(OSError, Taken):
+                    with suppress(OSError, NameTaken):
                         _sweep(name, at)
         finally:
             os.close(at)
@@ -181,12 +181,12 @@ def _open_file(name: str, at: int, *, make: bool) -> int | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise Taken from error
+        raise NameTaken from error
     status = os.fstat(descriptor)
     ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
     if not ours or status.st_nlink > 1:
         os.close(descriptor)
-        raise Taken
+        raise NameTaken
     return descriptor
 
 

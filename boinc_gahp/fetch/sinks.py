@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from boinc_gahp.fetch.cancel import Gate
+    from boinc_gahp.fetch.cancel import CancelScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Sink(ABC):
     def prepare(self) -> None:  # noqa: B027
         """Raise OutputError if files cannot be put here."""
 
-    def make_parent(self, item: Delivery, gate: Gate) -> None:  # noqa: B027
+    def make_parent(self, item: Delivery, scope: CancelScope) -> None:  # noqa: B027
         """Make the directory for stderr or stdout, if that is done here; raises OutputError."""
 
     def whose(self, output: str) -> str:

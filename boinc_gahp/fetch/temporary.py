@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar, NamedTuple, TypeVar
 
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import leftovers
-from boinc_gahp.fetch.cancel import OPEN
+from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.destinations import explain, open_destination
 from boinc_gahp.fetch.directories import open_parent, sync
 from boinc_gahp.fetch.types import OWN
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from boinc_gahp.fetch.cancel import Gate
-    from boinc_gahp.fetch.leftovers import Held
+    from boinc_gahp.fetch.cancel import CancelScope
+    from boinc_gahp.fetch.leftovers import OwnFile
 
 #: Jobs may share a directory and so a destination: this many fetches can write it at the same time.
 _SLOTS = 1000
@@ -38,7 +38,7 @@ _SLOTS = 1000
 _SWEPT = 4
 
 
-class NotNow(OutputError):
+class TryLater(OutputError):
     """A file cannot be written at this moment, and it is nobody's fault."""
 
     code = "BG-NOT-NOW"
@@ -53,7 +53,7 @@ class Temporaries:
         self._closed = False
 
     def file(
-        self, destination: Path, gate: Gate = OPEN, inside: Path | None = None
+        self, destination: Path, scope: CancelScope = NEVER_CANCELLED, inside: Path | None = None
     ) -> TemporaryFile:
         """Return a new, empty temporary file beside ``destination``.
 
@@ -63,13 +63,13 @@ class Temporaries:
             OutputError: the destination cannot be written, or the daemon is stopping.
             Exception: what the gate raises when it is closed; the file is gone then.
         """
-        return self._claim(TemporaryFile, destination, gate, inside)
+        return self._claim(TemporaryFile, destination, scope, inside)
 
     def directory(
-        self, destination: Path, gate: Gate = OPEN, inside: Path | None = None
+        self, destination: Path, scope: CancelScope = NEVER_CANCELLED, inside: Path | None = None
     ) -> TemporaryDirectory:
         """Return a new, empty temporary directory beside ``destination``; errors as above."""
-        return self._claim(TemporaryDirectory, destination, gate, inside)
+        return self._claim(TemporaryDirectory, destination, scope, inside)
 
     def rename(self, source: str, source_at: int, destination: str, destination_at: int) -> None:
         """Rename a file in one directory to a name in another, unless the daemon is stopping.
@@ -97,25 +97,25 @@ class Temporaries:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise NotNow("boinc_gahp is stopping: fetch again when it has been started again")
+            raise TryLater("boinc_gahp is stopping: fetch again when it has been started again")
 
     def _claim(
-        self, kind: type[_Kind], destination: Path, gate: Gate, inside: Path | None
+        self, kind: type[_Kind], destination: Path, scope: CancelScope, inside: Path | None
     ) -> _Kind:
-        at = open_destination(destination, gate, inside)
+        at = open_destination(destination, scope, inside)
         claimed: _Kind | None = None
         try:
             for slot, path in enumerate(_names(destination, kind.suffix)):
                 if claimed is None:
                     try:
-                        claimed = self._try(kind, path, at, destination, gate)
-                    except leftovers.Taken:
+                        claimed = self._try(kind, path, at, destination, scope)
+                    except leftovers.NameTaken:
                         # A name that nobody can predict.
-                        claimed = self._try(kind, _unforeseen(path), at, destination, gate)
+                        claimed = self._try(kind, _unforeseen(path), at, destination, scope)
                 elif _exists(path.name, at):
                     # Left by a daemon that was killed while several fetches wrote the same file.
-                    with suppress(leftovers.Taken):
-                        left = self._try(kind, path, at, destination, gate)
+                    with suppress(leftovers.NameTaken):
+                        left = self._try(kind, path, at, destination, scope)
                         if left is not None:
                             left.discard()
                 elif slot >= _SWEPT:
@@ -129,18 +129,18 @@ class Temporaries:
         finally:
             os.close(at)
         if claimed is None:
-            raise NotNow(f"{str(destination)!r} is being written by {_SLOTS} other fetches")
+            raise TryLater(f"{str(destination)!r} is being written by {_SLOTS} other fetches")
         return claimed
 
     def _try(
-        self, kind: type[_Kind], path: Path, at: int, destination: Path, gate: Gate
+        self, kind: type[_Kind], path: Path, at: int, destination: Path, scope: CancelScope
     ) -> _Kind | None:
         """Return the temporary at ``path``, emptied and locked; None if another fetch has it.
 
         Raises:
             Taken: something that is not a temporary has the name.
         """
-        with gate:
+        with scope:
             # Under the lock, so that none is made between remove_all and the end of the process.
             with self._lock:
                 self._check_open()
@@ -155,9 +155,9 @@ class Temporaries:
                     held.remove(path.name, at)
                     held.close()
                     raise
-                item = kind(self, held, place, gate)
+                item = kind(self, held, place, scope)
                 self._active[path] = item
-            gate.at_close(item.withdraw)
+            scope.at_close(item.withdraw)
             try:
                 item.empty()
             except BaseException:
@@ -204,16 +204,18 @@ class _Temporary:
     suffix: ClassVar[str]
 
     @staticmethod
-    def hold(name: str, at: int) -> Held | None:
+    def hold(name: str, at: int) -> OwnFile | None:
         """Make it, or take it over."""
         raise NotImplementedError
 
-    def __init__(self, registry: Temporaries, held: Held, place: _Place, gate: Gate) -> None:
+    def __init__(
+        self, registry: Temporaries, held: OwnFile, place: _Place, scope: CancelScope
+    ) -> None:
         self.path, self.destination, self._at = place
         self._registry = registry
-        self._gate = gate
+        self._scope = scope
         self._guard = threading.Lock()
-        self._held: Held | None = held
+        self._held: OwnFile | None = held
 
     @property
     def _descriptor(self) -> int:
@@ -224,7 +226,7 @@ class _Temporary:
     def empty(self) -> None:
         """Remove its contents: what an earlier one left, or what was written."""
         if self._held is not None:
-            with self._gate:
+            with self._scope:
                 self._held.empty()
 
     def remove(self) -> None:
@@ -256,7 +258,7 @@ class _Temporary:
                 os.close(self._at)
         if held is not None:
             self._registry.release(self.path)
-            self._gate.not_at_close(self.withdraw)
+            self._scope.not_at_close(self.withdraw)
 
 
 _Kind = TypeVar("_Kind", bound=_Temporary)
@@ -275,12 +277,14 @@ class TemporaryFile(_Temporary):
     suffix = leftovers.FILE
 
     @staticmethod
-    def hold(name: str, at: int) -> Held | None:
+    def hold(name: str, at: int) -> OwnFile | None:
         """Make it, or take it over."""
         return leftovers.hold_file(name, at)
 
-    def __init__(self, registry: Temporaries, held: Held, place: _Place, gate: Gate) -> None:
-        super().__init__(registry, held, place, gate)
+    def __init__(
+        self, registry: Temporaries, held: OwnFile, place: _Place, scope: CancelScope
+    ) -> None:
+        super().__init__(registry, held, place, scope)
         self.size = 0
         self.md5 = hashlib.md5(usedforsecurity=False)
 
@@ -299,7 +303,7 @@ class TemporaryFile(_Temporary):
         rest = memoryview(data)
         try:
             while rest:
-                with self._gate:
+                with self._scope:
                     rest = rest[os.write(self._descriptor, rest) :]
         except OSError as error:
             raise explain(error, self.destination) from error
@@ -336,7 +340,7 @@ class TemporaryFile(_Temporary):
             os.fsync(self._descriptor)  # may take long, so outside the gate
             at = os.dup(self._at)
             try:
-                with self._gate:
+                with self._scope:
                     status = os.fstat(self._descriptor)
                     self._registry.rename(self.path.name, at, self.destination.name, at)
                     self.close()
@@ -366,7 +370,7 @@ class TemporaryDirectory(_Temporary):
     suffix = leftovers.DIRECTORY
 
     @staticmethod
-    def hold(name: str, at: int) -> Held | None:
+    def hold(name: str, at: int) -> OwnFile | None:
         """Make it, or take it over."""
         return leftovers.hold_directory(name, at)
 
@@ -391,9 +395,9 @@ class TemporaryDirectory(_Temporary):
             OutputError: the file cannot be put there.
         """
         try:
-            at = open_parent(destination, self._gate, inside)
+            at = open_parent(destination, self._scope, inside)
             try:
-                with self._gate:
+                with self._scope:
                     status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
                     self._registry.rename(name, self._descriptor, destination.name, at)
                 sync(at)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"_([0-9]{1,6})\Z")
 
 
-class Absent(Exception):
+class NotUploaded(Exception):
     """The instance did not upload a file with that number."""
 
 
@@ -82,7 +82,7 @@ class Uploaded:
         while True:
             place = self._place(number)
             if place is None:
-                raise Absent
+                raise NotUploaded
             try:
                 stream = stack.enter_context(self._open_file(place))
             except ProjectDown:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boinc_gahp.errors import GahpError
-    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.ledger.jobs import BatchRow, JobRow, Waiting
 
 
@@ -42,7 +42,7 @@ class Bounds:
         longest_wait: seconds that the oldest job waits at most.
         jobs: the most jobs in a batch.
         nbytes: the most bytes of jobs in a batch's request; a larger job goes alone.
-        smaller: the same for some kinds of jobs, by their ``together``.
+        smaller: the same for some kinds of jobs, by their ``group_key``.
     """
 
     quiet: float
@@ -52,7 +52,7 @@ class Bounds:
     smaller: Mapping[str, int] = field(default_factory=dict)
 
 
-def ripe(
+def due_batches(
     waiting: Iterable[Waiting], now: float, bounds: Bounds
 ) -> tuple[list[list[Waiting]], float | None]:
     """Return the batches to make now, each a list of jobs, and when to look again.
@@ -67,7 +67,7 @@ def ripe(
     """
     groups: dict[str, list[Waiting]] = {}
     for job in waiting:
-        groups.setdefault(job.together, []).append(job)
+        groups.setdefault(job.group_key, []).append(job)
     batches: list[list[Waiting]] = []
     times: list[float] = []
     for group in groups.values():
@@ -90,7 +90,7 @@ def _time_of(jobs: Sequence[Waiting], bounds: Bounds) -> float:
 def _split(group: Sequence[Waiting], bounds: Bounds) -> Iterator[list[Waiting]]:
     batch: list[Waiting] = []
     nbytes = 0
-    most = min(bounds.nbytes, bounds.smaller.get(group[0].together, bounds.nbytes))
+    most = min(bounds.nbytes, bounds.smaller.get(group[0].group_key, bounds.nbytes))
     for job in group:
         if batch and (len(batch) >= bounds.jobs or nbytes + job.size > most):
             yield batch
@@ -100,28 +100,28 @@ def _split(group: Sequence[Waiting], bounds: Bounds) -> Iterator[list[Waiting]]:
     yield batch
 
 
-class Sizes:
+class BatchSizes:
     """What a keeper knows about sizes."""
 
-    def __init__(self, kept: Kept) -> None:
-        self._kept = kept
+    def __init__(self, context: AccountContext) -> None:
+        self._context = context
         #: The largest request that the project accepts, as far as learned.
         self._learned = math.inf
-        #: The same for kinds of jobs, by their ``together``.
+        #: The same for kinds of jobs, by their ``group_key``.
         self._of_kind: dict[str, int] = {}
         self._slots: dict[int, str] = {}
 
     @property
     def batch_bytes(self) -> int:
         """The most bytes of jobs in a batch's request."""
-        allowed = self._kept.bridge.max_post_bytes - _HEAD_BYTES
-        return int(min(self._kept.htcondor.batch_bytes, allowed, self._learned))
+        allowed = self._context.bridge.max_post_bytes - _HEAD_BYTES
+        return int(min(self._context.htcondor.batch_bytes, allowed, self._learned))
 
     @property
     def smaller(self) -> Mapping[str, int]:
         """The most bytes in a batch's request for kinds of jobs that are larger than estimated.
 
-        By :attr:`JobRow.together`. Jobs take input templates with them whose size is not known
+        By :attr:`JobRow.group_key`. Jobs take input templates with them whose size is not known
         when the jobs are accepted.
         """
         return MappingProxyType(self._of_kind)
@@ -130,13 +130,13 @@ class Sizes:
         """Make later batches smaller than one of ``jobs`` that was too large."""
         if not isinstance(error, BatchTooLarge):
             return
-        allowed = self._kept.bridge.max_post_bytes
+        allowed = self._context.bridge.max_post_bytes
         if error.nbytes <= allowed:  # the project takes less
             self._learned = max(_SMALLEST, min(self.batch_bytes, error.nbytes // 2))
             return
         if len(self._of_kind) >= _REMEMBERED:
             self._of_kind.clear()
-        kind = batch.together.partition("/")[0]
+        kind = batch.group_key.partition("/")[0]
         counted = sum(job.size for job in jobs)
         fits = int((allowed - _HEAD_BYTES) * counted / error.nbytes)
         self._of_kind[kind] = max(1, min(self._of_kind.get(kind, fits), fits))
@@ -153,8 +153,8 @@ class Sizes:
         if slot is None:
             if len(self._slots) >= _REMEMBERED:
                 self._slots.clear()  # some are over, but nobody has called forget
-            nbytes = local_bytes(self._kept.jobs.jobs_of(batch.id, "sending"))
-            one_post = self._kept.settings.staging.bytes_per_post
+            nbytes = local_bytes(self._context.jobs.jobs_of(batch.id, "sending"))
+            one_post = self._context.settings.staging.bytes_per_post
             slot = self._slots[batch.id] = "send" if nbytes <= one_post else "stage"
         return slot
 

@@ -50,7 +50,7 @@ def option(name: str) -> str:
 _OPTIONS = {option(name): name for name in NAMES}
 
 
-class Wishes:
+class BoincAttributes:
     """What a job wants from BOINC; raises AdRefused for an unknown option."""
 
     def __init__(self, attributes: Attributes) -> None:

@@ -13,7 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import DatabaseTrouble, NotFound, PermissionDenied, RpcError
-from boinc_gahp.htcondor.duties import Duty
+from boinc_gahp.htcondor.periodic_tasks import PeriodicTask
 from boinc_gahp.htcondor.retry_times import going, is_ahead
 from boinc_gahp.htcondor.sending_action import BELIEVED
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from boinc_gahp.errors import ProjectError
-    from boinc_gahp.htcondor.context import Kept
-    from boinc_gahp.ledger.jobs import BatchRow, OwedAbort
+    from boinc_gahp.htcondor.context import AccountContext
+    from boinc_gahp.ledger.jobs import BatchRow, PendingAbort
 
 log = logging.getLogger("boinc_gahp.htcondor")
 
@@ -39,11 +39,11 @@ _PRUNE_EVERY = 3600.0
 _CERTAIN = frozenset({"submitted", "ended", "retired"})
 
 
-class Ender:
+class BatchCleanup:
     """Ends jobs and batches on a project.
 
     Args:
-        kept: what keepers give to their parts.
+        context: what the account's manager shares with its parts.
         is_sending: tells whether a batch, by its id, is being sent: it may have been made on the
             project only now, so it is left alone.
 
@@ -51,20 +51,22 @@ class Ender:
         duties: what there is to do.
     """
 
-    def __init__(self, kept: Kept, is_sending: Callable[[int], bool] = lambda _: False) -> None:
-        self._kept = kept
+    def __init__(
+        self, context: AccountContext, is_sending: Callable[[int], bool] = lambda _: False
+    ) -> None:
+        self._context = context
         self._is_sending = is_sending
-        self._jobs = kept.jobs
-        self._owner = (kept.url, kept.account)
-        self._pauses = kept.pauses
+        self._jobs = context.jobs
+        self._owner = (context.url, context.account)
+        self._pauses = context.pauses
         self._unwaited: set[int] = set()
         #: Names of retired batches, with the time to retire them again; in the order of time.
         self._again: deque[tuple[float, str]] = deque()
         self._next_prune = 0.0
-        self.duties = (
-            Duty("abort", self._aborts_due, self.abort),
-            Duty("retire", self._retirements_due, self.retire),
-            Duty("prune", self._prune_due, self._prune),
+        self.tasks = (
+            PeriodicTask("abort", self._aborts_due, self.abort),
+            PeriodicTask("retire", self._retirements_due, self.retire),
+            PeriodicTask("prune", self._prune_due, self._prune),
         )
 
     # -- looks for work, only in the ledger
@@ -76,7 +78,7 @@ class Ender:
             The time at which the next of them will have waited long enough, or None.
         """
         next_: float | None = None
-        wait = self._kept.htcondor.retire_wait
+        wait = self._context.htcondor.retire_wait
         for batch in self._jobs.batches(*self._owner, "ended"):
             if batch.id in self._unwaited:
                 continue
@@ -131,7 +133,7 @@ class Ender:
             jobs = todo.pop(0)
             names = {one.job_name: one for one in jobs}
             try:
-                refused = self._kept.bridge.abort_each(list(names))
+                refused = self._context.bridge.abort_each(list(names))
             except RpcError as error:
                 if self._pauses.is_of_project(error, clock()):
                     return
@@ -149,9 +151,9 @@ class Ender:
             for one in over:
                 self._pauses.forget(_abort_of(one))
             self._jobs.abort_done([one.job_id for one in over])
-            log.info("%d jobs were aborted on %s", len(over), self._kept.url)
+            log.info("%d jobs were aborted on %s", len(over), self._context.url)
 
-    def _put_off(self, job: OwedAbort, error: RpcError, now: float) -> None:
+    def _put_off(self, job: PendingAbort, error: RpcError, now: float) -> None:
         """Try to abort a job again later."""
         key = _abort_of(job)
         level = logging.DEBUG if self._pauses.has(key) else logging.WARNING
@@ -159,7 +161,7 @@ class Ender:
         self._pauses.later(key, now)
         self._jobs.job_trouble([job.job_id], str(error))
 
-    def _is_left(self, job: OwedAbort, error: ProjectError) -> bool:
+    def _is_left(self, job: PendingAbort, error: ProjectError) -> bool:
         """Tell whether an abort that the project has refused stays owed.
 
         A job that the project does not have was never made, and one that it will not abort is over.
@@ -197,14 +199,14 @@ class Ender:
                 return
             self._again.popleft()
             try:
-                self._kept.bridge.retire_batch(name)
+                self._context.bridge.retire_batch(name)
             except RpcError as error:
                 log.info("Batch %s is not retired a second time: %s", name, error)
 
     def _retire(self, batch: BatchRow, now: float) -> None:
         key = _retirement_of(batch)
         try:
-            self._kept.bridge.retire_batch(batch.name)
+            self._context.bridge.retire_batch(batch.name)
         except NotFound:
             log.info("Batch %s is not on the project: nothing is to be retired", batch.name)
         except RpcError as error:
@@ -224,18 +226,18 @@ class Ender:
 
     def prune(self, now: float) -> None:
         """Forget jobs that ended long ago."""
-        forgotten = self._jobs.prune(now - self._kept.htcondor.history)
+        forgotten = self._jobs.prune(now - self._context.htcondor.history)
         if forgotten:
             log.info("%d jobs that ended long ago are forgotten", forgotten)
         self._next_prune = now + _PRUNE_EVERY
 
-    def _aborts(self) -> Sequence[OwedAbort]:
+    def _aborts(self) -> Sequence[PendingAbort]:
         """Return the aborts that are owed and can be done."""
-        owed = self._jobs.aborts_owed(*self._owner)
+        owed = self._jobs.pending_aborts(*self._owner)
         return [one for one in owed if one.batch_state in _CERTAIN]
 
 
-def _abort_of(job: OwedAbort) -> tuple[str, int]:
+def _abort_of(job: PendingAbort) -> tuple[str, int]:
     return "abort", job.job_id
 
 

@@ -1,6 +1,6 @@
 """What the parts of a keeper share, and the gates that protect a cancelled job's directory.
 
-A gate is closed before BLAH_JOB_CANCEL is answered (:class:`boinc_gahp.fetch.cancel.Gate`).
+A gate is closed before BLAH_JOB_CANCEL is answered (:class:`boinc_gahp.fetch.cancel.CancelScope`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from boinc_gahp.fetch.cancel import Gate
+from boinc_gahp.fetch.cancel import CancelScope
 from boinc_gahp.htcondor.pauses import Pauses
 from boinc_gahp.htcondor.retry_times import longest_pause
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 CLEARING = 10.0
 
 
-class Withdrawn(Exception):
+class JobCancelled(Exception):
     """HTCondor has cancelled the job in the meantime: leave its directory as it is."""
 
 
-class Gates:
+class CancelScopes:
     """The gates of this process; thread-safe.
 
     A fetch opens the gate first, and only then asks the ledger whether the job is still wanted
@@ -39,20 +39,20 @@ class Gates:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._gates: dict[int, Gate] = {}
+        self._scopes: dict[int, CancelScope] = {}
         self._troubles: dict[int, str] = {}
 
     @contextmanager
-    def open(self, job_id: int) -> Iterator[Gate]:
+    def open(self, job_id: int) -> Iterator[CancelScope]:
         """Yield a gate for the job while the block runs; only one fetch of a job at a time."""
-        gate = Gate(error=Withdrawn)
+        scope = CancelScope(error=JobCancelled)
         with self._changed:
-            self._gates[job_id] = gate
+            self._scopes[job_id] = scope
         try:
-            yield gate
+            yield scope
         finally:
             with self._changed:
-                del self._gates[job_id]
+                del self._scopes[job_id]
                 self._changed.notify_all()
 
     def blocked(self, job_id: int, trouble: str | None) -> None:
@@ -71,7 +71,7 @@ class Gates:
     def jobs(self) -> tuple[int, ...]:
         """Return the jobs that have a gate now."""
         with self._changed:
-            return tuple(self._gates)
+            return tuple(self._scopes)
 
     def close(self, job_id: int, clearing: float = CLEARING) -> None:
         """Close the job's gate, if it has one.
@@ -81,15 +81,15 @@ class Gates:
         """
         with self._changed:
             self._troubles.pop(job_id, None)
-            gate = self._gates.get(job_id)
-        if gate is None:
+            scope = self._scopes.get(job_id)
+        if scope is None:
             return
-        gate.close()
+        scope.close()
         with self._changed:
-            self._changed.wait_for(lambda: self._gates.get(job_id) is not gate, clearing)
+            self._changed.wait_for(lambda: self._scopes.get(job_id) is not scope, clearing)
 
 
-class Kept:
+class AccountContext:
     """What a keeper gives to its parts; thread-safe.
 
     Settings and bridge are the current ones: long work keeps the bridge that it was begun with, and
@@ -119,7 +119,7 @@ class Kept:
         settings: Settings,
         wake: Callable[[], None],
         stopping: threading.Event,
-        gates: Gates,
+        scopes: CancelScopes,
     ) -> None:
         self._now = (settings, bridge)
         self.jobs = jobs
@@ -127,7 +127,7 @@ class Kept:
         self.account = account
         self.wake = wake
         self.stopping = stopping
-        self.gates = gates
+        self.scopes = scopes
         self.pauses = Pauses(
             ping=self._ping,
             tell=self._tell,

@@ -72,10 +72,10 @@ class JobDescription:
         values: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
         values |= values.pop("parameters").by_element
         values["inputs"] = [_file_values(*each) for each in self.inputs]
-        kept = {name: value for name, value in values.items() if value not in (None, (), [])}
+        context = {name: value for name, value in values.items() if value not in (None, (), [])}
         if self.outputs == ():
-            kept["outputs"] = []
-        return json.dumps(kept, separators=(",", ":"))
+            context["outputs"] = []
+        return json.dumps(context, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> JobDescription:
@@ -98,7 +98,7 @@ class JobDescription:
             raise ValueError(f"no description of a job: {error}") from error
 
     @property
-    def together(self) -> str:
+    def group_key(self) -> str:
         """32 hexadecimal digits: equal for jobs of one project that can be in one batch.
 
         A batch has one app and one set of ``job_params``, which are used if a template lacks the

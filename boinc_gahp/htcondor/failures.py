@@ -30,7 +30,7 @@ from boinc_gahp.text import shorten
 if TYPE_CHECKING:
     from boinc_gahp.errors import GahpError
     from boinc_gahp.fetch.types import Failure
-    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
 
 log = logging.getLogger("boinc_gahp.htcondor")
@@ -81,7 +81,7 @@ _ILL = ("Error while computing", "Error while uploading", "Upload failed")
 _DISAGREED = frozenset({"too_many_success_results", "no_canonical_result"})
 
 
-def fail(kept: Kept, job: JobRow) -> bool:
+def fail(context: AccountContext, job: JobRow) -> bool:
     """Find out why a job is in error on the project, and complete or hold it with that reason.
 
     A failure that is in the ledger stays, even if the job succeeds on the project later: HTCondor
@@ -95,13 +95,13 @@ def fail(kept: Kept, job: JobRow) -> bool:
     Raises:
         LedgerError: the ledger cannot be read or written.
     """
-    batch = None if job.batch_id is None else kept.jobs.batch(job.batch_id)
+    batch = None if job.batch_id is None else context.jobs.batch(job.batch_id)
     if batch is None or batch.project_batch_id is None or job.job_name is None:
         return True  # it is in no batch (any more)
     try:
-        failure = kept.bridge.failure(job.job_name, batch.project_batch_id)
+        failure = context.bridge.failure(job.job_name, batch.project_batch_id)
     except RpcError as error:
-        if lose_if_gone(kept, job, batch, error):
+        if lose_if_gone(context, job, batch, error):
             return True
         log.warning("It is not known why job %s failed: %s", job.job_name, error)
         return False
@@ -109,43 +109,43 @@ def fail(kept: Kept, job: JobRow) -> bool:
         return False
     cpu_time = failure.result.cpu_time if failure.result else None
     if not CANCELLED.isdisjoint(failure.words):
-        hold = Hold(_aborted(kept, job, batch), HoldCode.ABORTED, 0)
+        hold = Hold(_aborted(context, job, batch), HoldCode.ABORTED, 0)
     else:
-        reason = reason_of(kept, job, batch, failure)
+        reason = reason_of(context, job, batch, failure)
         code = exit_code(failure)
-        if code is not None and _completes(kept, job):
-            ended = ProgramFailure(code, cpu_time, reason, _kept(failure.text))
-            kept.jobs.program_failed(job.id, ended)
+        if code is not None and _completes(context, job):
+            ended = ProgramFailure(code, cpu_time, reason, _context(failure.text))
+            context.jobs.program_failed(job.id, ended)
             log.info("Job %d is to be completed with exit code %d: %s", job.id, code, reason)
             return True
         hold = Hold(reason, HoldCode.FAILED, last_status(failure))
     status = last_status(failure) if failure.result else None
-    kept.jobs.fail(job.id, hold, status, cpu_time)
+    context.jobs.fail(job.id, hold, status, cpu_time)
     log.info("Job %d is held: %s", job.id, hold.reason)
     return True
 
 
-def _kept(text: str) -> str:
+def _context(text: str) -> str:
     if len(text) <= _KEPT:
         return text
     half = _KEPT // 2
     return f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"
 
 
-def _completes(kept: Kept, job: JobRow) -> bool:
+def _completes(context: AccountContext, job: JobRow) -> bool:
     """Tell whether a job whose program failed is to be completed."""
     try:
         wish = JobDescription.from_json(job.description).failed_jobs
     except ValueError:
         wish = None  # the fetcher reports the error when it writes the job's stderr
-    return (wish or kept.htcondor.failed_jobs) == "complete"
+    return (wish or context.htcondor.failed_jobs) == "complete"
 
 
-def lose_if_gone(kept: Kept, job: JobRow, batch: BatchRow, error: GahpError) -> bool:
+def lose_if_gone(context: AccountContext, job: JobRow, batch: BatchRow, error: GahpError) -> bool:
     """Hold a job if the project does not have it any more; return whether that is so.
 
     Args:
-        kept: what the keeper gives to its parts.
+        context: what the account's manager shares with its parts.
         job: the job.
         batch: the job's batch.
         error: the project's last error. If it says that there is no such job, the project is asked
@@ -157,49 +157,49 @@ def lose_if_gone(kept: Kept, job: JobRow, batch: BatchRow, error: GahpError) -> 
     if not isinstance(error, IS_LOST):
         return False
     try:
-        look = kept.bridge.look_at(batch.project_batch_id or 0)
+        look = context.bridge.look_at(batch.project_batch_id or 0)
         gone = look.complete and job.job_name not in dict(look.jobs)
     except RpcError as trouble:
         gone = isinstance(trouble, IS_LOST)
     if gone:
-        lose(kept, [job], batch)
+        lose(context, [job], batch)
     return gone
 
 
-def lose(kept: Kept, jobs: list[JobRow], batch: BatchRow) -> None:
+def lose(context: AccountContext, jobs: list[JobRow], batch: BatchRow) -> None:
     """Hold jobs of a batch that the project does not have any more.
 
     Raises:
         LedgerError: the ledger cannot be written.
     """
-    host = host_of(kept)
+    host = host_of(context)
     reason = (
         f"the BOINC project {host} does not have this job any more, which was in its batch "
         f"{batch.name} (id {batch.project_batch_id}): its admin may know what became of it; "
         f"{_AGAIN}"
     )
-    kept.jobs.hold([job.id for job in jobs], Hold(reason, HoldCode.LOST, 0))
+    context.jobs.hold([job.id for job in jobs], Hold(reason, HoldCode.LOST, 0))
     log.error("%d jobs of batch %s are held: %s does not have them", len(jobs), batch.name, host)
 
 
-def host_of(kept: Kept) -> str:
+def host_of(context: AccountContext) -> str:
     """Return the project's host as people know it."""
-    return ProjectUrl(kept.url).host
+    return ProjectUrl(context.url).host
 
 
-def _aborted(kept: Kept, job: JobRow, batch: BatchRow) -> str:
+def _aborted(context: AccountContext, job: JobRow, batch: BatchRow) -> str:
     return (
         f"job {job.job_name} (batch id {batch.project_batch_id}) was aborted on the BOINC project "
-        f"{host_of(kept)}, not by HTCondor: on its web site, by its admin, or because its batch's "
-        f"lease had run out; {_AGAIN}"
+        f"{host_of(context)}, not by HTCondor: on its web site, by its admin, or because its "
+        f"batch's lease had run out; {_AGAIN}"
     )
 
 
-def reason_of(kept: Kept, job: JobRow, batch: BatchRow, failure: Failure) -> str:
+def reason_of(context: AccountContext, job: JobRow, batch: BatchRow, failure: Failure) -> str:
     """Return the reason to tell a failed job's owner, on one line."""
     parts = [
         f"job {job.job_name} (batch id {batch.project_batch_id}) failed on the BOINC project "
-        f"{host_of(kept)}: {shorten(failure.why)}"
+        f"{host_of(context)}: {shorten(failure.why)}"
     ]
     statuses = failure.exit_statuses
     if statuses:

@@ -22,10 +22,10 @@ from boinc_gahp.errors import GahpError, LedgerError, OutputError, RpcError
 from boinc_gahp.fetch.boinc_fetch import NoResult
 from boinc_gahp.fetch.destinations import errno_of
 from boinc_gahp.fetch.leftovers import sweep
-from boinc_gahp.fetch.temporary import NotNow
+from boinc_gahp.fetch.temporary import TryLater
 from boinc_gahp.fetch.types import AdFiles, FetchRequest
 from boinc_gahp.htcondor import failures
-from boinc_gahp.htcondor.context import Withdrawn
+from boinc_gahp.htcondor.context import JobCancelled
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.htcondor.retry_times import PASSING
@@ -33,8 +33,8 @@ from boinc_gahp.ledger.jobs import Hold
 from boinc_gahp.submit.checks import base_name
 
 if TYPE_CHECKING:
-    from boinc_gahp.fetch.cancel import Gate
-    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.fetch.cancel import CancelScope
+    from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
 
 log = logging.getLogger("boinc_gahp.htcondor")
@@ -52,8 +52,8 @@ _PASSING = PASSING | {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBUSY}
 class Fetcher:
     """Fetches the outputs of an owner's jobs; thread-safe, with one fetch of a job at a time."""
 
-    def __init__(self, kept: Kept) -> None:
-        self._kept = kept
+    def __init__(self, context: AccountContext) -> None:
+        self._context = context
 
     def fetch(self, job: JobRow) -> bool:
         """Put a finished job's outputs, stdout and stderr in place, and note it in the ledger.
@@ -64,22 +64,22 @@ class Fetcher:
         Returns:
             Whether the project did not answer a request that all jobs of the batch depend on.
         """
-        kept = self._kept
+        context = self._context
         trouble: GahpError | None = None
         try:
             # The gate comes first: a cancel after the look at the ledger has to find it.
-            with kept.gates.open(job.id) as gate:
-                if not kept.jobs.writing(job.id, True):
+            with context.scopes.open(job.id) as scope:
+                if not context.jobs.writing(job.id, True):
                     return False
                 try:
-                    trouble = self._fetch(job, gate)
+                    trouble = self._fetch(job, scope)
                 finally:
                     # For a job that has ended this is in the ledger already, but not for one that
                     # was cancelled meanwhile: the cancel waits for it.
-                    row = kept.jobs.job(job.id)
+                    row = context.jobs.job(job.id)
                     if row is None or row.writing:
-                        kept.jobs.writing(job.id, False)
-        except Withdrawn:
+                        context.jobs.writing(job.id, False)
+        except JobCancelled:
             log.info("Job %d (%s) is cancelled: not fetched", job.id, job.job_name)
         except LedgerError as error:
             log.error("Job %d (%s) has to wait: %s", job.id, job.job_name, error)
@@ -88,10 +88,10 @@ class Fetcher:
             self._note(job, f"a fault of boinc_gahp, see its log: {type(error).__name__}")
         return isinstance(trouble, RpcError) and trouble.rpc in _OF_ALL
 
-    def _fetch(self, job: JobRow, gate: Gate) -> GahpError | None:
+    def _fetch(self, job: JobRow, scope: CancelScope) -> GahpError | None:
         """Fetch; return why the job has to wait, or None if it is no longer ``finished``."""
-        kept = self._kept
-        batch = None if job.batch_id is None else kept.jobs.batch(job.batch_id)
+        context = self._context
+        batch = None if job.batch_id is None else context.jobs.batch(job.batch_id)
         try:
             description = JobDescription.from_json(job.description)
         except ValueError as error:
@@ -101,26 +101,28 @@ class Fetcher:
             job.job_name or "", description, None if batch is None else batch.project_batch_id
         )
         try:
-            exit_code, cpu_time = self._bring(job, request, gate)
+            exit_code, cpu_time = self._bring(job, request, scope)
         except GahpError as error:
             if not self._failed(job, batch, description, error):
                 return error
-            found_out = isinstance(error, NoResult) and kept.jobs.program_failure(job.id)
-            return self._fetch(job, gate) if found_out else None
-        kept.gates.blocked(job.id, None)
-        if kept.jobs.fetched(job.id, exit_code, cpu_time) == "gone":
-            raise Withdrawn  # right after the last file was put in place
+            found_out = isinstance(error, NoResult) and context.jobs.program_failure(job.id)
+            return self._fetch(job, scope) if found_out else None
+        context.scopes.blocked(job.id, None)
+        if context.jobs.fetched(job.id, exit_code, cpu_time) == "gone":
+            raise JobCancelled  # right after the last file was put in place
         log.info("Job %d (%s) is fetched: exit code %d", job.id, job.job_name, exit_code)
-        kept.wake()
+        context.wake()
         return None
 
-    def _bring(self, job: JobRow, request: FetchRequest, gate: Gate) -> tuple[int, float | None]:
+    def _bring(
+        self, job: JobRow, request: FetchRequest, scope: CancelScope
+    ) -> tuple[int, float | None]:
         """Put a job's files in place; return its exit code and its CPU time in seconds."""
-        failure = self._kept.jobs.program_failure(job.id)
+        failure = self._context.jobs.program_failure(job.id)
         if failure is not None:
-            self._kept.bridge.write_failure(request, failure.stderr, gate)
+            self._context.bridge.write_failure(request, failure.stderr, scope)
             return failure.exit_code, failure.cpu_time
-        result = self._kept.bridge.fetch_output(request, gate)
+        result = self._context.bridge.fetch_output(request, scope)
         return result.exit_status, result.cpu_time
 
     def _failed(
@@ -133,13 +135,13 @@ class Fetcher:
         """
         over = False
         if not isinstance(error, OutputError):
-            self._kept.gates.blocked(job.id, None)
+            self._context.scopes.blocked(job.id, None)
         if isinstance(error, NoResult):
             # It was done at the last poll: it was aborted since, or the project was set back.
-            over = failures.fail(self._kept, job)
-        elif batch is not None and failures.lose_if_gone(self._kept, job, batch, error):
+            over = failures.fail(self._context, job)
+        elif batch is not None and failures.lose_if_gone(self._context, job, batch, error):
             over = True
-        elif isinstance(error, OutputError) and not isinstance(error, NotNow):
+        elif isinstance(error, OutputError) and not isinstance(error, TryLater):
             return self._cannot(job, description, error)
         return over or self._wait(job, error)
 
@@ -150,19 +152,19 @@ class Fetcher:
             number == errno.ENOENT and not os.path.isdir(description.iwd)  # noqa: PTH112
         )
         # When the process ends, temporary files are removed while they are being written.
-        if self._kept.stopping.is_set():
+        if self._context.stopping.is_set():
             return self._wait(job, error)
         if passing and time.time() < job.changed + PATIENCE:
-            self._kept.gates.blocked(job.id, str(error))
+            self._context.scopes.blocked(job.id, str(error))
             return self._wait(job, error)
         return self._hold(job, HoldCode.OUTPUT, error.told(), number)
 
     def _hold(self, job: JobRow, code: HoldCode, reason: str, subcode: int) -> bool:
-        host = failures.host_of(self._kept)
+        host = failures.host_of(self._context)
         reason = f"outputs of job {job.job_name} of the BOINC project {host}: {reason}"
-        self._kept.jobs.fail(job.id, Hold(reason, code, subcode))
+        self._context.jobs.fail(job.id, Hold(reason, code, subcode))
         log.warning("Job %d is held: %s", job.id, reason)
-        self._kept.wake()
+        self._context.wake()
         return True
 
     def _wait(self, job: JobRow, error: GahpError) -> bool:
@@ -170,12 +172,12 @@ class Fetcher:
         # It is retried again and again: only a new trouble is a warning.
         level = logging.DEBUG if job.trouble == words else logging.WARNING
         log.log(level, "Job %d (%s) is not fetched yet: %s", job.id, job.job_name, words)
-        self._kept.jobs.job_trouble([job.id], words)
+        self._context.jobs.job_trouble([job.id], words)
         return False
 
     def _note(self, job: JobRow, trouble: str) -> None:
         try:
-            self._kept.jobs.job_trouble([job.id], trouble)
+            self._context.jobs.job_trouble([job.id], trouble)
         except LedgerError as error:
             log.error("Not noted in the ledger: %s", error)
 

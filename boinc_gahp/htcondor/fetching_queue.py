@@ -10,7 +10,7 @@ from boinc_gahp.htcondor.fetching import Fetcher
 from boinc_gahp.htcondor.retry_times import drop_past
 
 if TYPE_CHECKING:
-    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.htcondor.guard import Guard
     from boinc_gahp.ledger.jobs import JobRow
     from boinc_gahp.threads import Workers
@@ -23,11 +23,11 @@ class FetchQueue:
     of them: otherwise they would occupy all threads, and other batches' jobs would not be fetched.
     """
 
-    def __init__(self, kept: Kept, workers: Workers, guard: Guard) -> None:
-        self._kept = kept
+    def __init__(self, context: AccountContext, workers: Workers, guard: Guard) -> None:
+        self._context = context
         self._workers = workers
         self._guard = guard
-        self._fetcher = Fetcher(kept)
+        self._fetcher = Fetcher(context)
         self._next: deque[JobRow] = deque()
         #: Jobs in the queue or being fetched.
         self._taken: set[int] = set()
@@ -45,8 +45,8 @@ class FetchQueue:
         Raises:
             LedgerError: the ledger cannot be read.
         """
-        drop_past(self._later, now, self._kept.longest_pause)
-        limit = max(1, self._kept.htcondor.fetches)
+        drop_past(self._later, now, self._context.longest_pause)
+        limit = max(1, self._context.htcondor.fetches)
         next_ = [self._try_again(batch_id, now) for batch_id in list(self._stuck)]
         if len(self._next) < limit:
             self._take(4 * limit, without=list(self._stuck))
@@ -60,8 +60,8 @@ class FetchQueue:
         """Queue jobs that are not queued yet; return the first of them."""
         # Taken before the ledger is read: a job that has ended by then is not read any more.
         known = self._taken | self._later.keys()
-        kept = self._kept
-        rows = kept.jobs.to_fetch(kept.url, kept.account, limit + len(known), **which)
+        context = self._context
+        rows = context.jobs.to_fetch(context.url, context.account, limit + len(known), **which)
         new = [job for job in rows if job.id not in known]
         self._taken.update(job.id for job in new)
         self._next.extend(new)
@@ -71,7 +71,7 @@ class FetchQueue:
         """Queue a job of a batch that could not be asked about, if it is time; else return when."""
         if self._stuck.get(batch_id) is not None:
             return 0.0
-        at = self._kept.pauses.wait(("fetch from", batch_id), now)
+        at = self._context.pauses.wait(("fetch from", batch_id), now)
         if not at:
             job = self._take(1, of=batch_id)
             if job is None:
@@ -81,7 +81,7 @@ class FetchQueue:
         return at
 
     def _work(self) -> None:
-        while not self._kept.stopping.is_set():
+        while not self._context.stopping.is_set():
             try:
                 job = self._next.popleft()
             except IndexError:
@@ -97,23 +97,23 @@ class FetchQueue:
                 if self._stuck.get(batch_id) == job.id:
                     self._stuck[batch_id] = None
             self._taken.discard(job.id)
-            self._kept.wake()
+            self._context.wake()
 
     def _note(self, batch_id: int, is_stuck: bool) -> None:
         """Note whether the project could be asked about a batch."""
         key = ("fetch from", batch_id)
         if not is_stuck:
             self._stuck.pop(batch_id, None)
-            self._kept.pauses.forget(key)
-        elif not self._kept.pauses.wait(key, time.time()):
+            self._context.pauses.forget(key)
+        elif not self._context.pauses.wait(key, time.time()):
             # Jobs of a batch that fail at the same time count as one failure.
             self._stuck.setdefault(batch_id, None)
-            self._kept.pauses.later(key)
+            self._context.pauses.later(key)
 
     def _again(self, job_id: int) -> float:
         """Return when to fetch the job again; 0 if that is not needed."""
-        job = self._kept.jobs.job(job_id)
+        job = self._context.jobs.job(job_id)
         if job is None or job.state != "finished":
-            self._kept.pauses.forget(("fetch", job_id))
+            self._context.pauses.forget(("fetch", job_id))
             return 0.0
-        return self._kept.pauses.later(("fetch", job_id))
+        return self._context.pauses.later(("fetch", job_id))

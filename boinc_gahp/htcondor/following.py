@@ -29,7 +29,7 @@ from boinc_gahp.threads import in_parallel
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
     from boinc_gahp.submit.types import BatchLook
 
@@ -95,11 +95,11 @@ class Follower:
     Used by one thread at a time.
     """
 
-    def __init__(self, kept: Kept) -> None:
-        self._kept = kept
-        self._jobs = kept.jobs
-        self._pauses = kept.pauses
-        self._pace = kept.htcondor.poll_shortest
+    def __init__(self, context: AccountContext) -> None:
+        self._context = context
+        self._jobs = context.jobs
+        self._pauses = context.pauses
+        self._pace = context.htcondor.poll_shortest
         self._all_at = 0.0
         self._batches: dict[int, _Followed] = {}
         self._changed = False
@@ -121,14 +121,14 @@ class Follower:
         self._changed = False
         self._in_vain = 0
         self._look_for_batches()
-        poll_all = self._kept.htcondor.poll_all
+        poll_all = self._context.htcondor.poll_all
         if now >= self._all_at or self._all_at > now + poll_all:
             self._all_at = now + poll_all
             for batch in self._batches.values():
                 batch.since, batch.probe = _EVERYTHING, batch.alone
         goes_on = True
         for group in _groups(batch for batch in self._batches.values() if self._is_due(batch)):
-            goes_on = not self._kept.stopping.is_set() and self._ask(group)
+            goes_on = not self._context.stopping.is_set() and self._ask(group)
             if not goes_on:
                 break
         ended = self._clock()
@@ -141,7 +141,7 @@ class Follower:
         return batch.is_open and not self._pauses.wait(batch.key, self._clock())
 
     def _next(self, now: float, *, goes_on: bool) -> float:
-        htcondor = self._kept.htcondor
+        htcondor = self._context.htcondor
         shortest, longest = htcondor.poll_shortest, htcondor.poll_longest
         slower = Backoff(shortest, longest, factor=_SLOWER)
         self._pace = shortest if self._changed and goes_on else slower.after(self._pace)
@@ -152,7 +152,7 @@ class Follower:
     def _look_for_batches(self) -> None:
         alive = {
             batch.batch_id: batch.alive
-            for batch in self._jobs.on_project(self._kept.url, self._kept.account)
+            for batch in self._jobs.on_project(self._context.url, self._context.account)
         }
         for gone in self._batches.keys() - alive.keys():
             self._pauses.forget(self._batches.pop(gone).key)
@@ -174,7 +174,7 @@ class Follower:
             return self._ask_alone(group[0])
         since = min((batch.since for batch in group), key=float)
         try:
-            answer = self._kept.bridge.query_batches([batch.row.name for batch in group], since)
+            answer = self._context.bridge.query_batches([batch.row.name for batch in group], since)
         except RpcError as error:
             return self._divide(group, error)
         self._answered()
@@ -213,7 +213,7 @@ class Follower:
 
     def _could_not(self, batch: _Followed, error: RpcError) -> bool:
         """Let a batch wait that the project does not answer for; return whether to go on."""
-        if self._kept.stopping.is_set() or self._pauses.is_of_project(error, self._clock()):
+        if self._context.stopping.is_set() or self._pauses.is_of_project(error, self._clock()):
             return False
         until = self._pauses.later(batch.key, self._clock())
         words = f"nothing new of its jobs: {error}"
@@ -234,10 +234,10 @@ class Follower:
             return
         self._noted = now
         try:
-            self._jobs.polled(self._kept.url, self._kept.account, now)
+            self._jobs.polled(self._context.url, self._context.account, now)
         except LedgerError as error:
             # The answer itself matters more: if that cannot be written, an error is raised.
-            log.debug("When %s answered is not in the ledger: %s", self._kept.url, error)
+            log.debug("When %s answered is not in the ledger: %s", self._context.url, error)
 
     def _well(self, batch: _Followed) -> None:
         """Note that a batch can be asked about."""
@@ -263,7 +263,7 @@ class Follower:
         if batch.row.project_batch_id is None:
             return None
         try:
-            return self._kept.bridge.look_at(batch.row.project_batch_id)
+            return self._context.bridge.look_at(batch.row.project_batch_id)
         except (*failures.IS_LOST, NotOwner):
             return None
 
@@ -287,12 +287,12 @@ class Follower:
         batch.words.update(news)
         self._changed = self._changed or bool(news)
         if "finished" in changes.values():
-            self._kept.wake()
+            self._context.wake()
         for word in set(news.values()) - self._odd:
             if job_state(word) is not JobState.UNKNOWN:
                 continue
             self._odd.add(word)
-            log.warning("%s says %r of a job, which means nothing here", self._kept.url, word)
+            log.warning("%s says %r of a job, which means nothing here", self._context.url, word)
 
     def _on_project(self, batch: _Followed) -> list[JobRow]:
         return self._jobs.jobs_of(batch.row.id, "queued", "running")
@@ -305,9 +305,9 @@ class Follower:
 
     def _lose(self, batch: _Followed, jobs: list[JobRow]) -> None:
         if jobs:
-            failures.lose(self._kept, jobs, batch.row)
+            failures.lose(self._context, jobs, batch.row)
             self._changed = True
-            self._kept.wake()
+            self._context.wake()
 
     def _fail(self) -> None:
         """Hold the jobs that are in error; those for which there is no time now wait."""
@@ -323,10 +323,10 @@ class Follower:
         stop = threading.Event()
 
         def fail(item: tuple[_Followed, JobRow]) -> bool:
-            if self._kept.stopping.is_set() or time.monotonic() > until:
+            if self._context.stopping.is_set() or time.monotonic() > until:
                 stop.set()
                 return False
-            return failures.fail(self._kept, item[1])
+            return failures.fail(self._context, item[1])
 
         for (batch, job), over in in_parallel(
             fail, todo, threads=_ASKERS, name="failures", stop=stop
@@ -335,7 +335,7 @@ class Follower:
             if over:
                 batch.failing.discard(job.job_name or "")
                 self._changed = True
-        self._kept.wake()
+        self._context.wake()
 
 
 def _groups(batches: Iterable[_Followed]) -> Iterator[list[_Followed]]:

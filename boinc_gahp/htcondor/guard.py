@@ -20,7 +20,7 @@ FAULT = 5.0
 
 
 @dataclass(slots=True)
-class Again:
+class RetryTime:
     """When to do something again, in seconds since the epoch."""
 
     at: float
@@ -38,13 +38,13 @@ class Guard:
         self._said = ""
 
     @contextmanager
-    def __call__(self, what: str) -> Iterator[Again]:
+    def __call__(self, what: str) -> Iterator[RetryTime]:
         """Yield the time to do it again, to be set inside; :data:`FAULT` from now if it fails.
 
         Args:
             what: the work, for the log: "<who> could not <what>".
         """
-        again = Again(time.time() + FAULT)
+        again = RetryTime(time.time() + FAULT)
         try:
             yield again
         except LedgerError as error:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.config.settings import FAILED_JOBS
 from boinc_gahp.htcondor.attributes import AdRefused, Attributes, as_text, show
-from boinc_gahp.htcondor.boinc_attributes import Wishes, positive
+from boinc_gahp.htcondor.boinc_attributes import BoincAttributes, positive
 from boinc_gahp.htcondor.description import JobDescription, NamedFile
 from boinc_gahp.htcondor.files import (
     check_remap,
@@ -48,7 +48,7 @@ def read_ad(text: str, settings: HTCondor) -> JobDescription:
         AdRefused: the job cannot be done with this ad; says what to change in a submit file.
     """
     attributes = Attributes(text)
-    wishes = Wishes(attributes)
+    wishes = BoincAttributes(attributes)
     iwd = _directory(attributes)
     project, app = _project_and_app(attributes, wishes, settings, iwd)
     if not settings.ignore_environment:
@@ -112,7 +112,7 @@ def _directory(attributes: Attributes) -> str:
 
 
 def _project_and_app(
-    attributes: Attributes, wishes: Wishes, settings: HTCondor, iwd: str
+    attributes: Attributes, wishes: BoincAttributes, settings: HTCondor, iwd: str
 ) -> tuple[str | None, str]:
     """Return project and app: BOINC's own attributes, else ``batch_queue = app@project``.
 
@@ -219,7 +219,7 @@ def _arguments(attributes: Attributes) -> tuple[str, ...]:
         ) from None
 
 
-def _inputs(attributes: Attributes, wishes: Wishes, iwd: str) -> tuple[NamedFile, ...]:
+def _inputs(attributes: Attributes, wishes: BoincAttributes, iwd: str) -> tuple[NamedFile, ...]:
     local = read_inputs(attributes.text("TransferInput"), attributes.text("In"), iwd)
     remote = wishes.get("RemoteFiles")
     if remote is None:
@@ -238,7 +238,7 @@ def _remaps(attributes: Attributes, iwd: str) -> tuple[tuple[str, str], ...]:
     return remaps
 
 
-def _memory(attributes: Attributes, wishes: Wishes) -> float | None:
+def _memory(attributes: Attributes, wishes: BoincAttributes) -> float | None:
     """Return bytes; ``request_memory`` is in MB, as HTCondor counts them.
 
     If a vanilla job has none, the Job Router makes it 0 (seen with HTCondor 23.9.6).
@@ -250,7 +250,7 @@ def _memory(attributes: Attributes, wishes: Wishes) -> float | None:
     return positive("RequestMemory", requested) * _MIB
 
 
-def _template(wishes: Wishes, name: str, iwd: str) -> str | None:
+def _template(wishes: BoincAttributes, name: str, iwd: str) -> str | None:
     said = wishes.get(name)
     return None if said is None else read_template(said[0], as_text(*said), iwd)
 

@@ -13,7 +13,7 @@ from boinc_gahp.config import state_dir
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.htcondor.owners import explain_unknown, owner_key
 from boinc_gahp.htcondor.status_ad import suspended, without_reason
-from boinc_gahp.ledger import Hold, KeeperLock
+from boinc_gahp.ledger import AccountLock, Hold
 from boinc_gahp.states import HTCondorState
 from boinc_gahp.text import shorten
 
@@ -103,7 +103,7 @@ class LastingTroubles:
             LedgerError: the ledger cannot be read or written.
         """
         url, account, name = owner
-        if KeeperLock(state_dir(settings), url, account).held_elsewhere():
+        if AccountLock(state_dir(settings), url, account).held_elsewhere():
             # Another daemon has other settings, or has not seen the change yet.
             jobs.unknown(url, account, False)
             return

@@ -6,13 +6,13 @@ import logging
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import NotFound, RpcError
-from boinc_gahp.htcondor.duties import Duty
+from boinc_gahp.htcondor.periodic_tasks import PeriodicTask
 from boinc_gahp.htcondor.retry_times import going, is_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.ledger.jobs import BatchRow
 
 log = logging.getLogger("boinc_gahp.htcondor")
@@ -32,17 +32,17 @@ def look_every(lease: float) -> float:
 class Leases:
     """Renews leases, even if other work fails; for one thread at a time."""
 
-    def __init__(self, kept: Kept) -> None:
-        self._kept = kept
+    def __init__(self, context: AccountContext) -> None:
+        self._context = context
         self._next = 0.0
         self._failing: set[tuple[str, int]] = set()
-        self.duty = Duty("lease", self.due, self.pay)
+        self.task = PeriodicTask("lease", self.due, self.pay)
 
     def due(self, now: float) -> float:
         """Return when to look again."""
-        every = look_every(self._kept.htcondor.lease)
+        every = look_every(self._context.htcondor.lease)
         ahead = self._next if is_ahead(self._next, now, every) else 0.0
-        return max(ahead, self._kept.pauses.wait(None, now))
+        return max(ahead, self._context.pauses.wait(None, now))
 
     def pay(self, now: float, goes_on: Callable[[], bool]) -> None:
         """Renew the leases of batches with jobs that HTCondor has asked about lately.
@@ -52,35 +52,35 @@ class Leases:
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
-        kept, clock = self._kept, going(now)
-        lease = kept.htcondor.lease
+        context, clock = self._context, going(now)
+        lease = context.htcondor.lease
         self._next = now + look_every(lease)
         ahead = lease - min(_USED, lease / 2)
-        batches = kept.jobs.leases(kept.url, kept.account, now, ahead, lease)
+        batches = context.jobs.leases(context.url, context.account, now, ahead, lease)
         for gone in self._failing - {_lease_of(batch) for batch in batches}:
-            kept.pauses.forget(gone)
+            context.pauses.forget(gone)
             self._failing.discard(gone)
         for batch in batches:
             key = _lease_of(batch)
             if not goes_on():
                 return
-            if kept.pauses.wait(key, now):
+            if context.pauses.wait(key, now):
                 continue
             try:
-                kept.bridge.set_lease(batch.name, now + lease)
+                context.bridge.set_lease(batch.name, now + lease)
             except NotFound as error:
                 # Its jobs are lost: the follower finds that out.
                 log.warning("The lease of batch %s is not renewed: %s", batch.name, error)
             except RpcError as error:
-                if kept.pauses.is_of_project(error, clock()):
+                if context.pauses.is_of_project(error, clock()):
                     return
                 log.warning("The lease of batch %s is still to be renewed: %s", batch.name, error)
-                kept.pauses.later(key, clock())
+                context.pauses.later(key, clock())
                 self._failing.add(key)
                 continue
             else:
-                kept.pauses.succeeded(key)
-            kept.jobs.leased(batch.id, now + lease)
+                context.pauses.succeeded(key)
+            context.jobs.leased(batch.id, now + lease)
 
 
 def _lease_of(batch: BatchRow) -> tuple[str, int]:

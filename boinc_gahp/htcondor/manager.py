@@ -17,15 +17,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.htcondor.cleanup import Ender
-from boinc_gahp.htcondor.context import Kept
+from boinc_gahp.htcondor.cleanup import BatchCleanup
+from boinc_gahp.htcondor.context import AccountContext
 from boinc_gahp.htcondor.fetching_queue import FetchQueue
 from boinc_gahp.htcondor.following import Follower
 from boinc_gahp.htcondor.guard import Guard
 from boinc_gahp.htcondor.leases import Leases
 from boinc_gahp.htcondor.retry_times import drop_past, is_ahead
 from boinc_gahp.htcondor.sending import Sender
-from boinc_gahp.ledger.account_lock import KeeperLock
+from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.jobs import ALIVE
 from boinc_gahp.threads import Workers, start
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from boinc_gahp.bridge import Bridge
     from boinc_gahp.config import Settings
-    from boinc_gahp.htcondor.context import Gates
-    from boinc_gahp.htcondor.duties import Duty
+    from boinc_gahp.htcondor.context import CancelScopes
+    from boinc_gahp.htcondor.periodic_tasks import PeriodicTask
     from boinc_gahp.ledger.jobs import BatchRow, JobLedger
 
 log = logging.getLogger("boinc_gahp.htcondor")
@@ -60,8 +60,8 @@ _NEARLY = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """The result of :meth:`Keeper.settle_once`.
+class Reconciled:
+    """The result of :meth:`AccountManager.reconcile_once`.
 
     Attributes:
         kept_elsewhere: a daemon is the keeper, and pays what is owed.
@@ -71,7 +71,7 @@ class Settled:
             project has, before and after.
     """
 
-    kept_elsewhere: bool = False
+    managed_elsewhere: bool = False
     aborts: tuple[int, int] = (0, 0)
     retirements: tuple[int, int] = (0, 0)
     unclear: tuple[int, int] = (0, 0)
@@ -80,10 +80,10 @@ class Settled:
     def is_done(self) -> bool:
         """Whether nothing is owed any more."""
         left = self.aborts[1] + self.retirements[1] + self.unclear[1]
-        return not (self.kept_elsewhere or left)
+        return not (self.managed_elsewhere or left)
 
 
-class Keeper:
+class AccountManager:
     """Works on the jobs of one account on one project, once no other process does.
 
     Args:
@@ -102,17 +102,17 @@ class Keeper:
         owner: tuple[str, str],
         *,
         settings: Settings,
-        gates: Gates,
+        scopes: CancelScopes,
         state_dir: Path,
     ) -> None:
         self._store = jobs.store
         self._jobs = jobs
         self._owner = owner
-        self._gates = gates
-        self._lock = KeeperLock(state_dir, *owner)
+        self._scopes = scopes
+        self._lock = AccountLock(state_dir, *owner)
         self._news = threading.Event()
         self._stopping = threading.Event()
-        self._kept = Kept(
+        self._context = AccountContext(
             bridge=bridge,
             jobs=jobs,
             url=owner[0],
@@ -120,15 +120,17 @@ class Keeper:
             settings=settings,
             wake=self.wake,
             stopping=self._stopping,
-            gates=gates,
+            scopes=scopes,
         )
-        self._sender = Sender(self._kept)
-        self._follower = Follower(self._kept)
+        self._sender = Sender(self._context)
+        self._follower = Follower(self._context)
         self._workers = Workers(f"worker {owner[0]}", self.wake)
         self._guard = Guard(f"the keeper of {owner[0]}")
-        self._fetches = FetchQueue(self._kept, self._workers, self._guard)
-        self._ender = Ender(self._kept, lambda batch: self._workers.is_running(("send", batch)))
-        self._duties: tuple[Duty, ...] = (Leases(self._kept).duty, *self._ender.duties)
+        self._fetches = FetchQueue(self._context, self._workers, self._guard)
+        self._cleanup = BatchCleanup(
+            self._context, lambda batch: self._workers.is_running(("send", batch))
+        )
+        self._tasks: tuple[PeriodicTask, ...] = (Leases(self._context).task, *self._cleanup.tasks)
         self._thread: threading.Thread | None = None
         self._seen = 0
         self._is_busy = False
@@ -166,8 +168,8 @@ class Keeper:
             settings: all settings.
             bridge: a new bridge, if one is needed; :meth:`close` closes it.
         """
-        old = self._kept.bridge
-        self._kept.change(settings, bridge or old)
+        old = self._context.bridge
+        self._context.change(settings, bridge or old)
         if bridge is not None:
             self._old.append((old, self._workers.numbers()))
         self.wake()
@@ -191,7 +193,7 @@ class Keeper:
         self.stop()
         # It is better to finish work that is nearly done than to do it again.
         self._workers.wait(time.monotonic() + min(_NEARLY, timeout / 2))
-        self._kept.bridge.close()
+        self._context.bridge.close()
         for bridge, _ in list(self._old):
             bridge.close()
         if self._thread is not None:
@@ -201,7 +203,7 @@ class Keeper:
         if is_done and not (self._thread and self._thread.is_alive()):
             self._lock.release()
 
-    def settle_once(self, deadline: float) -> Settled:
+    def reconcile_once(self, deadline: float) -> Reconciled:
         """Pay what is owed to the project, as far as that is possible now, and return.
 
         Owed are: aborts of cancelled jobs, retirements of batches that have ended, leases of
@@ -216,25 +218,25 @@ class Keeper:
             LedgerError: the ledger cannot be read or written.
         """
         if not self._lock.try_acquire():
-            return Settled(kept_elsewhere=True)
+            return Reconciled(managed_elsewhere=True)
         try:
             self._take_over()
             before = self._owed()
             while not self._stopping.is_set():
                 now = time.time()
-                self._ender.close_overdue(now)
+                self._cleanup.close_overdue(now)
                 again = self._end_unwanted(now, deadline)
-                for duty in self._duties:
-                    if duty.due(now) <= now:
-                        duty.pay(now, lambda: time.monotonic() <= deadline)
+                for task in self._tasks:
+                    if task.due(now) <= now:
+                        task.pay(now, lambda: time.monotonic() <= deadline)
                 if again is None or time.monotonic() + again - now > deadline:
                     break
                 self._stopping.wait(max(0.0, again - now))
-            self._kept.bridge.settle(alone=True)
+            self._context.bridge.reconcile(alone=True)
             after = self._owed()
         finally:
             self._lock.release()
-        return Settled(False, *zip(before, after, strict=True))
+        return Reconciled(False, *zip(before, after, strict=True))
 
     # -- the thread
 
@@ -275,7 +277,7 @@ class Keeper:
             ("plan batches", self._sender.plan),
             ("have batches sent", self._send),
             ("have outputs fetched", self._fetches.begin),
-            ("complete jobs", self._ender.close_overdue),
+            ("complete jobs", self._cleanup.close_overdue),
             ("see what is owed", self._pay),
             ("have the project asked", self._poll),
         )
@@ -304,10 +306,10 @@ class Keeper:
 
     def _send(self, now: float) -> float | None:
         times = []
-        drop_past(self._resting, now, self._kept.longest_pause)
+        drop_past(self._resting, now, self._context.longest_pause)
         for batch in self._jobs.batches(*self._owner, *UNCLEAR):
             at = max(batch.not_before, self._resting.get(batch.id, 0.0))
-            if is_ahead(at, now, self._kept.longest_pause):
+            if is_ahead(at, now, self._context.longest_pause):
                 times.append(at)
                 continue
             slot = self._sender.slot_of(batch)
@@ -319,7 +321,7 @@ class Keeper:
         # If nothing comes of it and there is no error, it is not sent again at once.
         with self._guard("send a batch") as attempt:
             self._send_now(batch_id)
-            attempt.at = time.time() + self._kept.htcondor.poll_shortest
+            attempt.at = time.time() + self._context.htcondor.poll_shortest
         self._resting[batch_id] = attempt.at
         self._has_sent.set()
 
@@ -341,11 +343,11 @@ class Keeper:
         if self._has_sent.is_set():
             # New jobs should not wait as long as those that were there before.
             self._has_sent.clear()
-            self._next_poll = min(self._next_poll, now + self._kept.htcondor.poll_shortest)
+            self._next_poll = min(self._next_poll, now + self._context.htcondor.poll_shortest)
         if not self._jobs.on_project(*self._owner):
             return None
-        waits_no_more = self._poll_waits and not self._kept.pauses.wait(None, now)
-        if is_ahead(self._next_poll, now, self._kept.longest_pause) and not waits_no_more:
+        waits_no_more = self._poll_waits and not self._context.pauses.wait(None, now)
+        if is_ahead(self._next_poll, now, self._context.longest_pause) and not waits_no_more:
             return self._next_poll
         self._workers.start(self._poll_once, "poll")
         return None
@@ -354,14 +356,14 @@ class Keeper:
         with self._guard("ask about jobs") as poll:
             poll.at = self._follower.poll(time.time())
         self._next_poll = poll.at
-        self._poll_waits = self._kept.pauses.wait(None, time.time()) > 0
+        self._poll_waits = self._context.pauses.wait(None, time.time()) > 0
 
     def _close_gates(self) -> None:
         """Stop fetches of jobs that another process has cancelled; that process waits for it."""
-        for job_id in self._gates.jobs():
+        for job_id in self._scopes.jobs():
             job = self._jobs.job(job_id)
             if job is None or job.state == "cancelled":
-                self._gates.close(job_id, clearing=0.0)
+                self._scopes.close(job_id, clearing=0.0)
                 # The fetch itself may not notice before the project answers it.
                 self._jobs.writing(job_id, False)
 
@@ -377,24 +379,24 @@ class Keeper:
     def _pay(self, now: float) -> float | None:
         """Start each duty that is due; a long one does not delay the others."""
         times = []
-        for duty in self._duties:
-            if self._workers.is_running(duty.name):
+        for task in self._tasks:
+            if self._workers.is_running(task.name):
                 continue
-            due = duty.due(now)
-            later = self._next_try.get(duty.name, 0.0)
-            if is_ahead(later, now, self._kept.longest_pause):
+            due = task.due(now)
+            later = self._next_try.get(task.name, 0.0)
+            if is_ahead(later, now, self._context.longest_pause):
                 due = max(due, later)
             if due > now:
                 times.append(due)
             else:
-                self._workers.start(partial(self._pay_once, duty), duty.name)
+                self._workers.start(partial(self._pay_once, task), task.name)
         return min(times, default=None)
 
-    def _pay_once(self, duty: Duty) -> None:
-        with self._guard(f"pay what is owed ({duty.name})") as payment:
-            duty.pay(time.time(), lambda: not self._stopping.is_set())
+    def _pay_once(self, task: PeriodicTask) -> None:
+        with self._guard(f"pay what is owed ({task.name})") as payment:
+            task.pay(time.time(), lambda: not self._stopping.is_set())
             payment.at = 0.0
-        self._next_try[duty.name] = payment.at
+        self._next_try[task.name] = payment.at
 
     def _end_unwanted(self, now: float, deadline: float) -> float | None:
         """Get certainty about batches without a wanted job.
@@ -406,7 +408,7 @@ class Keeper:
         for batch in self._unwanted():
             if time.monotonic() > deadline:
                 break
-            if is_ahead(batch.not_before, now, self._kept.longest_pause):
+            if is_ahead(batch.not_before, now, self._context.longest_pause):
                 times.append(batch.not_before)
                 continue
             self._send_one(batch.id)
@@ -425,7 +427,7 @@ class Keeper:
     def _owed(self) -> tuple[int, int, int]:
         """Return how many aborts, retirements and batches to clear up are owed."""
         return (
-            len(self._jobs.aborts_owed(*self._owner)),
+            len(self._jobs.pending_aborts(*self._owner)),
             len(self._jobs.batches(*self._owner, "ended")),
             len(self._unwanted()),
         )

@@ -21,7 +21,7 @@ from boinc_gahp.errors import (
     ProjectError,
     RpcError,
 )
-from boinc_gahp.htcondor.retry_times import Patience, is_ahead
+from boinc_gahp.htcondor.retry_times import FailureBackoff, is_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -63,10 +63,10 @@ class Pauses:
         self._longest = longest
         self._wake = wake
         self._url = url
-        self._project = Patience(pauses)
+        self._project = FailureBackoff(pauses)
         self._said = ""
         self._lock = threading.Lock()
-        self._things: dict[Hashable, Patience] = {}
+        self._things: dict[Hashable, FailureBackoff] = {}
         self._pinging = threading.Lock()
         self._pinged = -1.0
         self._answers = True
@@ -100,7 +100,7 @@ class Pauses:
     def later(self, key: Hashable, now: float | None = None) -> float:
         """Let a thing wait, without asking the project; return until when."""
         with self._lock:
-            thing = self._things.setdefault(key, Patience(self._pauses))
+            thing = self._things.setdefault(key, FailureBackoff(self._pauses))
         return thing.failed(time.time() if now is None else now)
 
     def is_of_project(self, error: GahpError, now: float | None = None) -> bool:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.config import HTCondor
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.htcondor.hold_codes import HoldCode, held_until_mended
-from boinc_gahp.htcondor.service import WITHDRAWAL
+from boinc_gahp.htcondor.service import CANCEL_TIMEOUT
 from boinc_gahp.htcondor.status_ad import held_ad, suspended
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Refusals:
             with self._lock:
                 self._reasons.pop(job_id, None)
             return
-        deadline = time.monotonic() + WITHDRAWAL
+        deadline = time.monotonic() + CANCEL_TIMEOUT
         while True:
             try:
                 self._service().cancel(job_id)

@@ -66,7 +66,7 @@ def going(now: float) -> Callable[[], float]:
     return lambda: now + time.monotonic() - began
 
 
-class Patience:
+class FailureBackoff:
     """Ever longer pauses between attempts; thread-safe. Times are seconds since the epoch.
 
     Args:

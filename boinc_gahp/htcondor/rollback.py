@@ -24,16 +24,16 @@ from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.htcondor.retry_times import is_ahead
 from boinc_gahp.htcondor.sending_action import Action, Attempt, action_after, hold_for
 from boinc_gahp.ledger import Hold
-from boinc_gahp.ledger.splitting import Part
+from boinc_gahp.ledger.splitting import BatchPart
 from boinc_gahp.submit.abort import ABORT_AGAIN
 from boinc_gahp.submit.journal import Sending
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
-    from boinc_gahp.ledger.splitting import Halving
+    from boinc_gahp.ledger.splitting import BatchSplitter
 
 log = logging.getLogger("boinc_gahp.htcondor")
 
@@ -42,18 +42,18 @@ _DEPTH = 4
 _DISJOINT = 2**_DEPTH
 
 
-class GivingUp:
+class BatchRollback:
     """Goes on with batches that are ``giving_up``, and divides batches.
 
     Args:
-        kept: what the keeper gives to its parts.
-        halving: the parts of batches, in the same ledger.
+        context: what the account's manager shares with its parts.
+        splitter: the parts of batches, in the same ledger.
     """
 
-    def __init__(self, kept: Kept, halving: Halving) -> None:
-        self._kept = kept
-        self._jobs = kept.jobs
-        self._halving = halving
+    def __init__(self, context: AccountContext, splitter: BatchSplitter) -> None:
+        self._context = context
+        self._jobs = context.jobs
+        self._splitter = splitter
         #: Why batches were given up, as far as this process knows.
         self._reasons: dict[int, tuple[Attempt, GahpError]] = {}
         #: Batches for which no submit_batch can be running on the project.
@@ -90,15 +90,15 @@ class GivingUp:
             log.warning("Batch %s is still to be aborted: %s", batch.name, error)
             self._put_off(batch, error)
         except Exception:  # the keeper has other batches
-            if self._kept.stopping.is_set():
+            if self._context.stopping.is_set():
                 return  # its connections were closed
             log.exception("batch %s could not be given up", batch.name)
 
     def _put_off(self, batch: BatchRow, error: GahpError) -> None:
-        if self._kept.stopping.is_set():
+        if self._context.stopping.is_set():
             return  # that may be why it failed
         try:
-            until = self._kept.pauses.failed(("give up", batch.id), error)
+            until = self._context.pauses.failed(("give up", batch.id), error)
             self._jobs.postpone(batch.id, until, str(error))
         except LedgerError as trouble:
             log.error("Batch %s is tried again later: %s", batch.name, trouble)
@@ -108,15 +108,15 @@ class GivingUp:
             return
         njobs = len(self._jobs.jobs_of(batch.id))
         is_clear = batch.id in self._clear
-        bridge = self._kept.bridge
+        bridge = self._context.bridge
         if bridge.abort_until_certain(batch, self._jobs, njobs=njobs, is_clear=is_clear):
             self._is_over(batch)
-            self._kept.wake()
+            self._context.wake()
 
     def _is_time(self, batch: BatchRow, project_batch_id: int) -> bool:
         """Tell whether an abort can be final now; if that is not known, set a time for it."""
         now = time.time()
-        if is_ahead(batch.not_before, now, self._kept.longest_pause):
+        if is_ahead(batch.not_before, now, self._context.longest_pause):
             return False
         if 0 < batch.not_before <= now:
             return True
@@ -126,7 +126,7 @@ class GivingUp:
         if batch.not_before == 0:
             # This saves volunteers' time, even if it may not be final.
             try:
-                self._kept.bridge.abort_once(project_batch_id, batch.name)
+                self._context.bridge.abort_once(project_batch_id, batch.name)
             except RpcError as error:
                 log.info("Batch %s is aborted later: %s", batch.name, error)
         return False
@@ -136,7 +136,7 @@ class GivingUp:
         jobs = self._jobs.jobs_of(batch.id, "sending")
         attempt, error = self._reasons.pop(batch.id, (None, None))
         self._clear.discard(batch.id)
-        self._kept.pauses.forget(("give up", batch.id))
+        self._context.pauses.forget(("give up", batch.id))
         log.info("Batch %s is over, %d of its jobs are not", batch.name, len(jobs))
         action = Action.RENAME
         if attempt is not None and error is not None:
@@ -147,8 +147,8 @@ class GivingUp:
             return
         if action is Action.HOLD and error is not None:
             self._hold(batch, jobs, error)
-        elif jobs and "/" in batch.together:
-            self._divide(batch, [jobs], batch.together, batch.trouble or "")
+        elif jobs and "/" in batch.group_key:
+            self._divide(batch, [jobs], batch.group_key, batch.trouble or "")
             return
         self._jobs.drop_from_batch(batch.id)
 
@@ -176,18 +176,18 @@ class GivingUp:
             LedgerError: the ledger cannot be written.
         """
         middle = len(jobs) // 2
-        together = _deeper(batch.together) if suspect else batch.together
-        self._divide(batch, [jobs[:middle], jobs[middle:]], together, trouble)
+        group_key = _deeper(batch.group_key) if suspect else batch.group_key
+        self._divide(batch, [jobs[:middle], jobs[middle:]], group_key, trouble)
 
     def _divide(
-        self, batch: BatchRow, parts: Sequence[Sequence[JobRow]], together: str, trouble: str
+        self, batch: BatchRow, parts: Sequence[Sequence[JobRow]], group_key: str, trouble: str
     ) -> None:
         planned = [
-            Part(f"bg-{secrets.token_hex(16)}", together, [job.id for job in part])
+            BatchPart(f"bg-{secrets.token_hex(16)}", group_key, [job.id for job in part])
             for part in parts
         ]
-        lease_until = time.time() + self._kept.htcondor.lease
-        self._halving.divide(batch.id, planned, trouble, lease_until)
+        lease_until = time.time() + self._context.htcondor.lease
+        self._splitter.divide(batch.id, planned, trouble, lease_until)
         for part in planned:
             log.info("Batch %s: %d jobs of batch %s", part.name, len(part.job_ids), batch.name)
 
@@ -197,8 +197,8 @@ class GivingUp:
         Raises:
             LedgerError: the ledger cannot be read.
         """
-        family, depth = _family(batch.together)
-        return depth > _DEPTH and self._halving.refused_parts(family, _DEPTH) >= _DISJOINT
+        family, depth = _family(batch.group_key)
+        return depth > _DEPTH and self._splitter.refused_parts(family, _DEPTH) >= _DISJOINT
 
     def hold_untried(self, batch: BatchRow) -> Hold:
         """Return the hold for jobs that were not tried alone."""
@@ -210,13 +210,13 @@ class GivingUp:
         )
 
 
-def _family(together: str) -> tuple[str, int]:
+def _family(group_key: str) -> tuple[str, int]:
     """Return the family and depth of a batch that is a part of another; "" and 0 otherwise."""
-    parts = together.split("/")
+    parts = group_key.split("/")
     return (parts[1], int(parts[2])) if len(parts) == 3 else ("", 0)
 
 
-def _deeper(together: str) -> str:
-    family, depth = _family(together)
-    root = together.partition("/")[0]
+def _deeper(group_key: str) -> str:
+    family, depth = _family(group_key)
+    root = group_key.partition("/")[0]
     return f"{root}/{family or secrets.token_hex(8)}/{depth + 1}"

@@ -40,26 +40,26 @@ from boinc_gahp.errors import (
     RpcError,
     StagingError,
 )
-from boinc_gahp.htcondor.batching import Bounds, Sizes, request_of, ripe
-from boinc_gahp.htcondor.rollback import GivingUp
+from boinc_gahp.htcondor.batching import BatchSizes, Bounds, due_batches, request_of
+from boinc_gahp.htcondor.rollback import BatchRollback
 from boinc_gahp.htcondor.sending_action import (
     Action,
     Attempt,
-    Changed,
+    BatchChanged,
     LedgerJournal,
-    Stopped,
+    SendingStopped,
     action_after,
     hold_for,
     is_about_project,
 )
-from boinc_gahp.ledger.splitting import Halving
+from boinc_gahp.ledger.splitting import BatchSplitter
 from boinc_gahp.submit.abort import ABORT_AGAIN
 from boinc_gahp.submit.journal import Sending
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.ledger.jobs import BatchRow, Hold, JobRow
     from boinc_gahp.submit.types import SubmitRequest
 
@@ -72,19 +72,19 @@ _PLANS = ("plan", 0)
 class Sender:
     """Makes batches of waiting jobs and submits them; the threads of one keeper share it."""
 
-    def __init__(self, kept: Kept) -> None:
-        self._kept = kept
-        self._jobs = kept.jobs
-        self._pauses = kept.pauses
-        self._halving = Halving(kept.jobs.store)
-        self._giving_up = GivingUp(kept, self._halving)
+    def __init__(self, context: AccountContext) -> None:
+        self._context = context
+        self._jobs = context.jobs
+        self._pauses = context.pauses
+        self._splitter = BatchSplitter(context.jobs.store)
+        self._giving_up = BatchRollback(context, self._splitter)
         #: Batches that failed since one was last sent.
         self._failed: set[int] = set()
         #: The latest failed attempts to send batches.
         self._attempts: dict[int, Attempt] = {}
         #: Since when each batch gets errors that do not go away by waiting.
         self._refused: dict[int, float] = {}
-        self._sizes = Sizes(kept)
+        self._sizes = BatchSizes(context)
 
     # -- batches are made
 
@@ -103,13 +103,13 @@ class Sender:
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
-        waiting = self._jobs.waiting(self._kept.url, self._kept.account)
+        waiting = self._jobs.waiting(self._context.url, self._context.account)
         if not waiting:
             return None
         until = self._pauses.wait(_PLANS, now)
         if until:
             return until
-        htcondor = self._kept.htcondor
+        htcondor = self._context.htcondor
         bounds = Bounds(
             htcondor.quiet,
             htcondor.longest_wait,
@@ -117,25 +117,25 @@ class Sender:
             self._sizes.batch_bytes,
             self._sizes.smaller,
         )
-        groups, next_ = ripe(waiting, now, bounds)
+        groups, next_ = due_batches(waiting, now, bounds)
         for group in groups:
             batch = self._jobs.plan(
-                self._kept.url,
-                self._kept.account,
+                self._context.url,
+                self._context.account,
                 new_name(),
                 group[0].app_name,
-                group[0].together,
+                group[0].group_key,
                 [job.job_id for job in group],
                 now + htcondor.lease,
             )
             if batch is not None:
-                log.info("Batch %s: %d jobs for %s", batch.name, len(group), self._kept.url)
+                log.info("Batch %s: %d jobs for %s", batch.name, len(group), self._context.url)
         return next_
 
     # -- batches are sent
 
     def slot_of(self, batch: BatchRow) -> str:
-        """Return the kind of slot that a batch takes; see :meth:`Sizes.slot_of`."""
+        """Return the kind of slot that a batch takes; see :meth:`BatchSizes.slot_of`."""
         return self._sizes.slot_of(batch)
 
     def send(self, batch: BatchRow) -> None:
@@ -154,13 +154,13 @@ class Sender:
             log.error("Batch %s has to wait: %s", batch.name, error)
         except Exception as error:  # the keeper has other batches
             self._attempts.pop(batch.id, None)
-            if self._kept.stopping.is_set():
+            if self._context.stopping.is_set():
                 return  # its connections were closed
             log.exception("batch %s could not be sent", batch.name)
             self._put_off(batch, GahpError(f"a fault of this program: {error!r}"))
 
     def give_up(self, batch: BatchRow) -> None:
-        """Go on with a batch that is ``giving_up``. Never raises; see :class:`GivingUp`."""
+        """Go on with a batch that is ``giving_up``. Never raises; see :class:`BatchRollback`."""
         self._giving_up.go_on(batch)
 
     def _send(self, batch: BatchRow) -> bool:
@@ -179,13 +179,13 @@ class Sender:
         return self._submit(batch, jobs)
 
     def _submit(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
-        journal = LedgerJournal(self._kept, self._halving, batch, jobs, self._sending(batch))
+        journal = LedgerJournal(self._context, self._splitter, batch, jobs, self._sending(batch))
         request: SubmitRequest | None = None
         try:
-            request = request_of(batch, jobs, self._kept.htcondor.lease)
-            self._kept.bridge.submit(request, journal)
-        except (Stopped, Changed) as error:
-            return isinstance(error, Changed)
+            request = request_of(batch, jobs, self._context.htcondor.lease)
+            self._context.bridge.submit(request, journal)
+        except (SendingStopped, BatchChanged) as error:
+            return isinstance(error, BatchChanged)
         except LedgerError:
             raise
         except GahpError as error:
@@ -223,7 +223,7 @@ class Sender:
         self._forget(batch)
         self._failed.clear()
         if self._pauses.succeeded(_PLANS):
-            self._kept.wake()  # others wait for it
+            self._context.wake()  # others wait for it
 
     def _forget(self, batch: BatchRow) -> None:
         self._pauses.forget(_sending_of(batch))
@@ -243,7 +243,7 @@ class Sender:
         attempt = self._attempts[batch.id] = Attempt(
             sending,
             jobs,
-            is_part="/" in batch.together,
+            is_part="/" in batch.group_key,
             deaths=deaths,
             lasted=self._lasted(batch, error),
             is_beyond_limit=isinstance(error, QuotaExceeded) and self._is_beyond_limit(),
@@ -263,10 +263,10 @@ class Sender:
 
         Its other jobs may be from another submit node, so the project is asked.
         """
-        if self._jobs.on_project(self._kept.url, self._kept.account):
+        if self._jobs.on_project(self._context.url, self._context.account):
             return False
         try:
-            batches = self._kept.bridge.batches()
+            batches = self._context.bridge.batches()
         except RpcError as error:
             log.info("It is not known which jobs fill the account's limit: %s", error)
             return False
@@ -305,7 +305,7 @@ class Sender:
             self._giving_up.halve(batch, jobs, str(error))
         else:
             self._hold_all(batch, jobs, hold_for(error, batch))
-        self._kept.wake()
+        self._context.wake()
         return False
 
     def _is_there(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
@@ -317,7 +317,7 @@ class Sender:
         if batch.project_batch_id is None:
             return False
         try:
-            names = self._kept.bridge.job_names(batch.project_batch_id)
+            names = self._context.bridge.job_names(batch.project_batch_id)
         except GahpError as error:
             log.info("Batch %s cannot be looked at: %s", batch.name, error)
             return False
@@ -340,7 +340,7 @@ class Sender:
         refused: Mapping[str, GahpError] = {}
         try:
             if request is not None:
-                refused = self._kept.bridge.judge(request).refusals
+                refused = self._context.bridge.validate(request).refusals
         except RpcError as trouble:
             self._put_off(batch, trouble)
             return False
@@ -374,7 +374,7 @@ class Sender:
 
     def _put_off(self, batch: BatchRow, trouble: GahpError) -> None:
         """Try the batch again later."""
-        if self._kept.stopping.is_set():
+        if self._context.stopping.is_set():
             return  # that may be why it failed
         until = self._pauses.failed(_sending_of(batch), trouble)
         self._failed.add(batch.id)

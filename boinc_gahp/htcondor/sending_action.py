@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import UnionType
 
-    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
-    from boinc_gahp.ledger.splitting import Halving
+    from boinc_gahp.ledger.splitting import BatchSplitter
     from boinc_gahp.submit.journal import Sending
 
 #: How often PHP may die of a batch's submit_batch before the batch's jobs are suspected.
@@ -192,22 +192,22 @@ def is_about_project(error: GahpError) -> bool:
     return isinstance(error, RpcError)
 
 
-class Stopped(Exception):
+class SendingStopped(Exception):
     """The batch should not be sent (any more)."""
 
 
-class Changed(Exception):
+class BatchChanged(Exception):
     """Jobs of the batch were cancelled before anything was sent: it is sent without them."""
 
 
 class LedgerJournal(Journal):
     """Notes in the ledger that a batch is ``sent``, and that it is ``submitted``.
 
-    Its methods raise :class:`Stopped`, :class:`Changed` and LedgerError.
+    Its methods raise :class:`SendingStopped`, :class:`BatchChanged` and LedgerError.
 
     Args:
-        kept: what the keeper gives to its parts.
-        halving: the parts of batches, in the same ledger.
+        context: what the account's manager shares with its parts.
+        splitter: the parts of batches, in the same ledger.
         batch: a batch that is ``planned`` or ``sent``.
         jobs: the jobs in the request.
         sending: how far the batch is.
@@ -215,14 +215,14 @@ class LedgerJournal(Journal):
 
     def __init__(
         self,
-        kept: Kept,
-        halving: Halving,
+        context: AccountContext,
+        splitter: BatchSplitter,
         batch: BatchRow,
         jobs: Sequence[JobRow],
         sending: Sending,
     ) -> None:
-        self._kept = kept
-        self._halving = halving
+        self._context = context
+        self._splitter = splitter
         self._batch = batch
         self._names = {str(job.job_name): job.id for job in jobs}
         #: How far the batch is.
@@ -235,27 +235,27 @@ class LedgerJournal(Journal):
 
     def wanted(self) -> Iterable[str]:
         """Return the names of the jobs whose files are still needed."""
-        numbers = self._halving.sending(self._batch.id)
-        if not numbers or self._kept.stopping.is_set():
-            raise Stopped
+        numbers = self._splitter.sending(self._batch.id)
+        if not numbers or self._context.stopping.is_set():
+            raise SendingStopped
         if self._sent:
             return self._names  # the request has to have them all
         return [f"{self._batch.name}-{number}" for number in numbers]
 
     def about_to_send(self, batch_id: int) -> None:
         """Note that the batch is ``sent``, with exactly the jobs of the request."""
-        if self._kept.stopping.is_set():
-            raise Stopped
-        said = self._kept.jobs.about_to_send(
+        if self._context.stopping.is_set():
+            raise SendingStopped
+        said = self._context.jobs.about_to_send(
             self._batch.id, batch_id, frozenset(self._names.values())
         )
         if said != "go":
-            raise Changed if said == "changed" else Stopped
+            raise BatchChanged if said == "changed" else SendingStopped
         self._sent = True
 
     def done(self, batch_id: int, sending: Sending) -> None:
         """Note that the batch is ``submitted``."""
-        self._kept.jobs.submitted(self._batch.id, batch_id)
+        self._context.jobs.submitted(self._batch.id, batch_id)
         self.sending = sending
 
     def failed(self, sending: Sending, error: BaseException) -> None:  # noqa: ARG002

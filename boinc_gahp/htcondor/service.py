@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 from boinc_gahp.config import state_dir
 from boinc_gahp.config.accounts import authenticator_of, find_project, no_account
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
-from boinc_gahp.htcondor.context import Gates
+from boinc_gahp.htcondor.context import CancelScopes
+from boinc_gahp.htcondor.delayed_writes import DelayedWrites
 from boinc_gahp.htcondor.fetching import clear_away
 from boinc_gahp.htcondor.job_ad import AdRefused, job_directory, read_ad
 from boinc_gahp.htcondor.lasting import LastingTroubles
 from boinc_gahp.htcondor.leases import look_every
-from boinc_gahp.htcondor.manager import Keeper
-from boinc_gahp.htcondor.notes import Notes
+from boinc_gahp.htcondor.manager import AccountManager
 from boinc_gahp.htcondor.owners import known_owners, owner_key
 from boinc_gahp.htcondor.status_ad import status_ad, suspended
-from boinc_gahp.ledger import JobLedger, KeeperLock, NewJob
+from boinc_gahp.ledger import AccountLock, JobLedger, NewJob
 from boinc_gahp.states import HTCondorState
 from boinc_gahp.threads import start
 
@@ -40,10 +40,10 @@ log = logging.getLogger("boinc_gahp.htcondor")
 
 #: Seconds between writing down which jobs HTCondor has asked about (less where leases are short),
 #: and between looks for owners that have no keeper here yet.
-MINDING = 60.0
+INTERVAL = 60.0
 #: Seconds that a cancel waits for another process to stop writing into the job's directory;
 #: HTCondor waits 300 (``gridmanager-batch.rst``, "Crashes").
-WITHDRAWAL = 240.0
+CANCEL_TIMEOUT = 240.0
 #: Seconds between checks whether it has.
 _LOOK = 0.05
 #: Seconds for which a keeper retries a request, at most. Then it notes in the ledger what is wrong,
@@ -93,17 +93,17 @@ class Service:
         self._changed = False
         self._opener = opener
         self._known = known_owners(settings)
-        self._gates = Gates()
+        self._scopes = CancelScopes()
         self._lasting = LastingTroubles()
         self._lock = threading.Lock()
         self._ledger: JobLedger | None = None
-        self._keepers: dict[Owner, Keeper] = {}
+        self._managers: dict[Owner, AccountManager] = {}
         # The settings that the keepers and their bridges were made from.
         self._opened: dict[Owner, Chosen] = {}
         self._minder: threading.Thread | None = None
         self._news = threading.Event()
         self._stopping = threading.Event()
-        self._notes = Notes()
+        self._notes = DelayedWrites()
         self._showing = threading.Lock()
         self._shown_running: set[int] = set()
 
@@ -163,7 +163,7 @@ class Service:
                 account=account,
                 project_name=name,
                 app_name=description.app_name,
-                together=description.together,
+                group_key=description.group_key,
                 size=description.size,
                 description=description.to_json(),
             )
@@ -204,7 +204,7 @@ class Service:
             )
         if row.is_alive:
             self._notes.asked(row.id)
-        here = jobs.store.failing or self._gates.trouble(row.id)
+        here = jobs.store.failing or self._scopes.trouble(row.id)
         return self._in_order(row, self._lasting.shown(row, status_ad(row), here))
 
     def cancel(self, job_id: str) -> None:
@@ -227,15 +227,15 @@ class Service:
             return
         with self._showing:
             self._shown_running.discard(before.id)
-        self._gates.close(before.id)
+        self._scopes.close(before.id)
         owner = owner_key(before.project_url, before.account)
-        keeper = self._keepers.get(owner)
-        if before.writing and not (keeper and keeper.holds):
+        manager = self._managers.get(owner)
+        if before.writing and not (manager and manager.holds):
             self._await_withdrawal(jobs, before)
         if before.state == "finished":
             clear_away(before)
-        if keeper is not None:
-            keeper.wake()
+        if manager is not None:
+            manager.wake()
 
     def _in_order(self, row: JobRow, answer: tuple[int, str]) -> tuple[int, str]:
         """Report each job as running before it is completed, even if it only ran between two looks.
@@ -275,17 +275,17 @@ class Service:
         self._stopping.set()
         self._news.set()
         with self._lock:
-            keepers = list(self._keepers.values())
+            managers = list(self._managers.values())
             jobs = self._ledger
-        for keeper in keepers:
-            keeper.stop()
+        for manager in managers:
+            manager.stop()
         if self._minder is not None:
             self._minder.join(CLOSING)
         if jobs is not None:
             self._write_down(jobs)
         deadline = time.monotonic() + CLOSING
-        for keeper in keepers:
-            keeper.close(max(0.0, deadline - time.monotonic()))
+        for manager in managers:
+            manager.close(max(0.0, deadline - time.monotonic()))
 
     # -- the settings
 
@@ -335,7 +335,7 @@ class Service:
                 state = replace(self._settings.state, dir=ledger.path.parent)
                 self._settings = replace(self._settings, state=state)
             if self._minder is None and not self._stopping.is_set():
-                self._minder = start(self._mind, "minder")
+                self._minder = start(self._housekeeping, "minder")
             return self._ledger
 
     @staticmethod
@@ -349,8 +349,8 @@ class Service:
 
     def _await_withdrawal(self, jobs: JobLedger, job: JobRow) -> None:
         """Wait until the process that fetches the job's outputs has stopped, or is gone."""
-        lock = KeeperLock(state_dir(self._settings), job.project_url, job.account)
-        deadline = time.monotonic() + WITHDRAWAL
+        lock = AccountLock(state_dir(self._settings), job.project_url, job.account)
+        deadline = time.monotonic() + CANCEL_TIMEOUT
         while lock.held_elsewhere() and not self._stopping.is_set():
             row = jobs.job(job.id)
             if row is None or not row.writing:
@@ -362,7 +362,7 @@ class Service:
 
     # -- what goes on in the background
 
-    def _mind(self) -> None:
+    def _housekeeping(self) -> None:
         """Write notes into the ledger, and give every owner a keeper with the current settings."""
         next_look = 0.0
         while not self._stopping.is_set():
@@ -372,7 +372,7 @@ class Service:
             try:
                 if is_time:
                     # Set this first, so that a failure below is not retried at once.
-                    every = min(MINDING, look_every(self._settings.htcondor.lease))
+                    every = min(INTERVAL, look_every(self._settings.htcondor.lease))
                     next_look = time.monotonic() + every
                     self._write_down(jobs)
                 else:
@@ -413,7 +413,7 @@ class Service:
                 continue
             jobs.unknown(url, account, False)
             try:
-                self._keeper(owner, project)
+                self._manager(owner, project)
             except (GahpError, RuntimeError) as error:  # others have theirs
                 log.warning("%s", error)
                 jobs.project_trouble(url, account, str(error))
@@ -421,46 +421,46 @@ class Service:
     def _wake(self, owner: Owner, project: ProjectSettings) -> None:
         """Have a keeper look at a new job; the job is accepted even if that fails."""
         try:
-            keeper = self._keeper(owner, project)
+            manager = self._manager(owner, project)
         except (GahpError, RuntimeError) as error:
             log.error("Jobs for %s have to wait for a keeper: %s", project.url, error)
         else:
-            if keeper is not None:
-                keeper.wake()
+            if manager is not None:
+                manager.wake()
 
-    def _keeper(self, owner: Owner, project: ProjectSettings) -> Keeper | None:
+    def _manager(self, owner: Owner, project: ProjectSettings) -> AccountManager | None:
         """Return the owner's keeper, started if need be; None if this service is being closed.
 
         A keeper that is running goes on with the current settings.
         """
         with self._lock:
             if self._ledger is None or self._stopping.is_set():
-                return self._keepers.get(owner)
+                return self._managers.get(owner)
             timeouts = self._settings.timeouts
             timeouts = replace(timeouts, retry=min(timeouts.retry, TRYING))
             # If several sections are for one account, the first counts.
             chosen = replace(self._settings, timeouts=timeouts), self._known.get(owner, project)
-            keeper = self._keepers.get(owner)
-            if keeper is None:
-                keeper = Keeper(
+            manager = self._managers.get(owner)
+            if manager is None:
+                manager = AccountManager(
                     self._opener.open(*chosen),
                     self._ledger,
                     (project.url, owner[1]),
                     settings=chosen[0],
-                    gates=self._gates,
+                    scopes=self._scopes,
                     state_dir=state_dir(self._settings),
                 )
-                keeper.start()
-                self._keepers[owner], self._opened[owner] = keeper, chosen
+                manager.start()
+                self._managers[owner], self._opened[owner] = manager, chosen
             elif chosen != self._opened[owner]:
-                self._change(owner, keeper, chosen)
-            return keeper
+                self._change(owner, manager, chosen)
+            return manager
 
-    def _change(self, owner: Owner, keeper: Keeper, chosen: Chosen) -> None:
+    def _change(self, owner: Owner, manager: AccountManager, chosen: Chosen) -> None:
         """Give a keeper other settings; if they cannot be used, it keeps those that it has."""
         try:
             alike = self._opener.are_alike(chosen, self._opened[owner])
-            keeper.change(chosen[0], None if alike else self._opener.open(*chosen))
+            manager.change(chosen[0], None if alike else self._opener.open(*chosen))
         except GahpError as error:
             log.warning("The settings for %s as they were are used on: %s", owner[0], error)
         else:

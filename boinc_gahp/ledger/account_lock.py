@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 #: The locks that this process holds.
-_held: weakref.WeakSet[KeeperLock] = weakref.WeakSet()
+_held: weakref.WeakSet[AccountLock] = weakref.WeakSet()
 
 
 def renew_locks(state_dir: Path) -> None:
@@ -36,7 +36,7 @@ def renew_locks(state_dir: Path) -> None:
             lock.renew()
 
 
-class KeeperLock:
+class AccountLock:
     """A lock on a file in the state directory; the kernel frees it when its process ends.
 
     Thread-safe. Two of these exclude each other within one process, too. All addresses of a project

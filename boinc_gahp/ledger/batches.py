@@ -15,7 +15,7 @@ from boinc_gahp.ledger.rows import (
     BatchRow,
     JobRow,
     OnProject,
-    OwedAbort,
+    PendingAbort,
     Waiting,
     batch_rows,
     job_rows,
@@ -57,7 +57,7 @@ class Batches(Requests):
         account: str,
         name: str,
         app_name: str,
-        together: str,
+        group_key: str,
         job_ids: Iterable[int],
         lease_until: float,
     ) -> BatchRow | None:
@@ -83,7 +83,7 @@ class Batches(Requests):
             batch_id = connection.execute(
                 "INSERT INTO batch (name, project_id, app_name, together, state, created, "
                 "changed, lease_until) VALUES (?, ?, ?, ?, 'planned', ?, ?, ?)",
-                (text(name), owner, text(app_name), text(together), now, now, lease_until),
+                (text(name), owner, text(app_name), text(group_key), now, now, lease_until),
             ).lastrowid
             connection.executemany(
                 "UPDATE job SET state = 'sending', changed = ?, batch_id = ?, number = ?, "
@@ -255,7 +255,7 @@ class Batches(Requests):
             )
             return [OnProject(*row) for row in rows]
 
-    def aborts_owed(self, url: str, account: str) -> list[OwedAbort]:
+    def pending_aborts(self, url: str, account: str) -> list[PendingAbort]:
         """Return the cancelled jobs that must still be aborted on the project."""
         with self._store.read() as connection:
             rows = connection.execute(
@@ -264,7 +264,7 @@ class Batches(Requests):
                 "WHERE job.project_id = ? AND job.abort_owed = 1 ORDER BY job.id",
                 (project_id(connection, url, account),),
             )
-            return [OwedAbort(*row) for row in rows]
+            return [PendingAbort(*row) for row in rows]
 
     def abort_done(self, job_ids: Iterable[int]) -> None:
         """Note that these jobs were aborted, or that this is not needed any more."""

@@ -140,7 +140,7 @@ class Ledger:
         self._change(_NOTE, (*row, *(time.time(),) * 3))
 
     def give_up(self, batch: BatchRow, not_before: float) -> bool:
-        """Turn a submission's note, as :meth:`debts` returned it, into an owed abort.
+        """Turn a submission's note, as :meth:`pending_aborts` returned it, into an owed abort.
 
         Returns:
             Whether the note was unchanged; if not, another process is working on it.
@@ -158,7 +158,7 @@ class Ledger:
         """See :func:`boinc_gahp.ledger.batches.postpone`; ``batch_id``: the ledger's id."""
         postpone(self.store, batch_id, until, trouble, listed)
 
-    def debts(self, project_url: str, account: str, now: float) -> tuple[BatchRow, ...]:
+    def pending_aborts(self, project_url: str, account: str, now: float) -> tuple[BatchRow, ...]:
         """Return BOINC_SUBMIT's batches, soonest first; those due before ``now`` come first."""
         with self.store.read() as connection:
             return tuple(
@@ -170,7 +170,7 @@ class Ledger:
                 )
             )
 
-    def paid(self, project_url: str, account: str, batch_id: int | None) -> None:
+    def aborted(self, project_url: str, account: str, batch_id: int | None) -> None:
         """Drop the debts of a batch; ``batch_id``: the project's id."""
         self._change(
             f"DELETE FROM batch WHERE {OF_SUBMIT} AND project_batch_id = ?",  # noqa: S608

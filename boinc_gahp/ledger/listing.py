@@ -189,7 +189,7 @@ class Listing(Requests):
             yield "WHERE instr(job.job_directory, ?) > 0", (text(words),)
 
 
-def all_debts(store: Store) -> list[BatchRow]:
+def all_pending_aborts(store: Store) -> list[BatchRow]:
     """Return BOINC_SUBMIT's batches that may be under way, or have to be aborted."""
     with store.read() as connection:
         return batch_rows(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.config.urls import identity
-from boinc_gahp.ledger.listing import all_debts
+from boinc_gahp.ledger.listing import all_pending_aborts
 from boinc_gahp.ledger.rows import ALIVE, ALIVE_SQL, ENDED_SQL, STATES, Tally, Trouble
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Watch:
     undelivered: float
     held: float
     hold_codes: tuple[int, ...]
-    unpaid: float
+    overdue: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Overview:
     aborts: int = 0
     retirements: int = 0
     given_up: int = 0
-    unpaid: int = 0
+    overdue: int = 0
     debts: tuple[BatchRow, ...] = ()
 
     @property
@@ -111,7 +111,7 @@ def overview(store: Store, watch: Watch) -> list[Overview]:
         LedgerError: the ledger cannot be read.
     """
     debts: dict[tuple[str, str], list[BatchRow]] = {}
-    for batch in all_debts(store):
+    for batch in all_pending_aborts(store):
         # A submission whose time is not over may be under way.
         if batch.state == "giving_up" or batch.not_before < watch.now:
             owner = (identity(batch.project_url), batch.account)
@@ -163,10 +163,10 @@ def _of_owner(
             (owner,),
         ).fetchall()
     )
-    (unpaid,) = connection.execute(
+    (overdue,) = connection.execute(
         "SELECT count(*) FROM batch WHERE project_id = ? AND state IN ('ended', 'giving_up') "
         "AND trouble IS NULL AND changed < ?",
-        (owner, watch.unpaid),
+        (owner, watch.overdue),
     ).fetchone()
     (aborts,) = connection.execute(
         "SELECT count(*) FROM job WHERE project_id = ? AND abort_owed = 1", (owner,)
@@ -186,7 +186,7 @@ def _of_owner(
         aborts=aborts,
         retirements=batches.get("ended", 0),
         given_up=batches.get("giving_up", 0),
-        unpaid=unpaid,
+        overdue=overdue,
         debts=tuple(debts),
     )
 

@@ -232,7 +232,7 @@ def _insert(
                 owner,
                 name,
                 text(job.app_name),
-                text(job.together),
+                text(job.group_key),
                 job.size,
                 now,
                 now,

@@ -65,7 +65,8 @@ class NewJob:
         job_directory: HTCondor's only unique name of a job (``gridmanager-batch.rst``, "The submit
             ad" and "Crashes").
         project_name: the project's name in the settings; "" for the section ``[project]``.
-        together: jobs of one owner (project and account) with equal ``together`` can share a batch.
+        group_key: jobs of one owner (project and account) with equal keys can share a batch (column
+            ``together``).
         size: about how many bytes the job adds to a submit_batch.
         description: JSON, which the ledger does not read.
     """
@@ -75,7 +76,7 @@ class NewJob:
     account: str
     project_name: str
     app_name: str
-    together: str
+    group_key: str
     size: int
     description: str
 
@@ -130,7 +131,7 @@ class JobRow:
     account: str
     project_name: str
     app_name: str
-    together: str
+    group_key: str
     size: int
     description: str
     state: State
@@ -140,7 +141,7 @@ class JobRow:
     changed: float
     asked: float
     told: bool
-    abort_owed: bool
+    abort_pending: bool
     writing: bool
     exit_code: int | None
     cpu_time: float | None
@@ -180,7 +181,7 @@ class BatchRow:
     project_url: str
     account: str
     app_name: str
-    together: str
+    group_key: str
     state: BatchState
     project_batch_id: int | None
     created: float
@@ -196,7 +197,7 @@ class Waiting(NamedTuple):
     """A waiting job, with the data needed for planning a batch."""
 
     job_id: int
-    together: str
+    group_key: str
     app_name: str
     accepted: float
     size: int
@@ -210,7 +211,7 @@ class OnProject(NamedTuple):
     alive: int
 
 
-class OwedAbort(NamedTuple):
+class PendingAbort(NamedTuple):
     """A cancelled job that must still be aborted on the project."""
 
     job_id: int

@@ -1,7 +1,7 @@
 """Divides batches that a project refuses without saying which job is to blame.
 
 The parts become batches of their own in the same change that ends the old one. So no part is ever
-mixed with another, or with waiting jobs, and a restart finds them unchanged. Their ``together``
+mixed with another, or with waiting jobs, and a restart finds them unchanged. Their ``group_key``
 says where they come from: ``<together>/<family>/<depth>``.
 """
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BatchPart:
     """A new batch from part of another's jobs; ``job_ids`` in the order of their numbers."""
 
     name: str
-    together: str
+    group_key: str
     job_ids: Sequence[int]
 
 
-class Halving:
+class BatchSplitter:
     """Changes for batches that a project refuses.
 
     Every method raises LedgerError if the ledger cannot be read or written.
@@ -47,7 +47,7 @@ class Halving:
             return frozenset(number for (number,) in rows)
 
     def divide(
-        self, batch_id: int, parts: Sequence[Part], trouble: str, lease_until: float
+        self, batch_id: int, parts: Sequence[BatchPart], trouble: str, lease_until: float
     ) -> bool:
         """Plan new batches of a batch's jobs, and end the old one, in one change.
 
@@ -123,7 +123,7 @@ class Halving:
 def _new_batch(
     connection: sqlite3.Connection,
     batch_id: int,
-    part: Part,
+    part: BatchPart,
     times: tuple[float, float],
     trouble: str,
 ) -> int:
@@ -132,6 +132,6 @@ def _new_batch(
         "INSERT INTO batch (name, project_id, app_name, together, state, created, changed, "
         "lease_until, trouble) SELECT ?, project_id, app_name, ?, 'planned', ?, ?, ?, ? "
         "FROM batch WHERE id = ?",
-        (text(part.name), part.together, now, now, lease_until, text(trouble), batch_id),
+        (text(part.name), part.group_key, now, now, lease_until, text(trouble), batch_id),
     )
     return int(row.lastrowid or 0)

@@ -45,7 +45,7 @@ _ROOM = 3
 _INCREMENTAL = 2
 
 
-def tend(
+def drop_unneeded(
     jobs: JobLedger, now: float, forget_after: float, stopping: threading.Event, *, untold: bool
 ) -> None:
     """Do the upkeep, unless any process did it within :data:`TENDED_EVERY`.

@@ -19,11 +19,11 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.rpc import redirects
-from boinc_gahp.rpc.foreign_errors import Border
+from boinc_gahp.rpc.foreign_errors import ErrorTranslator
 from boinc_gahp.rpc.limits import TimeLimits
 from boinc_gahp.rpc.pages import PAGE_BYTES, page_beginning
-from boinc_gahp.rpc.replies import Incomplete, Reply, TooMuch, read
-from boinc_gahp.rpc.reply_errors import Judge
+from boinc_gahp.rpc.replies import IncompleteReply, Reply, ReplyTooLong, read
+from boinc_gahp.rpc.reply_errors import ReplyErrors
 from boinc_gahp.rpc.retry import Attempts
 from boinc_gahp.rpc.transport import HttpRequest, odd_encoding
 from boinc_gahp.text import shorten
@@ -52,7 +52,7 @@ _NO_TIME = 0.001
 
 
 @dataclass(slots=True)
-class Question:
+class RpcCall:
     """One RPC: its address, its body, what its reply repeats, and its subject."""
 
     rpc: Rpc
@@ -92,7 +92,7 @@ class Caller:
 
     def ask(
         self,
-        question: Question,
+        question: RpcCall,
         answer: Callable[[etree._Element], T],
         until: float | None,
     ) -> T:
@@ -103,25 +103,25 @@ class Caller:
         """
 
         def attempt(traffic: Traffic) -> T:
-            judge = self.judge(question)
+            reply_errors = self.reply_errors(question)
             try:
                 reply = self._read(question, until, traffic)
                 self._tell(question.rpc, reply.messages)
-                trouble = judge.trouble(reply)
+                trouble = reply_errors.trouble(reply)
                 if trouble is None and reply.root is not None:
                     return answer(reply.root)
-            except TooMuch as much:
-                trouble = judge.too_much(str(much))
-            except Incomplete as lacking:
-                trouble = judge.incomplete(str(lacking))
-            raise trouble or judge.incomplete("its root")
+            except ReplyTooLong as much:
+                trouble = reply_errors.too_much(str(much))
+            except IncompleteReply as lacking:
+                trouble = reply_errors.incomplete(str(lacking))
+            raise trouble or reply_errors.incomplete("its root")
 
         return self._attempts(question.rpc, until, attempt)
 
     def open(
         self,
-        question: Question,
-        begin: Callable[[HttpReply, Border, Traffic], T],
+        question: RpcCall,
+        begin: Callable[[HttpReply, ErrorTranslator, Traffic], T],
         until: float | None,
     ) -> T:
         """Request an output; return what ``begin`` makes of the reply's beginning.
@@ -130,18 +130,18 @@ class Caller:
         """
 
         def attempt(traffic: Traffic) -> T:
-            reply, border = self._send(question, until, traffic, plain=True)
+            reply, translator = self._send(question, until, traffic, plain=True)
             try:
-                return begin(reply, border, traffic)
+                return begin(reply, translator, traffic)
             except BaseException:
                 reply.close()
                 raise
 
         return self._attempts(question.rpc, until, attempt, log_success=False)
 
-    def judge(self, question: Question) -> Judge:
+    def reply_errors(self, question: RpcCall) -> ReplyErrors:
         """Return the judge of the replies to ``question``."""
-        return Judge(question.rpc, self.host, self.redact, question.subject)
+        return ReplyErrors(question.rpc, self.host, self.redact, question.subject)
 
     # -- one RPC
 
@@ -181,11 +181,11 @@ class Caller:
             f", {traffic.attempts} attempts" if traffic.attempts != 1 else "",
         )
 
-    def _read(self, question: Question, until: float | None, traffic: Traffic) -> Reply:
-        http, border = self._send(question, until, traffic)
+    def _read(self, question: RpcCall, until: float | None, traffic: Traffic) -> Reply:
+        http, translator = self._send(question, until, traffic)
         try:
             rpc = question.rpc
-            return border.cross(
+            return translator.translate_errors(
                 lambda: read(http.chunks(), rpc.name, question.records, answers=rpc.answers)
             )
         finally:
@@ -193,35 +193,35 @@ class Caller:
             http.close()
 
     def _send(
-        self, question: Question, until: float | None, traffic: Traffic, *, plain: bool = False
-    ) -> tuple[HttpReply, Border]:
+        self, question: RpcCall, until: float | None, traffic: Traffic, *, plain: bool = False
+    ) -> tuple[HttpReply, ErrorTranslator]:
         """Send the request and follow redirects; return a reply with HTTP status 200."""
         rpc = question.rpc
-        border = Border(rpc.name, self.host, self.redact)
+        translator = ErrorTranslator(rpc.name, self.host, self.redact)
         url = question.url
         if self.speaks_https.is_set():
             url = redirects.upgraded(url)
         for _ in range(_REDIRECTS + 1):
             request = self._request(question, url, until, traffic, plain=plain)
-            reply = border.cross(partial(self.transport.send, request))
+            reply = translator.translate_errors(partial(self.transport.send, request))
             odd = odd_encoding(reply.headers, plain=plain)
             if reply.status == 200 and odd is None:
-                return reply, border
+                return reply, translator
             try:
                 if 300 <= reply.status < 400:
                     url = self._redirected(rpc, url, reply)
                     continue
-                body = b"" if odd is not None else beginning(border.chunks(reply.chunks()))
+                body = b"" if odd is not None else beginning(translator.chunks(reply.chunks()))
             finally:
                 reply.close()
-            judge = self.judge(question)
+            reply_errors = self.reply_errors(question)
             if odd is not None and reply.status == 200:
-                raise judge.encoded(odd)
-            raise judge.status(reply.status, reply.reason, page_beginning(body))
+                raise reply_errors.encoded(odd)
+            raise reply_errors.status(reply.status, reply.reason, page_beginning(body))
         raise self._refused(rpc, f"redirects {_REDIRECTS} times and more: check the project's URL")
 
     def _request(
-        self, question: Question, url: str, until: float | None, traffic: Traffic, *, plain: bool
+        self, question: RpcCall, url: str, until: float | None, traffic: Traffic, *, plain: bool
     ) -> HttpRequest:
         options = self.options
         left = math.inf if until is None else until - time.monotonic()

@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, RpcError
-from boinc_gahp.rpc import build, fields, regular, results, table
+from boinc_gahp.rpc import build, fields, regular_form, results, table
 from boinc_gahp.rpc.bodies import FormBody, size_of
-from boinc_gahp.rpc.caller import Caller, Question
-from boinc_gahp.rpc.clock import Clock, Watched
+from boinc_gahp.rpc.caller import Caller, RpcCall
+from boinc_gahp.rpc.clock import Clock, ClockedTransport
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.outputs import OutputStream
 from boinc_gahp.rpc.redact import Redactor
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from boinc_gahp.rpc.caller import Traffic
-    from boinc_gahp.rpc.foreign_errors import Border
+    from boinc_gahp.rpc.foreign_errors import ErrorTranslator
     from boinc_gahp.rpc.table import Rpc
     from boinc_gahp.rpc.transport import HttpReply, Transport
     from boinc_gahp.rpc.types import (
@@ -82,7 +82,9 @@ class WebRpcs:
         # Another transport's replies may be recordings, with the time of another day.
         self._tells_time = transport is None
         self._transport = HttpTransport(options) if transport is None else transport
-        watched = Watched(self._transport, self._clock) if self._tells_time else self._transport
+        watched = (
+            ClockedTransport(self._transport, self._clock) if self._tells_time else self._transport
+        )
         self._caller = Caller(self.host, options, watched, Redactor(authenticator))
 
     @property
@@ -188,7 +190,7 @@ class WebRpcs:
 
         ``get_job_details`` adds each job's status, errors and exit statuses.
         """
-        jobs = RepeatedElements(("job",), results.batch_job, table.MOST_JOBS, regular.JOB)
+        jobs = RepeatedElements(("job",), results.batch_job, table.MOST_JOBS, regular_form.JOB)
         return self._simple(
             table.QUERY_BATCH,
             lambda root: BatchDetails(results.batch(root), tuple(jobs.items)),
@@ -200,7 +202,7 @@ class WebRpcs:
 
     def batch(self, batch_id: int, *, get_cpu_time: bool = False) -> BatchInfo:
         """Return one batch without its jobs, which are read but not kept."""
-        jobs = Dropped(("job",), results.batch_job, table.MOST_JOBS, regular.JOB)
+        jobs = Dropped(("job",), results.batch_job, table.MOST_JOBS, regular_form.JOB)
         return self._one_batch(batch_id, jobs, get_cpu_time=get_cpu_time)
 
     def iter_jobs(self, batch_id: int) -> Iterator[JobInfo]:
@@ -240,7 +242,7 @@ class WebRpcs:
             min_mod_time = build.number(min_mod_time, "min_mod_time")
         most = len(batch_names) + (table.MOST_JOBS if batch_names else 0)
         listed = RepeatedElements(
-            ("batch_size", "job"), results.size_or_status, most, regular.STATUS
+            ("batch_size", "job"), results.size_or_status, most, regular_form.STATUS
         )
         return self._simple(
             table.QUERY_BATCH2,
@@ -370,7 +372,7 @@ class WebRpcs:
         kept = fields.files(names, batch_id, delete_time and self._theirs(delete_time))
         xml = build.document("upload_files", self._authenticator, kept)
         form = partial(FormBody, xml, files, sent)
-        question = Question(table.UPLOAD_FILES, self.url + table.UPLOAD_FILES.handler, form)
+        question = RpcCall(table.UPLOAD_FILES, self.url + table.UPLOAD_FILES.handler, form)
         self._caller.ask(question, results.success, self._until)
 
     # -- outputs
@@ -463,19 +465,19 @@ class WebRpcs:
     ) -> T:
         url = self.url + rpc.handler
         form = partial(FormBody, xml)
-        return self._caller.ask(Question(rpc, url, form, records, subject), answer, self._until)
+        return self._caller.ask(RpcCall(rpc, url, form, records, subject), answer, self._until)
 
     def _output(self, rpc: Rpc, about: dict[str, str], auth_str: str, subject: str) -> OutputStream:
         query = urlencode(
             {"cmd": rpc.name, **about, "auth_str": auth_str}, errors="surrogateescape"
         )
-        question = Question(rpc, f"{self.url}{rpc.handler}?{query}", subject=subject)
+        question = RpcCall(rpc, f"{self.url}{rpc.handler}?{query}", subject=subject)
 
-        def begin(reply: HttpReply, border: Border, traffic: Traffic) -> OutputStream:
+        def begin(reply: HttpReply, translator: ErrorTranslator, traffic: Traffic) -> OutputStream:
             def ended(outcome: str, received: int) -> None:
                 traffic.received += received
                 self._caller.log_line(rpc, outcome, traffic)
 
-            return OutputStream(reply, border, self._caller.judge(question), ended)
+            return OutputStream(reply, translator, self._caller.reply_errors(question), ended)
 
         return self._caller.open(question, begin, self._until)

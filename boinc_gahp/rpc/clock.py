@@ -73,7 +73,7 @@ class Clock:
         return at if abs(ahead) <= _SLACK else at + ahead
 
 
-class Watched:
+class ClockedTransport:
     """A transport that reads the time from its replies.
 
     Args:

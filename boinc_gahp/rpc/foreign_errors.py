@@ -142,14 +142,14 @@ _RULES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Border:
+class ErrorTranslator:
     """Translates for one RPC to one host."""
 
     rpc: str
     host: str
     redact: Redactor
 
-    def cross(self, work: Callable[[], T]) -> T:
+    def translate_errors(self, work: Callable[[], T]) -> T:
         """Return ``work()``; translate any foreign exception."""
         try:
             return work()
@@ -161,18 +161,18 @@ class Border:
     def chunks(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         """Yield ``chunks``, translating the exceptions of each."""
         while True:
-            chunk = self.cross(lambda: next(chunks, None))
+            chunk = self.translate_errors(lambda: next(chunks, None))
             if chunk is None:
                 return
             yield chunk
 
     def translated(self, foreign: BaseException) -> TransportError | ProtocolError:
         """Return the translation of ``foreign``, with a harmless cause."""
-        error = self._judged(chain(foreign))
+        error = self._translated(chain(foreign))
         error.__cause__ = self._harmless(foreign)
         return error
 
-    def _judged(self, links: list[BaseException]) -> TransportError | ProtocolError:
+    def _translated(self, links: list[BaseException]) -> TransportError | ProtocolError:
         rule = next(
             rule
             for rule in _RULES

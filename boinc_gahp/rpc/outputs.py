@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from boinc_gahp.rpc.foreign_errors import Border
-    from boinc_gahp.rpc.reply_errors import Judge
+    from boinc_gahp.rpc.foreign_errors import ErrorTranslator
+    from boinc_gahp.rpc.reply_errors import ReplyErrors
     from boinc_gahp.rpc.transport import HttpReply
 
 _FILENAME = re.compile(r"""filename\s*=\s*(?:"([^"]*)"|([^;]+))""", re.IGNORECASE)
@@ -41,13 +41,13 @@ class OutputStream:
     def __init__(
         self,
         reply: HttpReply,
-        border: Border,
-        judge: Judge,
+        translator: ErrorTranslator,
+        reply_errors: ReplyErrors,
         ended: Callable[[str, int], None],
     ) -> None:
         self._reply = reply
-        self._border = border
-        self._judge = judge
+        self._translator = translator
+        self._reply_errors = reply_errors
         self._ended: Callable[[str, int], None] | None = ended
         self._read = 0
         self._complete = False
@@ -63,7 +63,7 @@ class OutputStream:
             TransportError: the connection failed.
         """
         try:
-            for chunk in self._border.chunks(self._reply.chunks()):
+            for chunk in self._translator.chunks(self._reply.chunks()):
                 self._read += len(chunk)
                 if self.length is not None and self._read > self.length:
                     raise self._wrong_length("more")
@@ -71,8 +71,8 @@ class OutputStream:
                     yield chunk[start : start + size]
             if self.length is not None and self._read < self.length:
                 raise self._wrong_length("fewer")
-            if not self._read and self._judge.rpc is WORKUNIT_FILES:
-                raise self._judge.empty_archive()
+            if not self._read and self._reply_errors.rpc is WORKUNIT_FILES:
+                raise self._reply_errors.empty_archive()
         except RpcError as error:
             self._end(f"failed ({type(error).__name__})")
             raise
@@ -99,27 +99,27 @@ class OutputStream:
         named = self.filename is not None
         content_type = self._reply.headers.get("Content-Type", "").lower()
         if named:
-            one_file = self._judge.rpc in {RESULT_FILE, WORKUNIT_FILE}
+            one_file = self._reply_errors.rpc in {RESULT_FILE, WORKUNIT_FILE}
             if one_file and self.filename and _DIRECTORY.fullmatch(self.filename):
                 # The reply to a file number beyond the last one: Content-Length 4096, PHP warnings
                 # or nothing in the body, and the connection held for 5 s.
-                raise self._judge.refusal(
+                raise self._reply_errors.refusal(
                     -1, f"no such file: the project sent its directory {self.filename} instead"
                 )
             return
         if content_type and not content_type.startswith("text/"):
             return
-        body = beginning(self._border.chunks(self._reply.chunks()))
+        body = beginning(self._translator.chunks(self._reply.chunks()))
         page = page_beginning(body)
         error = _ERROR.match(page)
         if error:
-            raise self._judge.refusal(-1, error[1].strip())
+            raise self._reply_errors.refusal(-1, error[1].strip())
         if is_page(body):
-            raise self._judge.page(page)
-        raise self._judge.no_file(page)
+            raise self._reply_errors.page(page)
+        raise self._reply_errors.no_file(page)
 
     def _wrong_length(self, how: str) -> ProtocolError:
-        return self._judge.cut(
+        return self._reply_errors.cut(
             f"{how} bytes than the {self.length} announced came ({self._read}); fetch it again"
         )
 

@@ -21,7 +21,7 @@ from boinc_gahp.rpc.table import ITEM_BYTES, REPLY_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from boinc_gahp.rpc.regular import Regular
+    from boinc_gahp.rpc.regular_form import RegularForm
 
 R = TypeVar("R")
 
@@ -40,11 +40,11 @@ _ENTITY = re.compile("|".join(map(re.escape, _ENTITIES)))
 _NAMING = re.compile(r"(?:no|not|app|job|bad) ")
 
 
-class Incomplete(Exception):
+class IncompleteReply(Exception):
     """A reply lacks a value that its RPC always returns, or has it in another form."""
 
 
-class TooMuch(Exception):
+class ReplyTooLong(Exception):
     """A reply is longer than possible; its rest was not read."""
 
 
@@ -54,7 +54,7 @@ class RepeatedElements(Generic[R]):
 
     Attributes:
         tags: their names.
-        make: makes a value from an element; may raise :class:`Incomplete`.
+        make: makes a value from an element; may raise :class:`IncompleteReply`.
         most: how many there can be.
         regular: the form of nearly all of them, if there are many.
         items: the values so far.
@@ -63,7 +63,7 @@ class RepeatedElements(Generic[R]):
     tags: tuple[str, ...]
     make: Callable[[etree._Element], R]
     most: int
-    regular: Regular | None = None
+    regular: RegularForm | None = None
     items: list[R] = field(default_factory=list)
 
     def take(self, element: etree._Element) -> None:
@@ -148,7 +148,7 @@ def read(
     for chunk in chunks:
         left -= len(chunk)
         if left < 0:
-            raise TooMuch(f"{most:,} bytes")
+            raise ReplyTooLong(f"{most:,} bytes")
         reading.feed(chunk)
         if reading.has_enough:
             break
@@ -205,7 +205,7 @@ class _Reading:
             reply.empty = not chunk or chunk.isspace()
         self._parse(self._repair.feed(chunk))
         if self._repair.repairs > _MOST_REPAIRS:
-            raise TooMuch(f"{_MOST_REPAIRS:,} places that are no XML")
+            raise ReplyTooLong(f"{_MOST_REPAIRS:,} places that are no XML")
 
     def close(self) -> Reply:
         """Return the reply, which has ended."""
@@ -245,12 +245,12 @@ class _Reading:
                 continue
             try:
                 records.take(element)
-            except Incomplete as lacking:
+            except IncompleteReply as lacking:
                 self._reply.incomplete = self._reply.incomplete or str(lacking)
             self._count += 1
             self._taken.append(element)
         if records is not None and self._count > records.most:
-            raise TooMuch(f"{records.most:,} <{records.tags[-1]}>s")
+            raise ReplyTooLong(f"{records.most:,} <{records.tags[-1]}>s")
         # The parser may still write to the last element; those before it can be dropped.
         for element in self._taken[:-1]:
             parent = element.getparent()
@@ -268,7 +268,7 @@ class _Reading:
         if len(self._top) and self._top[-1].tag == self._root:
             _keep_firsts(self._top[-1], self._answers)
         if sum(1 for _ in islice(self._top.iter(), _MOST_ELEMENTS + 1)) > _MOST_ELEMENTS:
-            raise TooMuch(f"{_MOST_ELEMENTS:,} elements")
+            raise ReplyTooLong(f"{_MOST_ELEMENTS:,} elements")
 
     def _note(self, element: etree._Element, parent: etree._Element | None) -> None:
         """Keep the root, and an error in the root or beside it; a job's ``<error>`` is neither."""

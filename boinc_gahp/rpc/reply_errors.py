@@ -40,7 +40,7 @@ def _phrase(status: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class ReplyErrors:
     """Judges the replies of one host to one RPC about ``subject``."""
 
     rpc: Rpc

@@ -6,7 +6,7 @@ import math
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from boinc_gahp.rpc.replies import Incomplete, stderr_text
+from boinc_gahp.rpc.replies import IncompleteReply, stderr_text
 from boinc_gahp.rpc.types import (
     BatchInfo,
     CompletedJob,
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def text(element: etree._Element, tag: str) -> str:
-    """Return the text of the child ``tag``; raise :class:`Incomplete` if there is none."""
+    """Return the text of the child ``tag``; raise :class:`IncompleteReply` if there is none."""
     child = element.find(tag)
     if child is None:
-        raise Incomplete(f"no <{tag}> in its <{element.tag}>")
+        raise IncompleteReply(f"no <{tag}> in its <{element.tag}>")
     return child.text or ""
 
 
@@ -45,7 +45,7 @@ _LAST_TIME = 253_402_300_800
 def word(found: str, tag: str) -> str:
     """Return ``found`` if it can be a name or a word."""
     if len(found) > LONGEST_WORD:
-        raise Incomplete(f"<{tag}> has {len(found):,} characters, where 255 are the most")
+        raise IncompleteReply(f"<{tag}> has {len(found):,} characters, where 255 are the most")
     return found
 
 
@@ -60,7 +60,7 @@ def number(found: str, tag: str) -> float:
     """Return ``found`` as a number of plausible size."""
     value = _float(found)
     if not -_LARGEST <= value <= _LARGEST:
-        raise Incomplete(f"<{tag}> holds {found[:40]!r}, not a number that it can have")
+        raise IncompleteReply(f"<{tag}> holds {found[:40]!r}, not a number that it can have")
     return value
 
 
@@ -68,7 +68,7 @@ def time(found: str, tag: str) -> float:
     """Return ``found`` as a point in time, in seconds since the epoch; 0 means none."""
     value = _float(found)
     if not 0 <= value < _LAST_TIME:
-        raise Incomplete(f"<{tag}> holds {found[:40]!r}, not a time")
+        raise IncompleteReply(f"<{tag}> holds {found[:40]!r}, not a time")
     return value
 
 
@@ -98,7 +98,7 @@ def whole(found: str, tag: str) -> int:
         real = _float(found)
         value = int(real) if math.isfinite(real) else _WHOLE.stop
     if value not in _WHOLE:
-        raise Incomplete(f"<{tag}> holds {found[:40]!r}, not a whole number that it can have")
+        raise IncompleteReply(f"<{tag}> holds {found[:40]!r}, not a whole number that it can have")
     return value
 
 
@@ -116,7 +116,7 @@ def batch(element: etree._Element) -> BatchInfo:
 
     def said(tag: str) -> str:
         if tag not in texts:
-            raise Incomplete(f"no <{tag}> in its <{element.tag}>")
+            raise IncompleteReply(f"no <{tag}> in its <{element.tag}>")
         return texts[tag]
 
     def decimal_of(tag: str) -> float:
@@ -169,7 +169,7 @@ def batch_job(element: etree._Element) -> JobInfo:
             cpu_time=decimal(element, "cpu_time") if "cpu_time" in texts else None,
         )
     except KeyError as lacking:
-        raise Incomplete(f"no <{lacking.args[0]}> in its <job>") from None
+        raise IncompleteReply(f"no <{lacking.args[0]}> in its <job>") from None
 
 
 def job_status(element: etree._Element) -> JobStatus:
@@ -181,7 +181,7 @@ def job_status(element: etree._Element) -> JobStatus:
             word((texts["status"] or "").strip(), "status"),
         )
     except KeyError:
-        raise Incomplete("a <job> without <job_name> or <status>") from None
+        raise IncompleteReply("a <job> without <job_name> or <status>") from None
 
 
 def instance(element: etree._Element) -> ResultInfo:
@@ -198,7 +198,7 @@ def completed_job(root: etree._Element) -> CompletedJob:
     """Return the result of query_completed_job."""
     element = root.find("completed_job")
     if element is None:
-        raise Incomplete("no <completed_job>")
+        raise IncompleteReply("no <completed_job>")
     return CompletedJob(
         error_mask=integer(element, "error_mask"),
         canonical_resultid=integer(element, "canonical_resultid", 0) or None,
@@ -229,7 +229,7 @@ def absent(root: etree._Element, listed: Sequence[int], asked: int) -> tuple[int
     """Return the result of query_files for so many names."""
     text(root, "absent_files")
     if len(listed) > asked or not all(0 <= each < asked for each in listed):
-        raise Incomplete("indices of the files that were asked for")
+        raise IncompleteReply("indices of the files that were asked for")
     return tuple(listed)
 
 
@@ -251,11 +251,11 @@ def _grouped(found: Sequence[int | JobStatus], batches: int) -> tuple[tuple[JobS
             sizes.append(item)
             groups.append([])
         elif not groups:
-            raise Incomplete("a <job> before the first <batch_size>")
+            raise IncompleteReply("a <job> before the first <batch_size>")
         else:
             groups[-1].append(item)
     if len(groups) != batches:
-        raise Incomplete(f"{batches} batches were asked for, {len(groups)} came")
+        raise IncompleteReply(f"{batches} batches were asked for, {len(groups)} came")
     if sizes != [len(group) for group in groups]:
-        raise Incomplete("a <batch_size> that is not the number of the jobs after it")
+        raise IncompleteReply("a <batch_size> that is not the number of the jobs after it")
     return tuple(tuple(group) for group in groups)

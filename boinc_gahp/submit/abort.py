@@ -60,7 +60,7 @@ class _Looks(NamedTuple):
         return _count(self.before) == _count(self.after)
 
 
-def withdraw_empty(context: Context, name: str) -> bool:
+def abort_empty(context: Context, name: str) -> bool:
     """Retire a batch that no submit_batch was ever sent for; return whether there was one.
 
     Raises:
@@ -119,7 +119,7 @@ def abort_until_certain(
     """
     project, batch_id = context.project, batch.project_batch_id
     if batch_id is None:
-        withdraw_empty(context, batch.name)
+        abort_empty(context, batch.name)
         return True
     if batch.sent is not None and time.time() > batch.sent + _LINGERING:
         is_clear = True

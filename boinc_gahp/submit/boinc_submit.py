@@ -57,8 +57,10 @@ class PersonsJournal(Journal):
             return Sending()
 
     def _left(self) -> Sending:
-        debts = () if self._ledger is None else self._ledger.debts(*self._key[:2], time.time())
-        for debt in debts:
+        pending_aborts = (
+            () if self._ledger is None else self._ledger.pending_aborts(*self._key[:2], time.time())
+        )
+        for debt in pending_aborts:
             if debt.name == self._request.batch_name:
                 if debt.state == "giving_up":
                     raise self._given_up()
@@ -91,7 +93,7 @@ class GridmanagerJournal(PersonsJournal):
 
     Before submit_batch is sent, the ledger notes that it may have been. If the answer will be an
     error, the ledger notes that an abort is owed, and then the abort is tried. The next process
-    does what this one no longer can (:meth:`Bridge.settle`).
+    does what this one no longer can (:meth:`Bridge.reconcile`).
     """
 
     def __init__(self, context: Context, request: SubmitRequest) -> None:
@@ -167,7 +169,7 @@ class GridmanagerJournal(PersonsJournal):
         done = self._try("aborted", lambda: project.abort_batch(batch_id=batch_id))
         if done and not unclear and self._ledger is not None:
             ledger = self._ledger
-            self._try("paid", lambda: ledger.paid(*self._context.owner, batch_id))
+            self._try("paid", lambda: ledger.aborted(*self._context.owner, batch_id))
 
     def _try(self, what: str, step: Callable[[], None]) -> bool:
         try:

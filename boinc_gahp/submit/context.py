@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Settings
     from boinc_gahp.ledger import Ledger
     from boinc_gahp.rpc import WebRpcs
-    from boinc_gahp.submit.project_cache import Known
+    from boinc_gahp.submit.project_cache import ProjectCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Context:
     settings: Settings
     project_settings: ProjectSettings
     ledger: Ledger | None
-    known: Known
+    known: ProjectCache
     cache_dir: Path | None
     digests: Digests = field(default_factory=lambda: Digests(None))
     uploads: Uploads = field(default_factory=Uploads)

@@ -181,7 +181,7 @@ def _on_batch(context: Context, name: str, change: Callable[..., None]) -> None:
         change(batch_id=own.id)
 
 
-def settle(context: Context, *, alone: bool = False) -> None:
+def reconcile(context: Context, *, alone: bool = False) -> None:
     """Abort BOINC_SUBMIT's batches that are due; an abort that fails now stays owed.
 
     Raises nothing: errors are logged.
@@ -195,7 +195,7 @@ def settle(context: Context, *, alone: bool = False) -> None:
         return
     now = time.time()
     try:
-        for batch in ledger.debts(*context.owner, now):
+        for batch in ledger.pending_aborts(*context.owner, now):
             if batch.state == "giving_up":
                 is_due = batch.not_before <= now
             else:
@@ -237,7 +237,7 @@ def _abort_batch(context: Context, ledger: Ledger, batch: BatchRow) -> None:
         ledger.postpone(batch.id, time.time() + abort.ABORT_AGAIN, str(error))
         return
     if is_certain:
-        ledger.paid(*context.owner, batch.project_batch_id)
+        ledger.aborted(*context.owner, batch.project_batch_id)
         log.info("Batch %s (id %d) is aborted", batch.name, batch.project_batch_id)
 
 

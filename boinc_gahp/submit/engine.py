@@ -46,10 +46,10 @@ from boinc_gahp.submit.association import Association
 from boinc_gahp.submit.boinc_submit import UNDO_TIME
 from boinc_gahp.submit.journal import Sending
 from boinc_gahp.submit.meter import Interrupted, Meter
-from boinc_gahp.submit.needs import Needs
-from boinc_gahp.submit.staging import Physical, Staging, out_of_time
+from boinc_gahp.submit.staging import PhysicalNames, Staging, out_of_time
 from boinc_gahp.submit.types import LocalFile, StagedFile
-from boinc_gahp.submit.validate import Judged, check_unchanged
+from boinc_gahp.submit.validate import BatchValidator, check_unchanged
+from boinc_gahp.submit.wanted_files import WantedFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -144,7 +144,7 @@ class _Submission:
             self._until = request.answer_by - UNDO_TIME
             self._project = context.project.until(self._until)
             self._stop_staging = request.answer_by - context.settings.timeouts.submit_margin
-        self._judged = Judged(context, request, self._project)
+        self._validator = BatchValidator(context, request, self._project)
         self._wanted = {name for name, _ in request.jobs}
         self._stagings = 0
         self._staged: Mapping[str, str] = {}
@@ -154,7 +154,7 @@ class _Submission:
     def run(self) -> int:
         self.sending = self._journal.begin()
         _check_time(self._until, "nothing is sent: other requests came first")
-        inputs: Mapping[str, tuple[Input, ...]] = self._judged.inputs()
+        inputs: Mapping[str, tuple[Input, ...]] = self._validator.inputs()
         details = self._look_up()
         missing = self._wanted
         if details is not None:
@@ -163,7 +163,7 @@ class _Submission:
                 return details.batch.id
         # Jobs that are there do not need their files any more, which may be gone by now.
         inputs = {name: items for name, items in inputs.items() if name in missing}
-        needs = Needs(self._journal.wanted)
+        needs = WantedFiles(self._journal.wanted)
 
         def keep_going() -> None:
             _check_time(self._stop_staging, "input files are being read, none is sent")
@@ -174,7 +174,7 @@ class _Submission:
         for item in _local(inputs):
             check_unchanged(item, files[item.path].nbytes, files[item.path].mtime_ns)
         self._journal.files_read({path: file.md5 for path, file in files.items()})
-        physical = Physical(files)
+        physical = PhysicalNames(files)
         brought = physical.by_name(files)
         self._staged = {n: job for n, job in _staged(inputs).items() if n not in brought}
         self._check_staged(Association(self._project, 0, 1).absent(list(self._staged)))
@@ -205,7 +205,7 @@ class _Submission:
         counts is the one from a look-up (:mod:`boinc_gahp.submit.find_batch`).
         """
         request = self._request
-        lease = self._judged.lease() if request.lease is None else request.lease
+        lease = self._validator.lease() if request.lease is None else request.lease
         created: int | None = None
         for round_ in range(_ROUNDS):
             trouble: RpcError | None = None
@@ -246,7 +246,7 @@ class _Submission:
 
     def _stage(
         self,
-        physical: Physical,
+        physical: PhysicalNames,
         inputs: Mapping[str, tuple[Input, ...]],
         batch_id: int,
     ) -> None:
@@ -268,7 +268,7 @@ class _Submission:
             physical.by_name(item.path for item in _local(inputs)),
             batch_id,
             uploads=self._context.uploads,
-            needs=Needs(self._journal.wanted, users),
+            needs=WantedFiles(self._journal.wanted, users),
             deadline=self._stop_staging,
             meter=self._meter,
         ).run()
@@ -291,7 +291,7 @@ class _Submission:
         self,
         details: BatchDetails,
         inputs: Mapping[str, tuple[Input, ...]],
-        physical: Physical,
+        physical: PhysicalNames,
     ) -> None:
         fruitless = 0
         while missing := self._missing(details):
@@ -325,10 +325,10 @@ class _Submission:
         batch_id: int,
         missing: set[str],
         inputs: Mapping[str, tuple[Input, ...]],
-        physical: Physical,
+        physical: PhysicalNames,
     ) -> RpcError | None:
         """Send the missing jobs; see :meth:`_trouble` for what is returned and raised."""
-        submission = self._judged.submission(batch_id, missing, inputs, physical.name_of)
+        submission = self._validator.submission(batch_id, missing, inputs, physical.name_of)
         _check_time(self._stop_staging, "all input files are there, but there is no time left")
         self._journal.about_to_send(batch_id)
         before = self.sending
@@ -348,7 +348,7 @@ class _Submission:
         batch_id: int,
         submission: BatchSubmission,
         inputs: Mapping[str, tuple[Input, ...]],
-        physical: Physical,
+        physical: PhysicalNames,
     ) -> RpcError:
         """Return a submit_batch's error if only the batch can tell what became of the request.
 
@@ -366,10 +366,10 @@ class _Submission:
                 return error
         if isinstance(error, RequestTooLarge):
             size = self._project.request_size(submission)
-            raise self._judged.too_large(size, "which the project did not take") from error
+            raise self._validator.too_large(size, "which the project did not take") from error
         if isinstance(error, TransportError) and error.status == _TOO_LARGE:
             size = self._project.request_size(submission)
-            raise self._judged.too_large(
+            raise self._validator.too_large(
                 size, "more than its web server takes (HTTP 413)"
             ) from error
         if isinstance(error, ProjectError):

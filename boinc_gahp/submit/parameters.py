@@ -31,7 +31,7 @@ _MOST = dict.fromkeys(ELEMENTS, sys.float_info.max) | {"delay_bound": 2**31 - 1}
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledSizes:
     """What becomes of the sizes that a job asks for.
 
     Attributes:
@@ -51,7 +51,7 @@ class Filled:
         return len((self.template or "").encode("utf-8", "surrogatepass")) if self.elements else 0
 
 
-class Asked:
+class RequestedSizes:
     """The sizes that the jobs of a request ask for; for one thread.
 
     Args:
@@ -71,7 +71,7 @@ class Asked:
             for name, value in self._said.items()
             if 0 < value <= _MOST[name]
         }
-        self._filled: dict[tuple[str | None, float | None], Filled] = {}
+        self._filled: dict[tuple[str | None, float | None], FilledSizes] = {}
 
     def check(self) -> None:
         """Raise JobRefused for bad sizes, and for sizes that may have no effect."""
@@ -99,7 +99,7 @@ class Asked:
             return self.params
         return {**self.params, "rsc_fpops_est": job.fpops}
 
-    def filled(self, name: str, job: Job, template: InputTemplate, text: str) -> Filled:
+    def filled(self, name: str, job: Job, template: InputTemplate, text: str) -> FilledSizes:
         """Return what becomes of the sizes that a job asks for.
 
         Args:
@@ -116,14 +116,14 @@ class Asked:
             self._filled[key] = self._fill(name, job, template, text)
         return self._filled[key]
 
-    def _fill(self, name: str, job: Job, template: InputTemplate, text: str) -> Filled:
+    def _fill(self, name: str, job: Job, template: InputTemplate, text: str) -> FilledSizes:
         otherwise: dict[str, float] = {}
         for each in ELEMENTS:
             said: float | None = getattr(template, each)
             otherwise[each] = self.params.get(each) or DEFAULTS[each] if said is None else said
         values = {each: v for each, v in self._of(job).items() if v != otherwise[each]}
         if not values:
-            return Filled(job.input_template, (), otherwise)
+            return FilledSizes(job.input_template, (), otherwise)
         try:
             own = set_parameters(text, values)
         except TemplateError as error:
@@ -131,4 +131,4 @@ class Asked:
                 f"job {quoted(name)}: what it asks for cannot be filled into its {error}",
                 job_name=name,
             ) from error
-        return Filled(own, tuple(values), {**otherwise, **values})
+        return FilledSizes(own, tuple(values), {**otherwise, **values})

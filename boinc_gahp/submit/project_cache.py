@@ -94,7 +94,7 @@ class AppTemplates:
     output: OutputTemplate
 
 
-class Known:
+class ProjectCache:
     """What this process has learned from one project with one account; thread-safe.
 
     Args:

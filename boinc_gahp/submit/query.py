@@ -63,12 +63,14 @@ def query_batches(
         RpcError: see :meth:`WebRpcs.query_batch2`.
     """
     since = _mod_time(min_mod_time)
-    debts = _debts(context)
-    submitting = frozenset(batch.name for batch in debts if batch.state == "sent")
+    pending_aborts = _debts(context)
+    submitting = frozenset(batch.name for batch in pending_aborts if batch.state == "sent")
     if client.gridmanager:
         for name in submitting.intersection(names):
             _put_off(context, name)
-    given_up = {batch.name for batch in debts if batch.state == "giving_up" and client.gridmanager}
+    given_up = {
+        batch.name for batch in pending_aborts if batch.state == "giving_up" and client.gridmanager
+    }
     states = _states(context, names, submitting, everything=since == 0)
     answer = _without_strangers(context, names, _statuses(context, names, since, client), client)
     batches: list[tuple[tuple[str, str], ...]] = []
@@ -273,7 +275,7 @@ def _debts(context: Context) -> tuple[BatchRow, ...]:
     if context.ledger is None:
         return ()
     try:
-        return context.ledger.debts(*context.owner, time.time())
+        return context.ledger.pending_aborts(*context.owner, time.time())
     except LedgerError as error:
         log.warning("Not looked up, which submissions are under way: %s", error)
         return ()

@@ -34,8 +34,8 @@ from boinc_gahp.rpc.retry import dropped
 from boinc_gahp.submit import checks
 from boinc_gahp.submit.association import Association
 from boinc_gahp.submit.meter import Meter
-from boinc_gahp.submit.needs import Needs
 from boinc_gahp.submit.project_cache import Recent
+from boinc_gahp.submit.wanted_files import WantedFiles
 from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def out_of_time(what: str) -> StagingError:
     )
 
 
-class Physical:
+class PhysicalNames:
     """Physical names of local files: ``<md5><extension>`` (``web-rpcs.rst``, "The RPCs")."""
 
     def __init__(self, files: Mapping[str, Digest]) -> None:
@@ -205,9 +205,9 @@ class Staging:
         uploads: Uploads,
         deadline: float | None = None,
         meter: Meter | None = None,
-        needs: Needs | None = None,
+        needs: WantedFiles | None = None,
     ) -> None:
-        self._needs = needs or Needs(lambda: None)
+        self._needs = needs or WantedFiles(lambda: None)
         self._meter = meter or Meter()
         self._project = project
         self._settings = settings

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from boinc_gahp.errors import GahpError
-    from boinc_gahp.submit.parameters import Filled
+    from boinc_gahp.submit.parameters import FilledSizes
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -225,7 +225,7 @@ class SubmitRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Validation:
     """The judgement on a :class:`SubmitRequest` before anything is created.
 
     Attributes:
@@ -249,7 +249,7 @@ class Judgement:
     request_bytes: int
     max_post_bytes: int
     lease: float
-    filled: Mapping[str, Filled]
+    filled: Mapping[str, FilledSizes]
 
 
 @dataclass(frozen=True, slots=True)

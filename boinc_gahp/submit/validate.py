@@ -10,9 +10,9 @@ from boinc_gahp.errors import BadRequest, BatchTooLarge, GahpError, JobRefused, 
 from boinc_gahp.rpc import BatchSubmission, InputFile, JobParams, JobSubmission
 from boinc_gahp.submit import checks
 from boinc_gahp.submit.digests import look_at
-from boinc_gahp.submit.parameters import Asked
+from boinc_gahp.submit.parameters import RequestedSizes
 from boinc_gahp.submit.staging import placeholder
-from boinc_gahp.submit.types import Judgement, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.submit.types import LocalFile, RemoteFile, StagedFile, Validation
 from boinc_gahp.templates import DEFAULTS, TemplateError, read_input_template, read_output_template
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.rpc import WebRpcs
     from boinc_gahp.submit.context import Context
-    from boinc_gahp.submit.parameters import Filled
+    from boinc_gahp.submit.parameters import FilledSizes
     from boinc_gahp.submit.project_cache import AppTemplates
     from boinc_gahp.submit.types import Input, Job, SubmitRequest
     from boinc_gahp.templates import InputTemplate, OutputTemplate
@@ -32,7 +32,7 @@ _OWN_TEMPLATE = "--result_template templates/tmp/" + "0" * 36
 _INLINE = "jf_" + "0" * 32
 
 
-class Judged:
+class BatchValidator:
     """A request, judged by the app's templates and this program's limits; for one thread.
 
     Args:
@@ -48,8 +48,8 @@ class Judged:
         self._request = request
         self._project = project or context.project
         self._of_app: AppTemplates | None = None
-        self._asked = Asked(request)
-        self._filled: dict[str, Filled] = {}
+        self._asked = RequestedSizes(request)
+        self._filled: dict[str, FilledSizes] = {}
         self._templates: dict[str, InputTemplate] = {}
         self._output_templates: dict[str, OutputTemplate] = {}
 
@@ -66,51 +66,51 @@ class Judged:
         for name, _ in self._request.jobs:
             checks.check_job_name(name, names)
         self._warn_of_deletion()
-        judged = {name: self._judged(name, job) for name, job in self._request.jobs}
-        self._check_size(self._size_of(self._request_for(line for _, line in judged.values())))
-        return {name: files for name, (files, _) in judged.items()}
+        validator = {name: self._validator(name, job) for name, job in self._request.jobs}
+        self._check_size(self._size_of(self._request_for(line for _, line in validator.values())))
+        return {name: files for name, (files, _) in validator.items()}
 
-    def judgement(self) -> Judgement:
+    def validation(self) -> Validation:
         """Return all reasons to refuse the request; input files are looked at, not read.
 
         Raises:
             RpcError: the app's templates cannot be asked for.
             TemplateError: they cannot be read.
         """
-        judged: dict[str, tuple[tuple[Input, ...], JobSubmission]] = {}
+        validator: dict[str, tuple[tuple[Input, ...], JobSubmission]] = {}
         refusals: dict[str, GahpError] = {}
         names: dict[str, str] = {}
         seen: dict[str, StagingError | tuple[int, int]] = {}
         for name, job in self._request.jobs:
             try:
                 checks.check_job_name(name, names)
-                found = self._judged(name, job)
+                found = self._validator(name, job)
                 _check_files(found[0], seen)
             except (JobRefused, StagingError) as error:
                 refusals.setdefault(name, error)
-                judged.pop(name, None)
+                validator.pop(name, None)
             else:
-                judged[name] = found
+                validator[name] = found
         size = 0
         refusal: GahpError | None = None
         try:
             self._check_batch()
-            size = self._size_of(self._request_for(line for _, line in judged.values()))
+            size = self._size_of(self._request_for(line for _, line in validator.values()))
             self._check_size(size)
         except BadRequest as error:  # a text that XML cannot hold: whose?
             refusal = error
-            for name, (_, line) in judged.items():
+            for name, (_, line) in validator.items():
                 try:
                     self._project.request_size(self._request_for([line]))
                 except BadRequest as of_job:
                     refusals[name] = of_job
         except GahpError as error:
             refusal = error
-        inputs = {name: files for name, (files, _) in judged.items() if name not in refusals}
+        inputs = {name: files for name, (files, _) in validator.items() if name not in refusals}
         items = [item for ordered in inputs.values() for item in ordered]
         paths = dict.fromkeys(item.path for item in items if isinstance(item, LocalFile))
         looks = ((path, seen[path]) for path in paths)
-        return Judgement(
+        return Validation(
             refusal=refusal,
             refusals=refusals,
             inputs=inputs,
@@ -259,7 +259,7 @@ class Judged:
 
     # -- one job
 
-    def _judged(self, name: str, job: Job) -> tuple[tuple[Input, ...], JobSubmission]:
+    def _validator(self, name: str, job: Job) -> tuple[tuple[Input, ...], JobSubmission]:
         """Return a job's files in template order, and its part of the request.
 
         Raises:

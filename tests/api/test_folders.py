@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boinc_gahp.api.folders import NOTE, Note, folder_name, read_note, write_note
-from boinc_gahp.fetch.cancel import OPEN
+from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ def test_different_names_give_different_folders(one: str, other: str) -> None:
 
 def test_a_note_is_read_as_it_was_written(tmp_path: Path) -> None:
     note = Note("https://boinc.example.edu/test/", 7, 9, {"out": 3, "b/é": 0}, stderr=None)
-    write_note(tmp_path, note, "job", OPEN)
+    write_note(tmp_path, note, "job", NEVER_CANCELLED)
     assert read_note(tmp_path) == note
 
 

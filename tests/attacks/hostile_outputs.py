@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
-from boinc_gahp.api.fetching_batch import Finished
+from boinc_gahp.api.fetching_batch import FinishedJob
 from boinc_gahp.api.folders import Folder
 from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import JobSettings, ProjectSettings, Settings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.fetch.cancel import OPEN
+from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.locate import Located
 from boinc_gahp.fetch.types import AdFiles, FetchRequest
 from boinc_gahp.rpc import ClientOptions, WebRpcs
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
-    from boinc_gahp.fetch.engine import Brought
+    from boinc_gahp.fetch.engine import FetchedFiles
 
     #: What comes of an output: pieces, for as long as somebody takes them.
     Pieces = Callable[[], Iterator[bytes]]
@@ -132,13 +132,13 @@ class HostileOutputs:
         with self.bridge(jobs) as bridge:
             bridge.fetch_output(request)
 
-    def collect(self, path: Path, have: Collection[str] = ()) -> Brought:
+    def collect(self, path: Path, have: Collection[str] = ()) -> FetchedFiles:
         """Fetch the job's outputs into a person's folder for it."""
-        folder = Folder(path, Finished(JOB, 1, 119), stderr=False, again=True)
+        folder = Folder(path, FinishedJob(JOB, 1, 119), stderr=False, again=True)
         folder.have = dict.fromkeys(have, 0)
         located = Located(7, "uppercase", JobIds(1, 119))
         with self.bridge() as bridge:
-            return bridge.fetch(located, folder, OPEN, lambda _: None)
+            return bridge.fetch(located, folder, NEVER_CANCELLED, lambda _: None)
 
     def __enter__(self) -> HostileOutputs:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()

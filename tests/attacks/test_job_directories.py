@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.api import failures, folders
-from boinc_gahp.api.fetching_batch import Finished
+from boinc_gahp.api.fetching_batch import FinishedJob
 from boinc_gahp.config import JobSettings
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.archive import Archive
-from boinc_gahp.fetch.cancel import OPEN
+from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles, Failure
 from tests.attacks.hostile_outputs import HostileOutputs
@@ -239,9 +239,9 @@ def test_write_through_a_link_that_a_persons_folder_has_become(
 def test_write_through_a_link_that_is_called_as_a_job_is(tmp_path: Path, elsewhere: Path) -> None:
     path = tmp_path / folders.folder_name("job")
     path.symlink_to(elsewhere)
-    folder = folders.Folder(path, Finished("job", 1, 2), stderr=True, again=False)
+    folder = folders.Folder(path, FinishedJob("job", 1, 2), stderr=True, again=False)
     with pytest.raises(OutputError, match="job' is a symbolic link, and the project gave the name"):
-        folder.make(OPEN)
+        folder.make(NEVER_CANCELLED)
     report = Failure((), "it failed", (), "report", "", None)
     with pytest.raises(OutputError, match="job' is a symbolic link, and the project gave the name"):
         failures.save(failures.JobFailure("job", 1, report), tmp_path)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from boinc_gahp.errors import ProtocolError
 from boinc_gahp.rpc import ClientOptions, WebRpcs, results
-from boinc_gahp.rpc.replies import Incomplete
+from boinc_gahp.rpc.replies import IncompleteReply
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
 
@@ -233,7 +233,7 @@ def test_whatever_is_read_as_a_number_is_one_or_an_error(found: str) -> None:
     ):
         try:
             value = read(found, "x")
-        except Incomplete as error:
+        except IncompleteReply as error:
             assert "<x> holds" in str(error)  # noqa: PT017  (either outcome is right)
         else:
             assert math.isfinite(value)

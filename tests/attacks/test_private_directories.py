@@ -23,7 +23,7 @@ from boinc_gahp.errors import ConfigError, LedgerError
 from boinc_gahp.fetch.delivered import Delivered
 from boinc_gahp.files import make_private_directory, user_name, who_else_can_write
 from boinc_gahp.ledger import Ledger
-from boinc_gahp.ledger.account_lock import KeeperLock
+from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.submit.digests import Digests
 from tests.daemon.process import Daemon
 from tests.documents.examples import examples
@@ -187,7 +187,7 @@ def test_put_files_into_a_state_directory_that_everyone_can_write(
     with pytest.raises(LedgerError) as ledger:
         Ledger(state / "ledger.sqlite")
     with pytest.raises(LedgerError) as lock:
-        KeeperLock(state, "https://boinc.example.edu/", "account").try_acquire()
+        AccountLock(state, "https://boinc.example.edu/", "account").try_acquire()
     assert told in str(ledger.value)
     assert told in str(lock.value)
     Delivered(state).members(("key",))
@@ -217,7 +217,7 @@ def test_have_a_file_written_by_a_link_in_a_state_directory(
     state.mkdir()
     precious = tmp_path / "precious"
     precious.write_text("precious\n" * 100)
-    lock = KeeperLock(state, "https://boinc.example.edu/", "account")
+    lock = AccountLock(state, "https://boinc.example.edu/", "account")
     planted = lock.path if name == "keeper" else state / name
     planted.symlink_to(precious)
     if name.startswith("ledger"):

@@ -137,25 +137,25 @@ def browser(chrome: Browser) -> Iterator[Browser]:
 class Gated:
     """A project with an app named gated, and the gates that its jobs wait for."""
 
-    def __init__(self, project: LocalProject, gates: Path) -> None:
+    def __init__(self, project: LocalProject, scopes: Path) -> None:
         self.project = project
-        self._gates = gates
+        self._scopes = scopes
 
-    def open(self, gate: str) -> None:
-        """Let the jobs go on that wait for ``gate``."""
-        (self._gates / gate).touch()
+    def open(self, scope: str) -> None:
+        """Let the jobs go on that wait for ``scope``."""
+        (self._scopes / scope).touch()
 
 
 @pytest.fixture(scope="module")
 def gated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gated]:
     base = tmp_path_factory.mktemp("gated")
-    gates = base / "gates"
-    gates.mkdir()
+    scopes = base / "gates"
+    scopes.mkdir()
     with LocalProject(base / "project", hosts=2) as project:
         project.add_app(
             "gated",
-            command=["{python}", "-I", "-S", "-c", _GATED.replace("{gates}", str(gates))],
+            command=["{python}", "-I", "-S", "-c", _GATED.replace("{gates}", str(scopes))],
             input_template=input_template("in"),
             output_template=output_template("out"),
         )
-        yield Gated(project, gates)
+        yield Gated(project, scopes)

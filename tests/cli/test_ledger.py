@@ -34,7 +34,7 @@ DAY = 86400.0
 NAME = "bg-" + "0a" * 16
 
 
-class Said:
+class ConversationLine:
     """What an action printed."""
 
     def __init__(self, status: int, out: str, err: str) -> None:
@@ -75,11 +75,11 @@ def jobs(ledger: Ledger) -> JobLedger:
 
 @pytest.fixture
 def do(home: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    def do(*arguments: str) -> Said:
+    def do(*arguments: str) -> ConversationLine:
         status = main(["ledger", *arguments])
         out, err = capsys.readouterr()
         assert "\x1b" not in out + err
-        return Said(status, out, err)
+        return ConversationLine(status, out, err)
 
     return do
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boinc_gahp.cli.main import main
-from boinc_gahp.ledger import KeeperLock
+from boinc_gahp.ledger import AccountLock
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
@@ -100,14 +100,14 @@ def test_what_stays_owed_is_told_with_the_reason(site: Site, settle: Any) -> Non
 
 def test_a_project_with_a_daemon_at_work_is_left_to_it(site: Site, settle: Any) -> None:
     owe(site, 1)
-    lock = KeeperLock(site.directory / "state", *site.owner)
+    lock = AccountLock(site.directory / "state", *site.owner)
     assert lock.try_acquire()
     status, out = settle()
     assert status == 0
     assert "left to the daemon (process " in out
     assert settle("--quiet") == (0, "")
     with site.jobs() as jobs:
-        assert len(jobs.aborts_owed(*site.owner)) == 1
+        assert len(jobs.pending_aborts(*site.owner)) == 1
     lock.release()
 
 
@@ -140,8 +140,8 @@ def cut_short(site: Site, ago: float) -> SubmitRequest:
     request = SubmitRequest(
         name, "uppercase", [(f"{name}#1.0", Job(inputs={"in": LocalFile(str(path))}))]
     )
-    with site.kept() as kept, site.ledger() as ledger:
-        number = kept.bridge.submit(request)
+    with site.context() as context, site.ledger() as ledger:
+        number = context.bridge.submit(request)
         ledger.begin_submit(*site.owner, request.batch_name, number, time.time() - ago)
         ledger.store.write(
             lambda connection: connection.execute("UPDATE debt SET recorded = due - 300")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.config.places import user_name
-from boinc_gahp.ledger import Hold, KeeperLock
+from boinc_gahp.ledger import AccountLock, Hold
 from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
 from tests.cli.conftest import COMMAND
 from tests.cli.test_ledger import ACCOUNT, OTHER, URL, accept, on_project, silent
@@ -104,7 +104,7 @@ def test_json_and_metrics_say_the_same(desk: Desk) -> None:
 
 def test_a_daemon_at_work_is_told(desk: Desk) -> None:
     accept(desk.jobs, 1)
-    lock = KeeperLock(desk.path.parent, *MINE)
+    lock = AccountLock(desk.path.parent, *MINE)
     assert lock.try_acquire()
     try:
         assert f"process {os.getpid()}" in desk.status()[1]
@@ -198,7 +198,7 @@ def test_what_a_person_should_look_at_is_told_in_words_and_by_the_exit_status(
 
 def test_a_daemon_that_asks_nothing_is_told_once_it_should_have(desk: Desk) -> None:
     on_project(desk.jobs, 1)
-    lock = KeeperLock(desk.path.parent, *MINE)
+    lock = AccountLock(desk.path.parent, *MINE)
     assert lock.try_acquire()
     try:
         long_ago = time.time() - 5000

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.fetch.cancel import Gate, Stopped
+from boinc_gahp.fetch.cancel import CancelScope, Stopped
 from boinc_gahp.fetch.temporary import registry
 from tests.fetch.farm import contents
 from tests.helpers import wait_for
@@ -17,37 +17,37 @@ if TYPE_CHECKING:
 
 
 def test_a_closed_gate_lets_nobody_in() -> None:
-    gate = Gate()
-    gate.check()
-    with gate, gate:
+    scope = CancelScope()
+    scope.check()
+    with scope, scope:
         pass
-    gate.close()
+    scope.close()
     with pytest.raises(Stopped):
-        gate.check()
-    with pytest.raises(Stopped), gate:
+        scope.check()
+    with pytest.raises(Stopped), scope:
         pytest.fail("somebody came in")
 
 
 def test_closing_a_gate_waits_for_those_inside_and_keeps_out_those_who_want_in_again() -> None:
-    gate = Gate()
+    scope = CancelScope()
     inside, leave = threading.Event(), threading.Event()
     refused = []
 
     def write() -> None:
-        with gate:
+        with scope:
             inside.set()
             assert leave.wait(60)
         try:
-            gate.check()
+            scope.check()
         except Stopped:
             refused.append(True)
 
     writer = threading.Thread(target=write)
     writer.start()
     assert inside.wait(60)
-    closer = threading.Thread(target=gate.close)
+    closer = threading.Thread(target=scope.close)
     closer.start()
-    wait_for(lambda: gate._closed, "the gate begins to close")
+    wait_for(lambda: scope._closed, "the gate begins to close")
     assert closer.is_alive()
     leave.set()
     closer.join(60)
@@ -58,11 +58,11 @@ def test_closing_a_gate_waits_for_those_inside_and_keeps_out_those_who_want_in_a
 
 def test_everything_passes_until_the_event_is_set() -> None:
     closed = threading.Event()
-    gate = Gate(closed)
-    gate.check()
-    with gate:
+    scope = CancelScope(closed)
+    scope.check()
+    with scope:
         closed.set()  # whoever is inside comes out
-    for enter in (gate.check, gate.__enter__):
+    for enter in (scope.check, scope.__enter__):
         with pytest.raises(Stopped, match="fetch again"):
             enter()
 
@@ -71,7 +71,7 @@ def test_a_file_that_is_being_written_vanishes(tmp_path: Path) -> None:
     closed = threading.Event()
 
     def write() -> None:
-        with registry.file(tmp_path / "out", Gate(closed)) as file:
+        with registry.file(tmp_path / "out", CancelScope(closed)) as file:
             file.write(b"a part")
             closed.set()
             file.write(b"the rest")

@@ -9,7 +9,7 @@ import pytest
 
 from boinc_gahp.config import JobSettings, Settings
 from boinc_gahp.errors import NotFound, OutputError
-from boinc_gahp.fetch.cancel import Gate, Stopped
+from boinc_gahp.fetch.cancel import CancelScope, Stopped
 from boinc_gahp.fetch.types import FetchRequest, FetchResult
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.fetch.farm import TEXT, Farm, contents, everything, some
@@ -345,9 +345,9 @@ def test_a_stopped_fetch_asks_nothing_and_the_next_one_brings_all(
     with healthy.bridge() as bridge:
         asked = healthy.count("query_batch")
         with pytest.raises(Stopped):
-            bridge.fetch_output(everything("upper#1.0", home), Gate(closed))
+            bridge.fetch_output(everything("upper#1.0", home), CancelScope(closed))
         assert healthy.count("query_batch") == asked
         assert contents(home) == {}
         closed.clear()
-        bridge.fetch_output(everything("upper#1.0", home), Gate(closed))
+        bridge.fetch_output(everything("upper#1.0", home), CancelScope(closed))
     assert contents(home)["out"] == TEXT.upper()

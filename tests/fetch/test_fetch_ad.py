@@ -13,7 +13,7 @@ import pytest
 
 from boinc_gahp.errors import NotFound, OutputError
 from boinc_gahp.fetch.boinc_fetch import NoResult, fetch_output
-from boinc_gahp.fetch.cancel import Gate, Stopped
+from boinc_gahp.fetch.cancel import CancelScope, Stopped
 from boinc_gahp.fetch.failures import failure
 from boinc_gahp.fetch.job_directory import JobDirectory
 from boinc_gahp.fetch.names import plain_names
@@ -113,11 +113,11 @@ def fetch(
     *,
     ad: AdFiles = AdFiles("logs/job.out"),  # noqa: B008  (frozen)
     err: str = "errors/deep/job.err",
-    gate: Gate | None = None,
+    scope: CancelScope | None = None,
     specs: Pairs = (),
 ) -> None:
     request = FetchRequest(JOB, str(home), err, "ALL", specs, ad)
-    result = fetch_output(script.context(), request, *([gate] if gate else []))
+    result = fetch_output(script.context(), request, *([scope] if scope else []))
     assert result.exit_status == 0
 
 
@@ -179,7 +179,7 @@ def test_everything_is_where_the_ad_wants_it(
         assert found(tmp_path) == whole
 
 
-class Closing(Gate):
+class Closing(CancelScope):
     """Is closed by another thread at the n-th time that it is asked."""
 
     def __init__(self, at: int, home: Path) -> None:
@@ -212,15 +212,15 @@ def test_nothing_appears_after_a_cancel_at_any_step(
         home = tmp_path / str(steps)
         home.mkdir()
         (home / "out0").write_bytes(b"old")
-        gate = Closing(steps, home)
+        scope = Closing(steps, home)
         try:
-            fetch(script(), home, gate=gate)
+            fetch(script(), home, scope=scope)
         except Stopped:
-            gate.join()
+            scope.join()
         else:
             break
         after = found(home)
-        shown = {name: data for name, data in gate.seen.items() if ".boinc_gahp" not in name}
+        shown = {name: data for name, data in scope.seen.items() if ".boinc_gahp" not in name}
         assert after == shown, f"step {steps}"
         assert after.pop("out0") in {b"old", whole.get("out0")}
         assert after.items() <= whole.items(), f"step {steps}"
@@ -232,13 +232,13 @@ def test_nothing_appears_after_a_cancel_at_any_step(
 def test_what_is_on_its_way_vanishes_with_the_cancel_and_not_when_the_network_wakes(
     tmp_path: Path,
 ) -> None:
-    gate = Gate()
+    scope = CancelScope()
     registry = Temporaries()
-    file = registry.file(tmp_path / "out", gate)
-    room = registry.directory(tmp_path / "packed", gate)
+    file = registry.file(tmp_path / "out", scope)
+    room = registry.directory(tmp_path / "packed", scope)
     file.write(b"half")
     (room.path / "member").write_bytes(b"half")
-    gate.close()
+    scope.close()
     assert found(tmp_path) == {}
     with pytest.raises(Stopped):
         file.write(b"the rest")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boinc_gahp.errors import OutputError, ProjectDown, ProjectError
-from boinc_gahp.fetch.uploaded import Absent, Uploaded
+from boinc_gahp.fetch.uploaded import NotUploaded, Uploaded
 from tests.helpers import refusal
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def found(uploaded: Uploaded, number: int) -> str | None:
     try:
         with uploaded.open(number) as stream:
             return stream.filename
-    except Absent:
+    except NotUploaded:
         return None
 
 

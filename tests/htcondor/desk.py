@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
     from tests.faultproxy import Exchange, Fault
     from tests.htcondor.helpers import Site
@@ -37,11 +37,11 @@ class Desk:
     """A submit node's sender; what it is to do is what the ledger says."""
 
     site: Site
-    kept: Kept
+    context: AccountContext
     sender: Sender = field(init=False)
 
     def __post_init__(self) -> None:
-        self.sender = Sender(self.kept)
+        self.sender = Sender(self.context)
 
     # -- jobs
 
@@ -85,15 +85,15 @@ class Desk:
     def hand_over(self, description: JobDescription) -> int:
         job = NewJob(
             description.job_directory,
-            self.kept.url,
-            self.kept.account,
+            self.context.url,
+            self.context.account,
             "",
             description.app_name,
-            description.together,
+            description.group_key,
             description.size,
             description.to_json(),
         )
-        return self.kept.jobs.accept(job).id
+        return self.context.jobs.accept(job).id
 
     def file(self, contents: bytes) -> LocalFile:
         path = self.site.directory / f"in{next(_numbers)}.txt"
@@ -102,7 +102,7 @@ class Desk:
         return LocalFile(path, (status.st_size, status.st_mtime_ns))
 
     def row(self, job_id: int) -> JobRow:
-        row = self.kept.jobs.job(job_id)
+        row = self.context.jobs.job(job_id)
         assert row is not None
         return row
 
@@ -112,7 +112,7 @@ class Desk:
     # -- work
 
     def batches(self, *states: str) -> list[BatchRow]:
-        return self.kept.jobs.batches(self.kept.url, self.kept.account, *states)
+        return self.context.jobs.batches(self.context.url, self.context.account, *states)
 
     def turn(self) -> None:
         """Do what a keeper does about sending when it wakes."""
@@ -129,7 +129,7 @@ class Desk:
     def is_idle(self) -> bool:
         """Take a turn; tell whether nothing is left to be sent."""
         self.turn()
-        waiting = self.kept.jobs.waiting(self.kept.url, self.kept.account)
+        waiting = self.context.jobs.waiting(self.context.url, self.context.account)
         return not waiting and not self.batches(*UNCLEAR)
 
     def run(self, timeout: float = 30.0) -> None:
@@ -168,8 +168,8 @@ def for_sending(site: Site, monkeypatch: pytest.MonkeyPatch, *, read: float = 0.
 @contextmanager
 def desk_of(site: Site) -> Iterator[Desk]:
     """Yield a desk as a new process has it."""
-    with site.kept() as kept:
-        yield Desk(site, kept)
+    with site.context() as context:
+        yield Desk(site, context)
 
 
 def refuse(words: str, marker: bytes = b"", *, rpc: str = "submit_batch") -> Fault:

@@ -12,8 +12,8 @@ from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.settings import HTCondor, StagingSettings
 from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.htcondor.context import Gates, Kept
-from boinc_gahp.ledger.account_lock import KeeperLock
+from boinc_gahp.htcondor.context import AccountContext, CancelScopes
+from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.rpc import ClientOptions, WebRpcs
@@ -123,7 +123,7 @@ class Site:
             yield JobLedger(ledger.store)
 
     @contextmanager
-    def kept(self) -> Iterator[Kept]:
+    def context(self) -> Iterator[AccountContext]:
         """Yield what a keeper gives to its parts, with everything real and no keeper at work."""
         settings = self.settings
         options = ClientOptions(
@@ -137,7 +137,7 @@ class Site:
         ):
             bridge = Bridge(project, settings, ledger, self.directory / "cache", self.project)
             try:
-                yield Kept(
+                yield AccountContext(
                     bridge=bridge,
                     jobs=JobLedger(ledger.store),
                     url=project.url,
@@ -145,7 +145,7 @@ class Site:
                     settings=settings,
                     wake=lambda: None,
                     stopping=Event(),
-                    gates=Gates(),
+                    scopes=CancelScopes(),
                 )
             finally:
                 bridge.close()
@@ -169,7 +169,7 @@ class Site:
     @contextmanager
     def held_back(self) -> Iterator[None]:
         """Let no keeper begin in the block: what is submitted in it goes together."""
-        lock = KeeperLock(self.directory / "state", *self.owner)
+        lock = AccountLock(self.directory / "state", *self.owner)
         assert lock.try_acquire()
         try:
             yield

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.ledger.jobs import BatchRow, JobRow
     from boinc_gahp.submit.types import Input
     from tests.htcondor.helpers import Site
@@ -32,19 +32,19 @@ _INPUTS = {"multi": ("in0", "in1")}
 class Sent:
     """A batch on the project; its jobs as the ledger has them now."""
 
-    kept: Kept
+    context: AccountContext
     batch_id: int
     iwds: tuple[Path, ...]
 
     @property
     def batch(self) -> BatchRow:
-        row = self.kept.jobs.batch(self.batch_id)
+        row = self.context.jobs.batch(self.batch_id)
         assert row is not None
         return row
 
     @property
     def jobs(self) -> list[JobRow]:
-        return self.kept.jobs.jobs_of(self.batch_id)
+        return self.context.jobs.jobs_of(self.batch_id)
 
     @property
     def job(self) -> JobRow:
@@ -56,7 +56,7 @@ class Sent:
         """Wait until all its jobs are done or in error on the project."""
 
         def ended() -> bool:
-            look = self.kept.bridge.look_at(self.batch.project_batch_id or 0)
+            look = self.context.bridge.look_at(self.batch.project_batch_id or 0)
             return {word for _, word in look.jobs} <= {"DONE", "ERROR"}
 
         wait_for(ended, "the jobs' end", pause=0.05)
@@ -68,7 +68,7 @@ class Sent:
 
 def send(
     site: Site,
-    kept: Kept,
+    context: AccountContext,
     *arguments: Sequence[str],
     app: str = "uppercase",
     text: bytes = b"text",
@@ -84,9 +84,16 @@ def send(
         wanted = {"stdout": "job.out", "stderr": "job.err", **description}
         about = JobDescription(f"key{number}", None, app, str(iwd), args=tuple(args), **wanted)
         new = NewJob(
-            f"key{number}", kept.url, kept.account, "", app, about.together, 100, about.to_json()
+            f"key{number}",
+            context.url,
+            context.account,
+            "",
+            app,
+            about.group_key,
+            100,
+            about.to_json(),
         )
-        ids.append(kept.jobs.accept(new).id)
+        ids.append(context.jobs.accept(new).id)
         iwds.append(iwd)
         inputs: dict[str, Input] = {}
         for open_name in _INPUTS.get(app, ("in",)):
@@ -96,16 +103,16 @@ def send(
         requests.append(
             (f"{name}-{place}", Job(tuple(args), inputs, output_template=about.output_template))
         )
-    row = kept.jobs.plan(kept.url, kept.account, name, app, about.together, ids, 2e9)
+    row = context.jobs.plan(context.url, context.account, name, app, about.group_key, ids, 2e9)
     assert row is not None
-    project_id = kept.bridge.submit(SubmitRequest(name, app, requests))
-    assert kept.jobs.about_to_send(row.id, project_id, ids) == "go"
-    kept.jobs.submitted(row.id, project_id)
-    return Sent(kept, row.id, tuple(iwds))
+    project_id = context.bridge.submit(SubmitRequest(name, app, requests))
+    assert context.jobs.about_to_send(row.id, project_id, ids) == "go"
+    context.jobs.submitted(row.id, project_id)
+    return Sent(context, row.id, tuple(iwds))
 
 
 def follow(
-    kept: Kept,
+    context: AccountContext,
     sent: Sent,
     *states: str,
     follower: Follower | None = None,
@@ -115,7 +122,7 @@ def follow(
 
     From one poll to the next more time passes, as the follower sees it, than any pause takes.
     """
-    follower = follower or Follower(kept)
+    follower = follower or Follower(context)
 
     def have() -> bool:
         follower.poll(2000.0 * next(_polls))

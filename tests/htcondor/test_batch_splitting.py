@@ -36,7 +36,7 @@ def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 def families(desk: Desk) -> set[str]:
     """Return what the batches that are not over are parts of."""
-    return {batch.together.rpartition("/")[0] for batch in desk.batches("planned", "sent")}
+    return {batch.group_key.rpartition("/")[0] for batch in desk.batches("planned", "sent")}
 
 
 def is_held(desk: Desk, job_id: int) -> bool:
@@ -195,9 +195,9 @@ def test_a_batch_that_somebody_retired_is_aborted_and_retired_again_if_a_submit_
     desk.run()
     (batch,) = desk.batches("submitted")
     assert batch.project_batch_id is not None
-    desk.kept.bridge.retire_batch(batch.name)
+    desk.context.bridge.retire_batch(batch.name)
     # As if the answer had not come.
-    with closing(sqlite3.connect(desk.kept.jobs.store.path)) as ledger, ledger:
+    with closing(sqlite3.connect(desk.context.jobs.store.path)) as ledger, ledger:
         ledger.execute("UPDATE batch SET state = 'giving_up', not_before = 1")
         ledger.execute("UPDATE job SET state = 'sending'")
     desk.run()
@@ -214,8 +214,8 @@ def test_an_abort_waits_no_longer_because_the_clock_was_set_back_and_long_enough
     ids = desk.accept(2)
     desk.sender.plan(time.time() + 1)
     (batch,) = desk.batches("planned")
-    assert desk.kept.jobs.about_to_send(batch.id, 12345, ids) == "go"
-    desk.kept.jobs.give_up(batch.id, time.time() + 86400)
+    assert desk.context.jobs.about_to_send(batch.id, 12345, ids) == "go"
+    desk.context.jobs.give_up(batch.id, time.time() + 86400)
     (batch,) = desk.batches("giving_up")
     desk.sender.give_up(batch)
     (batch,) = desk.batches("giving_up")

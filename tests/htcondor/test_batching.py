@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boinc_gahp.htcondor.batching import Bounds, ripe
+from boinc_gahp.htcondor.batching import Bounds, due_batches
 from boinc_gahp.ledger.jobs import Waiting
 
 NOW = 1_800_000_000.0
 BOUNDS = Bounds(quiet=2.0, longest_wait=10.0, jobs=100, nbytes=10_000)
 
 
-def waiting(*ages: float, together: str = "a", size: int = 10, first: int = 1) -> list[Waiting]:
+def waiting(*ages: float, group_key: str = "a", size: int = 10, first: int = 1) -> list[Waiting]:
     """Return jobs that were accepted so many seconds ago."""
     return [
-        Waiting(number, together, "app", NOW - age, size) for number, age in enumerate(ages, first)
+        Waiting(number, group_key, "app", NOW - age, size) for number, age in enumerate(ages, first)
     ]
 
 
@@ -36,7 +36,7 @@ def test_a_group_goes_when_no_new_job_comes_and_at_the_latest_after_the_longest_
     ages: tuple[float, ...], ripe_now: bool, next_: float | None
 ) -> None:
     jobs = waiting(*ages)
-    batches, at = ripe(jobs, NOW, BOUNDS)
+    batches, at = due_batches(jobs, NOW, BOUNDS)
     assert batches == ([jobs] if ripe_now else [])
     assert at == (None if next_ is None else pytest.approx(NOW + next_))
 
@@ -44,21 +44,21 @@ def test_a_group_goes_when_no_new_job_comes_and_at_the_latest_after_the_longest_
 def test_200_jobs_50_at_a_time_are_one_batch() -> None:
     bounds = replace(BOUNDS, jobs=10_000)
     jobs = waiting(*[age for age in (4.5, 3.0, 1.5, 0.0) for _ in range(50)])
-    assert ripe(jobs, NOW, bounds) == ([], NOW + 2.0)
-    assert ripe(jobs, NOW + 2.0, bounds) == ([jobs], None)
+    assert due_batches(jobs, NOW, bounds) == ([], NOW + 2.0)
+    assert due_batches(jobs, NOW + 2.0, bounds) == ([jobs], None)
 
 
 def test_groups_wait_each_for_itself() -> None:
-    old, new = waiting(3.0, 2.5), waiting(1.0, together="b", first=3)
-    assert ripe([*old, *new], NOW, BOUNDS) == ([old], NOW + 1.0)
+    old, new = waiting(3.0, 2.5), waiting(1.0, group_key="b", first=3)
+    assert due_batches([*old, *new], NOW, BOUNDS) == ([old], NOW + 1.0)
 
 
 def test_full_batches_go_at_once_and_the_rest_waits() -> None:
     jobs = waiting(*[0.0] * 250)
-    batches, at = ripe(jobs, NOW, BOUNDS)
+    batches, at = due_batches(jobs, NOW, BOUNDS)
     assert [len(batch) for batch in batches] == [100, 100]
     assert at == NOW + 2.0
-    assert ripe(jobs[:100], NOW, BOUNDS) == ([jobs[:100]], None)
+    assert due_batches(jobs[:100], NOW, BOUNDS) == ([jobs[:100]], None)
 
 
 @given(
@@ -72,19 +72,19 @@ def test_each_job_is_in_one_batch_at_most_in_order_and_no_batch_is_too_large(
 ) -> None:
     bounds = replace(BOUNDS, jobs=most, smaller={"a": 500, "z": 1})
     jobs = [
-        Waiting(number, together, "app", NOW - age, size)
-        for number, (age, together, size) in enumerate(given_jobs)
+        Waiting(number, group_key, "app", NOW - age, size)
+        for number, (age, group_key, size) in enumerate(given_jobs)
     ]
-    batches, at = ripe(jobs, NOW, bounds)
+    batches, at = due_batches(jobs, NOW, bounds)
     planned = [job.job_id for batch in batches for job in batch]
     assert len(planned) == len(set(planned))
     for batch in batches:
         ids = [job.job_id for job in batch]
         assert ids == sorted(ids)
-        assert len({job.together for job in batch}) == 1
+        assert len({job.group_key for job in batch}) == 1
         assert len(batch) <= most
-        limit = 500 if batch[0].together == "a" else bounds.nbytes
+        limit = 500 if batch[0].group_key == "a" else bounds.nbytes
         assert len(batch) == 1 or sum(job.size for job in batch) <= limit
     # What is left is due some time; then everything goes.
     assert (at is None) == (len(planned) == len(jobs))
-    assert sum(len(batch) for batch in ripe(jobs, NOW + 10.1, bounds)[0]) == len(jobs)
+    assert sum(len(batch) for batch in due_batches(jobs, NOW + 10.1, bounds)[0]) == len(jobs)

@@ -18,7 +18,7 @@ from tests.htcondor.payer import Payer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.ledger.jobs import BatchRow
     from boinc_gahp.localproject import LocalProject
     from tests.htcondor.helpers import Site
@@ -27,66 +27,68 @@ DAY = 86400.0
 
 
 @pytest.fixture
-def kept(site: Site) -> Iterator[Kept]:
+def context(site: Site) -> Iterator[AccountContext]:
     site.local.pause_volunteers()
     site.reset(poll_shortest=5.0, poll_longest=300.0)
-    with site.kept() as kept:
-        yield kept
+    with site.context() as context:
+        yield context
 
 
-def accept(kept: Kept, key: str) -> int:
-    job = NewJob(key, kept.url, kept.account, "", "uppercase", "together", 300, "{}")
-    return kept.jobs.accept(job).id
+def accept(context: AccountContext, key: str) -> int:
+    job = NewJob(key, context.url, context.account, "", "uppercase", "together", 300, "{}")
+    return context.jobs.accept(job).id
 
 
-def planned(kept: Kept, site: Site, jobs: int = 2) -> tuple[BatchRow, list[int]]:
+def planned(context: AccountContext, site: Site, jobs: int = 2) -> tuple[BatchRow, list[int]]:
     """Return a batch that is planned, with its jobs."""
-    batches = len(kept.jobs.batches(kept.url, kept.account))
-    ids = [accept(kept, f"batch {batches} job {number}") for number in range(jobs)]
+    batches = len(context.jobs.batches(context.url, context.account))
+    ids = [accept(context, f"batch {batches} job {number}") for number in range(jobs)]
     name = f"bg-{site.directory.name}-{batches}"
-    lease = time.time() + kept.settings.htcondor.lease
-    batch = kept.jobs.plan(kept.url, kept.account, name, "uppercase", "together", ids, lease)
+    lease = time.time() + context.settings.htcondor.lease
+    batch = context.jobs.plan(
+        context.url, context.account, name, "uppercase", "together", ids, lease
+    )
     assert batch is not None
     return batch, ids
 
 
-def submit(kept: Kept, site: Site, batch: BatchRow) -> None:
+def submit(context: AccountContext, site: Site, batch: BatchRow) -> None:
     file = site.directory / "in"
     file.write_bytes(b"text")
-    names = [job.job_name for job in kept.jobs.jobs_of(batch.id)]
-    kept.bridge.submit(
+    names = [job.job_name for job in context.jobs.jobs_of(batch.id)]
+    context.bridge.submit(
         SubmitRequest(
             batch.name,
             "uppercase",
             [(str(name), Job(inputs={"in": LocalFile(str(file))})) for name in names],
         )
     )
-    kept.jobs.submitted(batch.id, 1)
+    context.jobs.submitted(batch.id, 1)
 
 
-def submitted(kept: Kept, site: Site, jobs: int = 2) -> tuple[BatchRow, list[int]]:
+def submitted(context: AccountContext, site: Site, jobs: int = 2) -> tuple[BatchRow, list[int]]:
     """Return a batch that is on the project, with its jobs."""
-    batch, ids = planned(kept, site, jobs)
-    submit(kept, site, batch)
+    batch, ids = planned(context, site, jobs)
+    submit(context, site, batch)
     return batch, ids
 
 
-def finish(kept: Kept, batch: BatchRow, job_id: int) -> str:
+def finish(context: AccountContext, batch: BatchRow, job_id: int) -> str:
     """Have a job's outputs fetched, as the ledger sees it."""
-    job = kept.jobs.job(job_id)
+    job = context.jobs.job(job_id)
     assert job is not None
-    kept.jobs.statuses(batch.id, {str(job.job_name): "finished"})
-    return kept.jobs.fetched(job_id, 0, 1.0)
+    context.jobs.statuses(batch.id, {str(job.job_name): "finished"})
+    return context.jobs.fetched(job_id, 0, 1.0)
 
 
-def state_of(kept: Kept, job_id: int) -> str:
-    job = kept.jobs.job(job_id)
+def state_of(context: AccountContext, job_id: int) -> str:
+    job = context.jobs.job(job_id)
     assert job is not None
     return job.state
 
 
-def batch_state(kept: Kept, batch: BatchRow) -> str:
-    row = kept.jobs.batch(batch.id)
+def batch_state(context: AccountContext, batch: BatchRow) -> str:
+    row = context.jobs.batch(batch.id)
     assert row is not None
     return row.state
 
@@ -98,19 +100,21 @@ def errors(local: LocalProject, names: list[str]) -> int:
     return int(local.core.db.connection().execute(query, names).fetchone()[0])
 
 
-def owed(kept: Kept) -> int:
-    return len(kept.jobs.aborts_owed(kept.url, kept.account))
+def owed(context: AccountContext) -> int:
+    return len(context.jobs.pending_aborts(context.url, context.account))
 
 
-def test_cancelled_jobs_are_aborted_and_the_others_let_be(kept: Kept, site: Site) -> None:
-    _, ids = submitted(kept, site, 3)
+def test_cancelled_jobs_are_aborted_and_the_others_let_be(
+    context: AccountContext, site: Site
+) -> None:
+    _, ids = submitted(context, site, 3)
     names = site.workunits()
-    kept.jobs.cancel(ids[0])
-    kept.jobs.cancel(ids[2])
-    payer = Payer(kept)
+    context.jobs.cancel(ids[0])
+    context.jobs.cancel(ids[2])
+    payer = Payer(context)
     assert payer.due(time.time()) <= time.time()
     payer.pay(time.time())
-    assert owed(kept) == 0
+    assert owed(context) == 0
     assert errors(site.local, names) == 2
     assert errors(site.local, [names[1]]) == 0
     assert payer.due(time.time()) > time.time() + 30
@@ -118,84 +122,86 @@ def test_cancelled_jobs_are_aborted_and_the_others_let_be(kept: Kept, site: Site
     assert site.proxy.count("abort_jobs") == 1
 
 
-def test_an_abort_waits_until_it_is_certain_what_the_project_has(kept: Kept, site: Site) -> None:
-    batch, ids = planned(kept, site, 3)
-    kept.jobs.cancel(ids[0])
-    payer = Payer(kept)
+def test_an_abort_waits_until_it_is_certain_what_the_project_has(
+    context: AccountContext, site: Site
+) -> None:
+    batch, ids = planned(context, site, 3)
+    context.jobs.cancel(ids[0])
+    payer = Payer(context)
     payer.pay(time.time())
     assert site.proxy.count("abort_jobs") == 0
-    assert owed(kept) == 1
+    assert owed(context) == 1
     # It goes without the one that was cancelled before, so that the project never has that.
-    assert kept.jobs.about_to_send(batch.id, 7, ids[1:]) == "go"
-    assert owed(kept) == 0
-    kept.jobs.cancel(ids[1])
+    assert context.jobs.about_to_send(batch.id, 7, ids[1:]) == "go"
+    assert owed(context) == 0
+    context.jobs.cancel(ids[1])
     payer.pay(time.time())
     assert site.proxy.count("abort_jobs") == 0
-    assert owed(kept) == 1
-    submit(kept, site, batch)
+    assert owed(context) == 1
+    submit(context, site, batch)
     payer.pay(time.time())
-    assert owed(kept) == 0
+    assert owed(context) == 0
     assert errors(site.local, site.workunits()) == 1
 
 
 def test_jobs_that_the_project_does_not_have_keep_no_others_from_their_abort(
-    kept: Kept, site: Site
+    context: AccountContext, site: Site
 ) -> None:
-    batch, ids = planned(kept, site, 3)
+    batch, ids = planned(context, site, 3)
     (left_out, cancelled, alive) = ids
-    kept.jobs.cancel(left_out)
+    context.jobs.cancel(left_out)
     names = [f"{batch.name}-{number}" for number in (2, 3)]
     file = site.directory / "in"
     file.write_bytes(b"text")
-    kept.bridge.submit(
+    context.bridge.submit(
         SubmitRequest(
             batch.name,
             "uppercase",
             [(name, Job(inputs={"in": LocalFile(str(file))})) for name in names],
         )
     )
-    kept.jobs.submitted(batch.id, 1)
-    kept.jobs.cancel(cancelled)
-    Payer(kept).pay(time.time())
-    assert owed(kept) == 0
+    context.jobs.submitted(batch.id, 1)
+    context.jobs.cancel(cancelled)
+    Payer(context).pay(time.time())
+    assert owed(context) == 0
     assert errors(site.local, names) == 1
-    assert state_of(kept, alive) == "queued"
+    assert state_of(context, alive) == "queued"
 
 
 def test_an_abort_that_the_projects_database_has_no_time_for_stays_owed(
-    kept: Kept, site: Site
+    context: AccountContext, site: Site
 ) -> None:
     site.local.pause_volunteers()
-    batch, (job_id, _) = submitted(kept, site)
-    kept.jobs.cancel(job_id)
+    batch, (job_id, _) = submitted(context, site)
+    context.jobs.cancel(job_id)
     words = b"Lock wait timeout exceeded; try restarting transaction"
     error = b"<error><error_num>-1</error_num><error_msg>%s</error_msg></error>" % words
     site.proxy.fail("abort_jobs", faultproxy.body(b"<abort_jobs>%s</abort_jobs>" % error))
-    payer = Payer(kept)
+    payer = Payer(context)
     payer.pay(time.time())
-    assert owed(kept) == 1
+    assert owed(context) == 1
     payer.pay(time.time() + 10)
-    assert (owed(kept), errors(site.local, [f"{batch.name}-1"])) == (0, 1)
+    assert (owed(context), errors(site.local, [f"{batch.name}-1"])) == (0, 1)
 
 
 @pytest.mark.parametrize("trouble", ["stopped", "lost"])
 def test_what_a_project_that_is_down_is_owed_stays_owed_and_is_paid_later(
-    kept: Kept, site: Site, trouble: str
+    context: AccountContext, site: Site, trouble: str
 ) -> None:
-    batch, ids = submitted(kept, site)
-    kept.jobs.cancel(ids[0])
-    kept.jobs.cancel(ids[1])
-    assert batch_state(kept, batch) == "ended"
-    payer = Payer(kept)
+    batch, ids = submitted(context, site)
+    context.jobs.cancel(ids[0])
+    context.jobs.cancel(ids[1])
+    assert batch_state(context, batch) == "ended"
+    payer = Payer(context)
     if trouble == "stopped":
         site.local.stop_web()
     else:
         site.proxy.fail("*", faultproxy.status(503), times=None)
     now = time.time()
     payer.pay(now)
-    assert owed(kept) == 2
-    assert batch_state(kept, batch) == "ended"
-    ((text, since),) = kept.jobs.troubles().values()
+    assert owed(context) == 2
+    assert batch_state(context, batch) == "ended"
+    ((text, since),) = context.jobs.troubles().values()
     assert text
     assert abs(since - now) < 30
     # Not at once again.
@@ -206,109 +212,115 @@ def test_what_a_project_that_is_down_is_owed_stays_owed_and_is_paid_later(
     site.heal()
     site.local.pause_volunteers()
     payer.pay(payer.due(time.time()))
-    assert owed(kept) == 0
-    assert batch_state(kept, batch) == "retired"
+    assert owed(context) == 0
+    assert batch_state(context, batch) == "retired"
     assert site.batch_states() == [BatchState.RETIRED]
-    assert kept.jobs.troubles() == {}
+    assert context.jobs.troubles() == {}
 
 
 def test_a_batch_is_not_retired_before_its_cancelled_jobs_are_aborted(
-    kept: Kept, site: Site
+    context: AccountContext, site: Site
 ) -> None:
-    batch, ids = submitted(kept, site)
+    batch, ids = submitted(context, site)
     for job_id in ids:
-        kept.jobs.cancel(job_id)
-    Payer(kept).pay(time.time())
+        context.jobs.cancel(job_id)
+    Payer(context).pay(time.time())
     seen = site.proxy.seen
     assert seen.index("abort_jobs") < seen.index("retire_batch")
-    assert batch_state(kept, batch) == "retired"
+    assert batch_state(context, batch) == "retired"
     assert errors(site.local, site.workunits()) == 2
 
 
-def test_the_last_job_is_done_when_its_batch_is_retired(kept: Kept, site: Site) -> None:
-    batch, ids = submitted(kept, site)
-    assert finish(kept, batch, ids[0]) == "done"
-    payer = Payer(kept)
-    assert finish(kept, batch, ids[1]) == "fetched"
-    until = payer.ender.close_overdue(time.time())
+def test_the_last_job_is_done_when_its_batch_is_retired(
+    context: AccountContext, site: Site
+) -> None:
+    batch, ids = submitted(context, site)
+    assert finish(context, batch, ids[0]) == "done"
+    payer = Payer(context)
+    assert finish(context, batch, ids[1]) == "fetched"
+    until = payer.cleanup.close_overdue(time.time())
     assert until is not None
     assert until > time.time()
-    assert state_of(kept, ids[1]) == "fetched"
+    assert state_of(context, ids[1]) == "fetched"
     payer.pay(time.time())
-    assert state_of(kept, ids[1]) == "done"
-    assert batch_state(kept, batch) == "retired"
+    assert state_of(context, ids[1]) == "done"
+    assert batch_state(context, batch) == "retired"
     assert site.batch_states() == [BatchState.RETIRED]
-    assert payer.ender.close_overdue(time.time()) is None
+    assert payer.cleanup.close_overdue(time.time()) is None
 
 
-def test_the_last_job_waits_for_the_retirement_only_so_long(kept: Kept, site: Site) -> None:
+def test_the_last_job_waits_for_the_retirement_only_so_long(
+    context: AccountContext, site: Site
+) -> None:
     site.local.stop_web(False)
-    batch, ids = submitted(kept, site, 1)
-    finish(kept, batch, ids[0])
+    batch, ids = submitted(context, site, 1)
+    finish(context, batch, ids[0])
     site.local.stop_web()
-    payer = Payer(kept)
+    payer = Payer(context)
     payer.pay(time.time())
-    until = payer.ender.close_overdue(time.time())
+    until = payer.cleanup.close_overdue(time.time())
     assert until is not None
-    assert state_of(kept, ids[0]) == "fetched"
+    assert state_of(context, ids[0]) == "fetched"
     # Another process goes on; how long the job has waited stands in the ledger.
-    payer = Payer(kept)
-    assert payer.ender.close_overdue(until + 0.01) is None
-    assert state_of(kept, ids[0]) == "done"
-    assert batch_state(kept, batch) == "ended"
+    payer = Payer(context)
+    assert payer.cleanup.close_overdue(until + 0.01) is None
+    assert state_of(context, ids[0]) == "done"
+    assert batch_state(context, batch) == "ended"
     site.heal()
     payer.pay(time.time() + 400)
-    assert batch_state(kept, batch) == "retired"
+    assert batch_state(context, batch) == "retired"
 
 
-def test_a_batch_that_is_not_on_the_project_counts_as_retired(kept: Kept, site: Site) -> None:
-    batch, ids = planned(kept, site)
+def test_a_batch_that_is_not_on_the_project_counts_as_retired(
+    context: AccountContext, site: Site
+) -> None:
+    batch, ids = planned(context, site)
     for job_id in ids:
-        kept.jobs.cancel(job_id)
-    assert batch_state(kept, batch) == "ended"
-    Payer(kept).pay(time.time())
-    assert batch_state(kept, batch) == "retired"
+        context.jobs.cancel(job_id)
+    assert batch_state(context, batch) == "ended"
+    Payer(context).pay(time.time())
+    assert batch_state(context, batch) == "retired"
 
 
-def test_a_batch_that_somebody_may_be_making_is_let_be(kept: Kept, site: Site) -> None:
-    batch, ids = planned(kept, site)
+def test_a_batch_that_somebody_may_be_making_is_let_be(context: AccountContext, site: Site) -> None:
+    batch, ids = planned(context, site)
     for job_id in ids:
-        kept.jobs.cancel(job_id)
-    payer = Payer(kept, is_sending={batch.id}.__contains__)
+        context.jobs.cancel(job_id)
+    payer = Payer(context, is_sending={batch.id}.__contains__)
     payer.pay(time.time())
     assert site.proxy.count("retire_batch") == 0
-    assert batch_state(kept, batch) == "ended"
+    assert batch_state(context, batch) == "ended"
 
 
 def test_one_batch_that_the_project_refuses_to_retire_keeps_no_other_from_it(
-    kept: Kept, site: Site
+    context: AccountContext, site: Site
 ) -> None:
-    first, ids = submitted(kept, site, 1)
-    second, more = submitted(kept, site, 1)
+    first, ids = submitted(context, site, 1)
+    second, more = submitted(context, site, 1)
     for job_id in (*ids, *more):
-        kept.jobs.cancel(job_id)
+        context.jobs.cancel(job_id)
     refusal = faultproxy.body(
         b"<retire_batch><error><error_num>-1</error_num><error_msg>not now</error_msg></error>"
         b"</retire_batch>"
     )
     site.proxy.fail("retire_batch", refusal)
-    payer = Payer(kept)
+    payer = Payer(context)
     payer.pay(time.time())
-    assert batch_state(kept, first) == "ended"
-    assert batch_state(kept, second) == "retired"
-    row = kept.jobs.batch(first.id)
+    assert batch_state(context, first) == "ended"
+    assert batch_state(context, second) == "retired"
+    row = context.jobs.batch(first.id)
     assert row is not None
     assert "not now" in str(row.trouble)
     assert row.not_before > time.time()
     payer.pay(row.not_before)
-    assert batch_state(kept, first) == "retired"
+    assert batch_state(context, first) == "retired"
 
 
 def test_a_retirement_that_a_list_of_batches_undoes_is_done_once_more(
-    kept: Kept, site: Site
+    context: AccountContext, site: Site
 ) -> None:
-    batch, ids = submitted(kept, site, 1)
-    kept.jobs.cancel(ids[0])
+    batch, ids = submitted(context, site, 1)
+    context.jobs.cancel(ids[0])
 
     def undo(exchange: faultproxy.Exchange) -> bool:
         reply = exchange.forward()
@@ -319,10 +331,10 @@ def test_a_retirement_that_a_list_of_batches_undoes_is_done_once_more(
         return True
 
     site.proxy.fail("retire_batch", undo)
-    payer = Payer(kept)
+    payer = Payer(context)
     now = time.time()
     payer.pay(now)
-    assert batch_state(kept, batch) == "retired"
+    assert batch_state(context, batch) == "retired"
     assert site.batch_states() == [BatchState.COMPLETE]
     payer.pay(now + cleanup.RETIRE_AGAIN)
     assert site.batch_states() == [BatchState.RETIRED]
@@ -335,16 +347,18 @@ def expire_times(site: Site) -> list[float]:
     return [float(value) for value in site._names("batch b", "b.expire_time")]
 
 
-def test_leases_are_renewed_while_htcondor_asks_about_the_jobs(kept: Kept, site: Site) -> None:
-    lease = kept.settings.htcondor.lease
-    first, ids = submitted(kept, site, 1)
-    second, _ = submitted(kept, site, 1)
+def test_leases_are_renewed_while_htcondor_asks_about_the_jobs(
+    context: AccountContext, site: Site
+) -> None:
+    lease = context.settings.htcondor.lease
+    first, ids = submitted(context, site, 1)
+    second, _ = submitted(context, site, 1)
     now = time.time()
-    payer = Payer(kept)
+    payer = Payer(context)
     payer.pay(now)
     assert site.proxy.count("set_expire_time") == 0
     later = now + 2 * DAY
-    kept.jobs.asked(ids, later)
+    context.jobs.asked(ids, later)
     payer.pay(later)
     assert site.proxy.count("set_expire_time") == 2
     assert expire_times(site) == pytest.approx([later + lease] * 2, abs=2)
@@ -352,76 +366,78 @@ def test_leases_are_renewed_while_htcondor_asks_about_the_jobs(kept: Kept, site:
     assert site.proxy.count("set_expire_time") == 2
     # The second's job was not asked about for longer than a lease lasts.
     much_later = now + lease + DAY
-    kept.jobs.asked(ids, much_later)
+    context.jobs.asked(ids, much_later)
     payer.pay(much_later)
     assert expire_times(site) == pytest.approx([much_later + lease, later + lease], abs=2)
-    rows = [kept.jobs.batch(batch.id) for batch in (first, second)]
+    rows = [context.jobs.batch(batch.id) for batch in (first, second)]
     assert [row.lease_until for row in rows if row] == [much_later + lease, later + lease]
 
 
-def test_a_lease_that_cannot_be_renewed_is_tried_again(kept: Kept, site: Site) -> None:
-    _, ids = submitted(kept, site, 1)
+def test_a_lease_that_cannot_be_renewed_is_tried_again(context: AccountContext, site: Site) -> None:
+    _, ids = submitted(context, site, 1)
     later = time.time() + 2 * DAY
-    kept.jobs.asked(ids, later)
-    payer = Payer(kept)
+    context.jobs.asked(ids, later)
+    payer = Payer(context)
     site.local.stop_web()
     payer.pay(later)
     site.local.stop_web(False)
     again = payer.due(later)
     assert again > later
     payer.pay(again)
-    assert expire_times(site) == pytest.approx([again + kept.settings.htcondor.lease], abs=2)
+    assert expire_times(site) == pytest.approx([again + context.settings.htcondor.lease], abs=2)
 
 
 def test_a_batch_that_the_project_has_lost_is_asked_about_leases_once(
-    kept: Kept, site: Site
+    context: AccountContext, site: Site
 ) -> None:
-    batch, ids = planned(kept, site, 1)
-    kept.jobs.submitted(batch.id, 1)
+    batch, ids = planned(context, site, 1)
+    context.jobs.submitted(batch.id, 1)
     later = time.time() + 2 * DAY
-    kept.jobs.asked(ids, later)
-    payer = Payer(kept)
+    context.jobs.asked(ids, later)
+    payer = Payer(context)
     payer.pay(later)
     payer.pay(later)
     assert site.proxy.count("set_expire_time") == 1
 
 
-def test_a_clock_that_is_set_back_by_a_day_puts_nothing_off(kept: Kept, site: Site) -> None:
-    batch, job_ids = submitted(kept, site)
-    payer = Payer(kept)
+def test_a_clock_that_is_set_back_by_a_day_puts_nothing_off(
+    context: AccountContext, site: Site
+) -> None:
+    batch, job_ids = submitted(context, site)
+    payer = Payer(context)
     tomorrow = time.time() + 86400
     payer.pay(tomorrow)
     for job_id in job_ids:
-        finish(kept, batch, job_id)
-    kept.jobs.postpone(batch.id, tomorrow + 60, "it was tried tomorrow")
+        finish(context, batch, job_id)
+    context.jobs.postpone(batch.id, tomorrow + 60, "it was tried tomorrow")
     now = time.time()
     assert payer.due(now) <= now
     payer.pay(now)
-    assert batch_state(kept, batch) == "retired"
+    assert batch_state(context, batch) == "retired"
     assert payer.due(now) > now
-    assert payer.ender.close_overdue(now - 3600) is None
+    assert payer.cleanup.close_overdue(now - 3600) is None
 
 
-def test_what_ended_long_ago_is_forgotten(kept: Kept, site: Site) -> None:
-    _, ids = submitted(kept, site, 2)
-    kept.jobs.cancel(ids[0])
-    kept.jobs.cancel(ids[1])
-    payer = Payer(kept)
+def test_what_ended_long_ago_is_forgotten(context: AccountContext, site: Site) -> None:
+    _, ids = submitted(context, site, 2)
+    context.jobs.cancel(ids[0])
+    context.jobs.cancel(ids[1])
+    payer = Payer(context)
     payer.pay(time.time())
-    wait_for(lambda: owed(kept) == 0, "the aborts")
-    payer.ender.prune(time.time())
-    assert kept.jobs.job(ids[0]) is not None
-    payer.ender.prune(time.time() + 31 * DAY)
-    assert kept.jobs.job(ids[0]) is None
-    assert kept.jobs.batches(kept.url, kept.account) == []
+    wait_for(lambda: owed(context) == 0, "the aborts")
+    payer.cleanup.prune(time.time())
+    assert context.jobs.job(ids[0]) is not None
+    payer.cleanup.prune(time.time() + 31 * DAY)
+    assert context.jobs.job(ids[0]) is None
+    assert context.jobs.batches(context.url, context.account) == []
 
 
 def test_nothing_is_begun_when_the_process_is_about_to_end_or_time_is_over(
-    kept: Kept, site: Site
+    context: AccountContext, site: Site
 ) -> None:
-    _, ids = submitted(kept, site, 1)
-    kept.jobs.cancel(ids[0])
-    Payer(kept).pay(time.time(), goes_on=False)
-    kept.stopping.set()
-    Payer(kept).pay(time.time())
-    assert owed(kept) == 1
+    _, ids = submitted(context, site, 1)
+    context.jobs.cancel(ids[0])
+    Payer(context).pay(time.time(), goes_on=False)
+    context.stopping.set()
+    Payer(context).pay(time.time())
+    assert owed(context) == 1

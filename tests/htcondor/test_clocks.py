@@ -59,7 +59,7 @@ def test_leases_and_files_are_kept_for_as_long_as_they_should_whatever_the_clock
     with desk_of(site) as desk:
         desk.accept(1)
         desk.run()
-        settings = desk.kept.settings
+        settings = desk.context.settings
     now = time.time()
     assert expire_times(site) == pytest.approx([now + seen + settings.htcondor.lease], abs=60)
     assert delete_times(site) == pytest.approx([now + seen + settings.staging.keep], abs=60)
@@ -67,20 +67,20 @@ def test_leases_and_files_are_kept_for_as_long_as_they_should_whatever_the_clock
 
 def test_a_renewal_goes_by_the_project_s_clock_though_it_is_the_first_request(site: Site) -> None:
     site.local.pause_volunteers()
-    with site.kept() as kept:
-        sent = send(site, kept)
+    with site.context() as context:
+        sent = send(site, context)
         later, job_id = sent.batch.lease_until - DAY / 2, sent.job.id
     site.proxy.fail("*", other_clock(DAY), times=None)
-    with site.kept() as kept:
-        kept.jobs.asked([job_id], later)
-        Payer(kept).pay(later)
-    assert expire_times(site) == pytest.approx([later + DAY + kept.htcondor.lease], abs=60)
+    with site.context() as context:
+        context.jobs.asked([job_id], later)
+        Payer(context).pay(later)
+    assert expire_times(site) == pytest.approx([later + DAY + context.htcondor.lease], abs=60)
 
 
 def test_the_time_of_a_boinc_set_lease_is_by_the_submit_node_s_clock(site: Site) -> None:
     site.local.pause_volunteers()
-    with site.kept() as kept:
-        name = send(site, kept).batch.name
+    with site.context() as context:
+        name = send(site, context).batch.name
     site.proxy.fail("*", other_clock(-HOUR), times=None)
     opener = Opener()
     bridge = opener.open(site.settings, site.project)

@@ -7,58 +7,58 @@ import time
 
 import pytest
 
-from boinc_gahp.htcondor.context import Gates, Withdrawn
-from boinc_gahp.htcondor.retry_times import Patience
+from boinc_gahp.htcondor.context import CancelScopes, JobCancelled
+from boinc_gahp.htcondor.retry_times import FailureBackoff
 from tests.helpers import wait_for
 
 
 def test_closing_by_job_waits_until_the_fetch_has_cleared_up_and_knows_no_other_jobs() -> None:
-    gates = Gates()
-    gates.close(1)
+    scopes = CancelScopes()
+    scopes.close(1)
     opened, cleared = threading.Event(), threading.Event()
 
     def fetch() -> None:
-        with pytest.raises(Withdrawn), gates.open(1) as gate:  # noqa: PT012
+        with pytest.raises(JobCancelled), scopes.open(1) as scope:  # noqa: PT012
             opened.set()
             while True:
-                with gate:
+                with scope:
                     pass
         cleared.set()
 
     fetcher = threading.Thread(target=fetch)
     fetcher.start()
     assert opened.wait(60)
-    assert gates.jobs() == (1,)
-    gates.close(2)
-    gates.close(1)
-    assert gates.jobs() == ()
+    assert scopes.jobs() == (1,)
+    scopes.close(2)
+    scopes.close(1)
+    assert scopes.jobs() == ()
     fetcher.join(60)
     assert cleared.is_set()
 
 
 def test_closing_by_job_does_not_wait_for_ever_for_a_fetch_that_hangs() -> None:
-    gates = Gates()
-    with gates.open(1) as gate:
-        gates.close(1, clearing=0.01)
-        with pytest.raises(Withdrawn):
-            gate.check()
+    scopes = CancelScopes()
+    with scopes.open(1) as scope:
+        scopes.close(1, clearing=0.01)
+        with pytest.raises(JobCancelled):
+            scope.check()
 
 
 def test_pauses_grow_to_the_longest_and_begin_anew_after_a_success() -> None:
-    patience = Patience(lambda: (5.0, 300.0))
-    assert not patience.succeeded()
-    pauses = [patience.failed(1000.0) - 1000.0 for _ in range(10)]
+    backoff = FailureBackoff(lambda: (5.0, 300.0))
+    assert not backoff.succeeded()
+    pauses = [backoff.failed(1000.0) - 1000.0 for _ in range(10)]
     for pause, expected in zip(pauses, [5, 10, 20, 40, 80, 160, 300, 300, 300, 300], strict=True):
         assert expected * 0.8 <= pause <= expected * 1.2
-    assert patience.until == 1000.0 + pauses[-1]
-    assert patience.succeeded()
-    assert patience.until == 0
-    assert patience.failed(0.0) <= 6
+    assert backoff.until == 1000.0 + pauses[-1]
+    assert backoff.succeeded()
+    assert backoff.until == 0
+    assert backoff.failed(0.0) <= 6
 
 
 def test_a_pause_ends_in_time_though_the_clock_is_set_back() -> None:
-    patience = Patience(lambda: (0.01, 0.01))
+    backoff = FailureBackoff(lambda: (0.01, 0.01))
     tomorrow = time.time() + 86400
-    assert patience.failed(tomorrow) > tomorrow
-    wait_for(lambda: patience.until <= time.time(), "the end of the pause")
-    assert patience.until > 0
+    assert backoff.failed(tomorrow) > tomorrow
+    wait_for(lambda: backoff.until <= time.time(), "the end of the pause")
+    assert backoff.until > 0

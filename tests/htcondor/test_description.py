@@ -91,7 +91,7 @@ def test_what_is_no_description_is_a_value_error(text: str) -> None:
 def test_jobs_that_differ_in_what_a_batch_shares_do_not_go_together(
     other: dict[str, object],
 ) -> None:
-    assert JOB.together != replace(JOB, **other).together  # type: ignore[arg-type]
+    assert JOB.group_key != replace(JOB, **other).group_key  # type: ignore[arg-type]
 
 
 def test_jobs_that_differ_in_what_is_their_own_go_together() -> None:
@@ -104,8 +104,8 @@ def test_jobs_that_differ_in_what_is_their_own_go_together() -> None:
         outputs=("out",),
         priority=7,
     )
-    assert JOB.together == other.together
-    assert len(JOB.together) == 32
+    assert JOB.group_key == other.group_key
+    assert len(JOB.group_key) == 32
 
 
 def test_the_size_grows_with_what_travels_in_the_request() -> None:

@@ -26,7 +26,7 @@ from tests.htcondor.process import Gahp, write_settings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.htcondor.context import AccountContext
     from tests.htcondor.helpers import Job, Site
     from tests.htcondor.onproject import Sent
 
@@ -156,10 +156,10 @@ STATUSES: tuple[tuple[int, int, int | None], ...] = (
 
 
 @pytest.fixture
-def kept(site: Site) -> Iterator[Kept]:
+def context(site: Site) -> Iterator[AccountContext]:
     site.reset(poll_shortest=1.0, poll_longest=4.0, poll_all=600.0)
-    with site.kept() as kept:
-        yield kept
+    with site.context() as context:
+        yield context
 
 
 def change(site: Site, statement: str, *values: object) -> None:
@@ -181,13 +181,15 @@ def instances(site: Site, sent: Sent) -> list[list[int]]:
     return list(found.values())
 
 
-def test_of_several_instances_the_last_that_ran_its_program_counts(site: Site, kept: Kept) -> None:
-    sent = send(site, kept, *[("--fail", "5")] * len(STATUSES))
+def test_of_several_instances_the_last_that_ran_its_program_counts(
+    site: Site, context: AccountContext
+) -> None:
+    sent = send(site, context, *[("--fail", "5")] * len(STATUSES))
     sent.await_end()
     for (first, second, _), results in zip(STATUSES, instances(site, sent), strict=True):
         for status, result in zip((first, first, second), results, strict=True):
             change(site, "UPDATE result SET exit_status = ? WHERE id = ?", status, result)
-    follow(kept, sent, *["failed" if code is None else "finished" for *_, code in STATUSES])
+    follow(context, sent, *["failed" if code is None else "finished" for *_, code in STATUSES])
     found = [
         (*statuses[:2], job.exit_code if job.state == "finished" else None)
         for statuses, job in zip(STATUSES, sent.jobs, strict=True)
@@ -203,15 +205,17 @@ def test_of_several_instances_the_last_that_ran_its_program_counts(site: Site, k
     assert "BoincRscDiskBound" in reasons
 
 
-def test_a_program_that_ended_well_after_all_has_no_exit_code(site: Site, kept: Kept) -> None:
-    sent = send(site, kept, *[("--fail", "5")] * 3)
+def test_a_program_that_ended_well_after_all_has_no_exit_code(
+    site: Site, context: AccountContext
+) -> None:
+    sent = send(site, context, *[("--fail", "5")] * 3)
     sent.await_end()
     first, second, third = instances(site, sent)
     refused = "UPDATE result SET outcome = ? WHERE id = ?"
     change(site, refused, Outcome.VALIDATE_ERROR, first[2])
     change(site, refused, Outcome.VALIDATE_ERROR, second[0])
     change(site, refused, Outcome.NO_REPLY, third[2])
-    follow(kept, sent, "failed", "finished", "finished")
+    follow(context, sent, "failed", "finished", "finished")
 
 
 def failure_with(*statuses: int, states: tuple[str, ...] = (), words: str = "x") -> Failure:
@@ -234,65 +238,73 @@ def test_where_no_instance_is_known_the_projects_words_tell_whether_they_ended_w
     assert failures.exit_code(failure_with(0, 0)) is None
 
 
-def test_a_job_that_was_aborted_is_held_whatever_its_instances_did(site: Site, kept: Kept) -> None:
-    sent = send(site, kept, ("--fail", "5"))
+def test_a_job_that_was_aborted_is_held_whatever_its_instances_did(
+    site: Site, context: AccountContext
+) -> None:
+    sent = send(site, context, ("--fail", "5"))
     sent.await_end()
-    kept.bridge.abort_jobs([sent.job.job_name or ""])
-    follow(kept, sent, "failed")
+    context.bridge.abort_jobs([sent.job.job_name or ""])
+    follow(context, sent, "failed")
     assert sent.job.hold_code == HoldCode.ABORTED
 
 
 # -- one end, whatever happens between
 
 
-def test_a_failure_that_is_known_is_gone_on_with_by_the_next_daemon(site: Site, kept: Kept) -> None:
-    sent = send(site, kept, ("--fail", "5"))
-    follow(kept, sent, "finished")
+def test_a_failure_that_is_known_is_gone_on_with_by_the_next_daemon(
+    site: Site, context: AccountContext
+) -> None:
+    sent = send(site, context, ("--fail", "5"))
+    follow(context, sent, "finished")
     # The project is not asked again, nor believed if it says something else.
     change(site, "UPDATE workunit SET error_mask = 0 WHERE name = ?", sent.job.job_name)
     site.local.stop_web(True)
     asked = len(site.proxy.seen)
-    with site.kept() as fresh:
+    with site.context() as fresh:
         Fetcher(fresh).fetch(sent.job)
         assert sent.states == ["fetched"]
         fresh.jobs.close_batch(sent.batch_id, retired=False)
     assert len(site.proxy.seen) == asked
     assert (sent.job.state, sent.job.exit_code) == ("done", 5)
     assert "exit statuses of its instances: 5, 5" in (sent.iwds[0] / "job.err").read_text()
-    assert kept.jobs.program_failure(sent.job.id) is None, "what is in place is not kept"
+    assert context.jobs.program_failure(sent.job.id) is None, "what is in place is not kept"
 
 
 def test_of_an_endless_stderr_the_ledger_keeps_both_ends(
-    site: Site, kept: Kept, monkeypatch: pytest.MonkeyPatch
+    site: Site, context: AccountContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(site.local.core, "quirks", type(site.local.core.quirks)())
-    sent = send(site, kept, ("--fail", "5"))
+    sent = send(site, context, ("--fail", "5"))
     sent.await_end()
     change(site, "UPDATE result SET stderr_out = ?", "begin" + "x" * 400_000 + "end")
-    follow(kept, sent, "finished")
-    failure = kept.jobs.program_failure(sent.job.id)
+    follow(context, sent, "finished")
+    failure = context.jobs.program_failure(sent.job.id)
     assert failure is not None
     assert 100_000 < len(failure.stderr) < 150_000
     assert "characters are left out]" in failure.stderr
     assert failure.stderr.rstrip().endswith("end")
 
 
-def test_a_failure_that_cannot_be_written_is_held_for_that(site: Site, kept: Kept) -> None:
-    sent = send(site, kept, ("--fail", "5"))
+def test_a_failure_that_cannot_be_written_is_held_for_that(
+    site: Site, context: AccountContext
+) -> None:
+    sent = send(site, context, ("--fail", "5"))
     (sent.iwds[0] / "job.err").mkdir()
-    follow(kept, sent, "finished")
-    Fetcher(kept).fetch(sent.job)
+    follow(context, sent, "finished")
+    Fetcher(context).fetch(sent.job)
     assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.OUTPUT)
     assert "job.err" in (sent.job.hold_reason or "")
 
 
-def test_a_job_that_is_cancelled_meanwhile_gets_nothing(site: Site, kept: Kept) -> None:
-    sent = send(site, kept, ("--fail", "5"))
+def test_a_job_that_is_cancelled_meanwhile_gets_nothing(
+    site: Site, context: AccountContext
+) -> None:
+    sent = send(site, context, ("--fail", "5"))
     sent.await_end()
     row = sent.job
-    kept.jobs.cancel(row.id)
-    assert failures.fail(kept, row)
-    Fetcher(kept).fetch(row)
+    context.jobs.cancel(row.id)
+    assert failures.fail(context, row)
+    Fetcher(context).fetch(row)
     assert sent.states == ["cancelled"]
     assert list(sent.iwds[0].iterdir()) == []
 
@@ -337,10 +349,10 @@ def test_daemons_killed_at_any_moment_tell_one_end_of_each_job(site: Site) -> No
     settings = write_settings(site)
     ends: dict[str, End] = {}
     ids: dict[str, str] = {}
-    for patience in (0.3, 0.6, 0.9, None):
+    for backoff in (0.3, 0.6, 0.9, None):
         with Gahp(settings) as gahp:
-            if patience is not None:
-                killer = threading.Timer(patience, gahp.kill)
+            if backoff is not None:
+                killer = threading.Timer(backoff, gahp.kill)
                 killer.start()
             try:
                 for job in jobs:
@@ -350,7 +362,7 @@ def test_daemons_killed_at_any_moment_tell_one_end_of_each_job(site: Site) -> No
                     end = end_of(gahp, ids[job.key])
                     assert ends.setdefault(job.key, end) == end
             except (AssertionError, OSError):
-                if patience is None:
+                if backoff is None:
                     raise
                 killer.join()
     assert [end.status for end in ends.values()] == [COMPLETED] * 12
@@ -375,17 +387,17 @@ def test_a_gridmanager_that_has_forgotten_a_hold_is_told_it_again(site: Site) ->
 
 
 def test_the_ledger_shows_how_a_program_failed(
-    site: Site, kept: Kept, capsys: pytest.CaptureFixture[str]
+    site: Site, context: AccountContext, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = ["--config", str(write_settings(site))]
-    sent = send(site, kept, ("--fail", "11"))
-    follow(kept, sent, "finished")
+    sent = send(site, context, ("--fail", "11"))
+    follow(context, sent, "finished")
     assert main(["ledger", "list", *config]) == 0
     listed = capsys.readouterr().out
     assert "failed, stderr to be written" in listed
     assert "volunteers' computers: 11, 11" in listed
-    Fetcher(kept).fetch(sent.job)
-    kept.jobs.close_batch(sent.batch_id, retired=True)
+    Fetcher(context).fetch(sent.job)
+    context.jobs.close_batch(sent.batch_id, retired=True)
     assert main(["ledger", "show", str(sent.job.id), *config]) == 0
     shown = capsys.readouterr().out
     assert "completed with exit code 11 (done)" in shown

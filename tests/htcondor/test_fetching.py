@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.fetch.cancel import Gate
+    from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.types import FetchRequest, FetchResult
-    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.htcondor.context import AccountContext
     from tests.htcondor.helpers import Site
     from tests.htcondor.onproject import Sent
 
@@ -37,15 +37,17 @@ HASTY = Timeouts(connect=2, read=0.5, retry=0.0)
 
 
 @pytest.fixture
-def kept(site: Site) -> Iterator[Kept]:
+def context(site: Site) -> Iterator[AccountContext]:
     site.timeouts = PATIENT
-    with site.kept() as kept:
-        yield kept
+    with site.context() as context:
+        yield context
 
 
-def finished(site: Site, kept: Kept, *arguments: tuple[str, ...], **options: object) -> Sent:
-    sent = send(site, kept, *arguments, **options)  # type: ignore[arg-type]
-    follow(kept, sent, *["finished"] * max(1, len(arguments)))
+def finished(
+    site: Site, context: AccountContext, *arguments: tuple[str, ...], **options: object
+) -> Sent:
+    sent = send(site, context, *arguments, **options)  # type: ignore[arg-type]
+    follow(context, sent, *["finished"] * max(1, len(arguments)))
     return sent
 
 
@@ -57,10 +59,12 @@ def contents(home: Path) -> dict[str, bytes]:
     }
 
 
-def test_outputs_and_streams_are_in_place_before_the_job_is_over(site: Site, kept: Kept) -> None:
-    sent = finished(site, kept, (), ())
+def test_outputs_and_streams_are_in_place_before_the_job_is_over(
+    site: Site, context: AccountContext
+) -> None:
+    sent = finished(site, context, (), ())
     for job in sent.jobs:
-        Fetcher(kept).fetch(job)
+        Fetcher(context).fetch(job)
     assert sent.states == ["done", "fetched"]
     for job, iwd in zip(sent.jobs, sent.iwds, strict=True):
         assert contents(iwd) == {
@@ -117,11 +121,11 @@ def test_what_is_asked_for_goes_where_it_is_wanted(
     wanted: set[str],
     *,
     site: Site,
-    kept: Kept,
+    context: AccountContext,
 ) -> None:
-    sent = finished(site, kept, args, app=app, **options)
+    sent = finished(site, context, args, app=app, **options)
     (sent.iwds[0] / "res").mkdir()
-    Fetcher(kept).fetch(sent.job)
+    Fetcher(context).fetch(sent.job)
     assert sent.job.state == "fetched", sent.job
     found = contents(sent.iwds[0])
     assert set(found) == wanted
@@ -131,8 +135,10 @@ def test_what_is_asked_for_goes_where_it_is_wanted(
         assert found["out1"].startswith(b"sizes 4 4")
 
 
-def test_a_fetch_that_is_done_again_gives_the_same_files(site: Site, kept: Kept) -> None:
-    sent = finished(site, kept, ("--optional",), app="multi")
+def test_a_fetch_that_is_done_again_gives_the_same_files(
+    site: Site, context: AccountContext
+) -> None:
+    sent = finished(site, context, ("--optional",), app="multi")
     job = sent.job
     # As far as a daemon comes that is killed right before it says so in the ledger.
     request = request_for(
@@ -140,10 +146,10 @@ def test_a_fetch_that_is_done_again_gives_the_same_files(site: Site, kept: Kept)
         JobDescription.from_json(job.description),
         sent.batch.project_batch_id,
     )
-    kept.bridge.fetch_output(request)
+    context.bridge.fetch_output(request)
     before = contents(sent.iwds[0])
     (sent.iwds[0] / "job.err").write_bytes(b"half of")
-    Fetcher(kept).fetch(job)
+    Fetcher(context).fetch(job)
     assert contents(sent.iwds[0]) == before
     assert sent.states == ["fetched"]
 
@@ -159,17 +165,17 @@ FAULTS: dict[str, faultproxy.Fault] = {
 }
 
 
-def test_trouble_of_the_project_is_waited_for(site: Site, kept: Kept) -> None:
-    sent = finished(site, kept, *[()] * (len(RPCS) + 1))
+def test_trouble_of_the_project_is_waited_for(site: Site, context: AccountContext) -> None:
+    sent = finished(site, context, *[()] * (len(RPCS) + 1))
     site.timeouts = HASTY
     for rpc, job, iwd in zip(RPCS, sent.jobs, sent.iwds, strict=False):
         # A process of its own, which has learned nothing yet.
-        with site.kept() as fresh:
+        with site.context() as fresh:
             for case, fault in FAULTS.items():
                 site.proxy.fail(rpc, fault, times=None)
                 Fetcher(fresh).fetch(job)
                 site.proxy.heal()
-                row = kept.jobs.job(job.id)
+                row = context.jobs.job(job.id)
                 assert row is not None
                 assert row.state == "finished", (rpc, case, row)
                 assert not row.writing
@@ -177,24 +183,26 @@ def test_trouble_of_the_project_is_waited_for(site: Site, kept: Kept) -> None:
                 assert contents(iwd).keys() <= {"job.err"}, (rpc, case)
         if rpc != "result_file":
             site.proxy.fail(rpc, faultproxy.php_warnings(after=True), times=None)
-        Fetcher(kept).fetch(job)
+        Fetcher(context).fetch(job)
         site.proxy.heal()
         assert contents(iwd)["out"] == b"TEXT", rpc
     assert sent.states == ["done"] * len(RPCS) + ["finished"]
 
 
-def test_a_project_that_does_not_answer_does_not_hold_the_job(site: Site, kept: Kept) -> None:
-    sent = finished(site, kept)
+def test_a_project_that_does_not_answer_does_not_hold_the_job(
+    site: Site, context: AccountContext
+) -> None:
+    sent = finished(site, context)
     site.timeouts = HASTY
     hang = faultproxy.hang()
     site.proxy.fail("result_file", hang, times=None)
-    with site.kept() as hasty:
+    with site.context() as hasty:
         Fetcher(hasty).fetch(sent.job)
     assert sent.states == ["finished"]
     assert sent.job.trouble
     hang.release()
     site.proxy.heal()
-    Fetcher(kept).fetch(sent.job)
+    Fetcher(context).fetch(sent.job)
     assert sent.states == ["fetched"]
     assert sent.job.trouble is None
 
@@ -224,16 +232,16 @@ MENDABLE = {
 }
 
 
-def test_what_a_person_must_mend_is_held_and_told(site: Site, kept: Kept) -> None:
-    sent = finished(site, kept, *[()] * len(MENDABLE), app="multi")
+def test_what_a_person_must_mend_is_held_and_told(site: Site, context: AccountContext) -> None:
+    sent = finished(site, context, *[()] * len(MENDABLE), app="multi")
     for case, before, iwd in zip(MENDABLE, sent.jobs, sent.iwds, strict=True):
         options, number, words = MENDABLE[case]
         (iwd / "file").write_text("")
         description = JobDescription.from_json(before.description)
-        Fetcher(kept).fetch(
+        Fetcher(context).fetch(
             replace(before, description=replace(description, **options).to_json())  # type: ignore[arg-type]
         )
-        job = kept.jobs.job(before.id)
+        job = context.jobs.job(before.id)
         assert job is not None
         assert (job.state, job.hold_code) == ("failed", HoldCode.OUTPUT), case
         assert job.hold_subcode == number, case
@@ -241,18 +249,23 @@ def test_what_a_person_must_mend_is_held_and_told(site: Site, kept: Kept) -> Non
             assert part in (job.hold_reason or ""), case
 
 
-def test_a_required_output_that_is_missing_is_held_and_told(site: Site, kept: Kept) -> None:
-    sent = finished(site, kept, (), app="multi")
+def test_a_required_output_that_is_missing_is_held_and_told(
+    site: Site, context: AccountContext
+) -> None:
+    sent = finished(site, context, (), app="multi")
     site.proxy.fail("result_file", faultproxy.body(b"ERROR: bad file num: 0"), times=None)
-    Fetcher(kept).fetch(sent.job)
+    Fetcher(context).fetch(sent.job)
     assert sent.job.state == "failed"
     assert "is missing on" in (sent.job.hold_reason or "")
 
 
 def test_a_full_disk_is_waited_for_and_then_held(
-    site: Site, kept: Kept, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    site: Site,
+    context: AccountContext,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    sent = finished(site, kept)
+    sent = finished(site, context)
     write = os.write
 
     def full(descriptor: int, data: bytes) -> int:
@@ -260,13 +273,13 @@ def test_a_full_disk_is_waited_for_and_then_held(
 
     monkeypatch.setattr("boinc_gahp.fetch.temporary.os.write", full)
     for _ in range(3):
-        Fetcher(kept).fetch(sent.job)
+        Fetcher(context).fetch(sent.job)
         assert sent.states == ["finished"]
     assert "the disk is full: free some space" in (sent.job.trouble or "")
     warnings = [record for record in caplog.records if record.levelname == "WARNING"]
     assert sum("the disk is full" in record.getMessage() for record in warnings) == 1
     monkeypatch.setattr(fetching, "PATIENCE", 0.0)
-    Fetcher(kept).fetch(sent.job)
+    Fetcher(context).fetch(sent.job)
     monkeypatch.setattr("boinc_gahp.fetch.temporary.os.write", write)
     job = sent.job
     assert (job.state, job.hold_code, job.hold_subcode) == (
@@ -276,117 +289,128 @@ def test_a_full_disk_is_waited_for_and_then_held(
     )
 
 
-def test_a_home_that_is_not_mounted_is_waited_for(site: Site, kept: Kept) -> None:
-    sent = finished(site, kept)
+def test_a_home_that_is_not_mounted_is_waited_for(site: Site, context: AccountContext) -> None:
+    sent = finished(site, context)
     away = sent.iwds[0].with_name("away")
     sent.iwds[0].rename(away)
-    Fetcher(kept).fetch(sent.job)
+    Fetcher(context).fetch(sent.job)
     assert sent.states == ["finished"]
     assert "No such file" in (sent.job.trouble or "")
     assert not sent.iwds[0].exists(), "it would be what is beneath the mount"
     away.rename(sent.iwds[0])
-    Fetcher(kept).fetch(sent.job)
+    Fetcher(context).fetch(sent.job)
     assert sent.states == ["fetched"]
 
 
-def test_a_job_that_turned_out_to_have_failed_is_held_for_that(site: Site, kept: Kept) -> None:
-    sent = send(site, kept, ("--fail", "197"))
+def test_a_job_that_turned_out_to_have_failed_is_held_for_that(
+    site: Site, context: AccountContext
+) -> None:
+    sent = send(site, context, ("--fail", "197"))
     sent.await_end()
-    kept.jobs.statuses(sent.batch_id, {sent.job.job_name or "": "finished"})
-    Fetcher(kept).fetch(sent.job)
+    context.jobs.statuses(sent.batch_id, {sent.job.job_name or "": "finished"})
+    Fetcher(context).fetch(sent.job)
     assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.FAILED)
     assert contents(sent.iwds[0]) == {}
 
 
 def test_a_job_whose_program_turned_out_to_have_failed_is_over_with_that(
-    site: Site, kept: Kept
+    site: Site, context: AccountContext
 ) -> None:
-    sent = send(site, kept, ("--fail", "11"))
+    sent = send(site, context, ("--fail", "11"))
     sent.await_end()
-    kept.jobs.statuses(sent.batch_id, {sent.job.job_name or "": "finished"})
-    Fetcher(kept).fetch(sent.job)
+    context.jobs.statuses(sent.batch_id, {sent.job.job_name or "": "finished"})
+    Fetcher(context).fetch(sent.job)
     assert (sent.job.state, sent.job.exit_code) == ("fetched", 11)
     assert contents(sent.iwds[0]).keys() == {"job.err", "job.out"}
 
 
-def test_a_job_that_the_project_has_lost_is_held_for_that(site: Site, kept: Kept) -> None:
-    sent = finished(site, kept)
+def test_a_job_that_the_project_has_lost_is_held_for_that(
+    site: Site, context: AccountContext
+) -> None:
+    sent = finished(site, context)
     with site.local.core.db.write() as connection:
         connection.execute(
             "UPDATE workunit SET name = 'x' || name, name_key = 'x' || name_key WHERE name = ?",
             (sent.job.job_name,),
         )
-    with site.kept() as fresh:
+    with site.context() as fresh:
         Fetcher(fresh).fetch(sent.job)
     assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.LOST)
     assert contents(sent.iwds[0]) == {}
 
 
 def test_a_cancel_while_outputs_come_leaves_nothing_that_comes_later(
-    site: Site, kept: Kept
+    site: Site, context: AccountContext
 ) -> None:
-    sent = finished(site, kept, (), ())
+    sent = finished(site, context, (), ())
     job, iwd = sent.jobs[0], sent.iwds[0]
     hang = faultproxy.hang()
     site.proxy.fail("result_file", hang)
-    thread = threading.Thread(target=Fetcher(kept).fetch, args=(job,))
+    thread = threading.Thread(target=Fetcher(context).fetch, args=(job,))
     thread.start()
     assert hang.reached.wait(60)
     assert any(path.name.startswith(".boinc_gahp") for path in iwd.iterdir())
-    kept.jobs.cancel(job.id)
-    kept.gates.close(job.id, clearing=0.0)
+    context.jobs.cancel(job.id)
+    context.scopes.close(job.id, clearing=0.0)
     after = listing(iwd)
     assert contents(iwd).keys() == {"job.err"}
     hang.release()
     thread.join(60)
     assert not thread.is_alive()
     assert listing(iwd) == after
-    row = kept.jobs.job(job.id)
+    row = context.jobs.job(job.id)
     assert row is not None
     assert (row.state, row.writing) == ("cancelled", False)
 
 
-def test_a_job_that_was_cancelled_before_is_not_fetched(site: Site, kept: Kept) -> None:
-    sent = finished(site, kept, (), ())
+def test_a_job_that_was_cancelled_before_is_not_fetched(
+    site: Site, context: AccountContext
+) -> None:
+    sent = finished(site, context, (), ())
     job = sent.jobs[0]
-    kept.jobs.cancel(job.id)
+    context.jobs.cancel(job.id)
     asked = len(site.proxy.seen)
-    Fetcher(kept).fetch(job)
+    Fetcher(context).fetch(job)
     assert contents(sent.iwds[0]) == {}
     assert len(site.proxy.seen) == asked
 
 
-def test_a_description_that_cannot_be_read_does_not_come_again(site: Site, kept: Kept) -> None:
-    sent = finished(site, kept)
-    Fetcher(kept).fetch(replace(sent.job, description="[]"))
+def test_a_description_that_cannot_be_read_does_not_come_again(
+    site: Site, context: AccountContext
+) -> None:
+    sent = finished(site, context)
+    Fetcher(context).fetch(replace(sent.job, description="[]"))
     assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.OUTPUT)
 
 
 def test_a_bug_costs_no_more_than_one_fetch(
-    site: Site, kept: Kept, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    site: Site,
+    context: AccountContext,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    sent = finished(site, kept)
+    sent = finished(site, context)
 
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(kept.bridge, "fetch_output", broken)
-        Fetcher(kept).fetch(sent.job)
+        patch.setattr(context.bridge, "fetch_output", broken)
+        Fetcher(context).fetch(sent.job)
     assert sent.states == ["finished"]
     assert not sent.job.writing
     assert "ZeroDivisionError" in (sent.job.trouble or "")
     assert "cannot be fetched" in caplog.text
-    Fetcher(kept).fetch(sent.job)
+    Fetcher(context).fetch(sent.job)
     assert sent.states == ["fetched"]
 
 
 def test_a_ledger_that_fails_is_no_reason_to_raise(
-    site: Site, kept: Kept, caplog: pytest.LogCaptureFixture
+    site: Site, context: AccountContext, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sent = finished(site, kept)
+    sent = finished(site, context)
     job = sent.job
-    with site.kept() as closed:
+    with site.context() as closed:
         fetcher = Fetcher(closed)
     fetcher.fetch(job)
     assert "has to wait" in caplog.text
@@ -394,25 +418,25 @@ def test_a_ledger_that_fails_is_no_reason_to_raise(
 
 
 def test_a_job_cancelled_as_its_last_output_arrives_is_left_alone(
-    site: Site, kept: Kept, monkeypatch: pytest.MonkeyPatch
+    site: Site, context: AccountContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent = finished(site, kept, (), ())
+    sent = finished(site, context, (), ())
     job = sent.jobs[0]
-    fetch = kept.bridge.fetch_output
+    fetch = context.bridge.fetch_output
 
-    def then_cancelled(request: FetchRequest, gate: Gate) -> FetchResult:
-        result = fetch(request, gate)
-        kept.jobs.cancel(job.id)
+    def then_cancelled(request: FetchRequest, scope: CancelScope) -> FetchResult:
+        result = fetch(request, scope)
+        context.jobs.cancel(job.id)
         return result
 
-    monkeypatch.setattr(kept.bridge, "fetch_output", then_cancelled)
-    Fetcher(kept).fetch(job)
+    monkeypatch.setattr(context.bridge, "fetch_output", then_cancelled)
+    Fetcher(context).fetch(job)
     row = sent.jobs[0]
     assert (row.state, row.exit_code, row.writing) == ("cancelled", None, False)
 
 
-def test_what_a_killed_daemon_left_goes_with_the_job(site: Site, kept: Kept) -> None:
-    sent = finished(site, kept, stdout="logs/job.out", remaps=(("out", "res/"),))
+def test_what_a_killed_daemon_left_goes_with_the_job(site: Site, context: AccountContext) -> None:
+    sent = finished(site, context, stdout="logs/job.out", remaps=(("out", "res/"),))
     iwd = sent.iwds[0]
     for name in ("", "logs", "res"):
         (iwd / name).mkdir(exist_ok=True)

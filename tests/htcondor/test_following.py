@@ -23,7 +23,7 @@ from tests.htcondor.onproject import follow, send
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.htcondor.context import AccountContext
     from tests.faultproxy import Exchange
     from tests.htcondor.helpers import Site
     from tests.htcondor.onproject import Sent
@@ -33,11 +33,11 @@ HASTY = Timeouts(connect=2, read=0.5, retry=0.0)
 
 
 @pytest.fixture
-def kept(site: Site) -> Iterator[Kept]:
+def context(site: Site) -> Iterator[AccountContext]:
     site.timeouts = PATIENT
     site.reset(poll_shortest=1.0, poll_longest=4.0, poll_all=600.0)
-    with site.kept() as kept:
-        yield kept
+    with site.context() as context:
+        yield context
 
 
 class Ear:
@@ -63,55 +63,57 @@ def change(site: Site, statement: str, *values: object) -> None:
         connection.execute(statement, values)
 
 
-def test_a_job_is_queued_then_running_then_finished(site: Site, kept: Kept) -> None:
+def test_a_job_is_queued_then_running_then_finished(site: Site, context: AccountContext) -> None:
     site.local.pause_volunteers()
-    sent = send(site, kept, ("--sleep", "0.5"))
-    follower = Follower(kept)
+    sent = send(site, context, ("--sleep", "0.5"))
+    follower = Follower(context)
     follower.poll(0.0)
     assert sent.states == ["queued"]
     site.local.resume_volunteers()
-    follow(kept, sent, "running", follower=follower)
-    follow(kept, sent, "finished", follower=follower)
+    follow(context, sent, "running", follower=follower)
+    follow(context, sent, "finished", follower=follower)
 
 
-def polled(site: Site, kept: Kept) -> float | None:
+def polled(site: Site, context: AccountContext) -> float | None:
     """Return when the ledger says that the project last answered."""
-    watch = Watch(now=0.0, orphaned=0.0, undelivered=0.0, held=0.0, hold_codes=(), unpaid=0.0)
-    [found] = overview(kept.jobs.store, watch)
+    watch = Watch(now=0.0, orphaned=0.0, undelivered=0.0, held=0.0, hold_codes=(), overdue=0.0)
+    [found] = overview(context.jobs.store, watch)
     return found.polled
 
 
 def test_when_the_project_last_answered_is_written_down_once_a_minute(
-    site: Site, kept: Kept
+    site: Site, context: AccountContext
 ) -> None:
     site.local.pause_volunteers()
-    send(site, kept)
-    follower = Follower(kept)
-    assert polled(site, kept) is None
+    send(site, context)
+    follower = Follower(context)
+    assert polled(site, context) is None
     follower.poll(1000.0)
-    assert polled(site, kept) == pytest.approx(1000.0, abs=30)
+    assert polled(site, context) == pytest.approx(1000.0, abs=30)
     follower.poll(1031.0)
-    assert polled(site, kept) == pytest.approx(1000.0, abs=30)
+    assert polled(site, context) == pytest.approx(1000.0, abs=30)
     site.proxy.fail("*", faultproxy.status(503), times=None)
     follower.poll(2000.0)
-    assert polled(site, kept) == pytest.approx(1000.0, abs=30)
+    assert polled(site, context) == pytest.approx(1000.0, abs=30)
     site.proxy.heal()
     follower.poll(5000.0)
-    assert polled(site, kept) == pytest.approx(5000.0, abs=30)
+    assert polled(site, context) == pytest.approx(5000.0, abs=30)
     # The clock was set back.
     follower.poll(3000.0)
-    assert polled(site, kept) == pytest.approx(3000.0, abs=30)
+    assert polled(site, context) == pytest.approx(3000.0, abs=30)
 
 
-def test_after_the_first_time_only_news_are_asked_for_until_all_is(site: Site, kept: Kept) -> None:
+def test_after_the_first_time_only_news_are_asked_for_until_all_is(
+    site: Site, context: AccountContext
+) -> None:
     site.local.pause_volunteers()
-    sent = send(site, kept)
+    sent = send(site, context)
     ear = Ear(site)
-    follower = Follower(kept)
+    follower = Follower(context)
     for now in (1000.0, 1001.0, 1599.0, 1600.0, 1601.0):
         follower.poll(now)
     assert [since == "0" for since in ear.since] == [True, False, False, True, False]
-    later = send(site, kept)
+    later = send(site, context)
     follower.poll(1602.0)
     assert ear.names[-2:] == [[sent.batch.name], [later.batch.name]]
     assert [since == "0" for since in ear.since[-2:]] == [False, True]
@@ -122,9 +124,9 @@ def test_after_the_first_time_only_news_are_asked_for_until_all_is(site: Site, k
     assert ear.since[-1] == "0"
 
 
-def test_a_time_that_is_none_is_not_handed_on(site: Site, kept: Kept) -> None:
+def test_a_time_that_is_none_is_not_handed_on(site: Site, context: AccountContext) -> None:
     site.local.pause_volunteers()
-    send(site, kept)
+    send(site, context)
 
     def odd(exchange: Exchange) -> bool:
         reply = exchange.forward(plain=True)
@@ -134,43 +136,43 @@ def test_a_time_that_is_none_is_not_handed_on(site: Site, kept: Kept) -> None:
 
     site.proxy.fail("query_batch2", odd)
     ear = Ear(site)
-    follower = Follower(kept)
+    follower = Follower(context)
     for now in (1000.0, 1001.0, 1002.0):
         follower.poll(now)
     assert [since == "0" for since in ear.since] == [True, False]
 
 
-def test_the_pace_follows_the_news(site: Site, kept: Kept) -> None:
+def test_the_pace_follows_the_news(site: Site, context: AccountContext) -> None:
     site.local.pause_volunteers()
-    sent = send(site, kept)
-    follower = Follower(kept)
+    sent = send(site, context)
+    follower = Follower(context)
 
     def pause(now: float) -> float:
         return follower.poll(now) - now  # with the time that it took
 
     first = [pause(now) for now in (1000.0, 1001.0, 1002.0, 1003.0, 1004.0, 1005.0)]
     assert first == pytest.approx([1.0, 1.5, 2.25, 3.375, 4.0, 4.0], abs=0.4)
-    other = send(site, kept)
+    other = send(site, context)
     assert pause(1010.0) == pytest.approx(1.0, abs=0.5)
     # Not beyond the time to ask for all.
     assert follower.poll(1599.9) == pytest.approx(1600.0, abs=0.5)
     site.local.resume_volunteers()
-    follow(kept, sent, "finished", follower=follower)
-    follow(kept, other, "finished", follower=follower)
+    follow(context, sent, "finished", follower=follower)
+    follow(context, other, "finished", follower=follower)
     asked = site.proxy.count("query_batch2")
     now = follower._all_at - 100
     assert follower.poll(now) - now > 1.0
     assert site.proxy.count("query_batch2") == asked, "nothing can be new of what is done"
 
 
-def test_without_jobs_nothing_is_asked(site: Site, kept: Kept) -> None:
-    assert Follower(kept).poll(1000.0) >= 1001.0
+def test_without_jobs_nothing_is_asked(site: Site, context: AccountContext) -> None:
+    assert Follower(context).poll(1000.0) >= 1001.0
     assert site.proxy.seen == []
 
 
-def test_a_failed_job_is_held_with_what_is_known(site: Site, kept: Kept) -> None:
-    sent = send(site, kept, ("--fail", "197"), ())
-    follow(kept, sent, "failed", "finished")
+def test_a_failed_job_is_held_with_what_is_known(site: Site, context: AccountContext) -> None:
+    sent = send(site, context, ("--fail", "197"), ())
+    follow(context, sent, "failed", "finished")
     job = sent.jobs[0]
     assert (job.hold_code, job.hold_subcode) == (HoldCode.FAILED, 197)
     assert job.exit_code == 197
@@ -189,40 +191,40 @@ def test_a_failed_job_is_held_with_what_is_known(site: Site, kept: Kept) -> None
     assert site.authenticator not in reason
 
 
-def test_an_abort_on_the_projects_site_is_told(site: Site, kept: Kept) -> None:
+def test_an_abort_on_the_projects_site_is_told(site: Site, context: AccountContext) -> None:
     site.local.pause_volunteers()
-    sent = send(site, kept, (), ())
-    follower = Follower(kept)
+    sent = send(site, context, (), ())
+    follower = Follower(context)
     follower.poll(0.0)
-    kept.bridge.abort_jobs([sent.jobs[0].job_name or ""])
-    follow(kept, sent, "failed", "queued", follower=follower)
+    context.bridge.abort_jobs([sent.jobs[0].job_name or ""])
+    follow(context, sent, "failed", "queued", follower=follower)
     job = sent.jobs[0]
     assert (job.hold_code, job.hold_subcode) == (HoldCode.ABORTED, 0)
     assert "was aborted on the BOINC project" in (job.hold_reason or "")
 
 
-def test_a_job_that_went_well_after_all_is_not_held(site: Site, kept: Kept) -> None:
+def test_a_job_that_went_well_after_all_is_not_held(site: Site, context: AccountContext) -> None:
     site.local.pause_volunteers()
-    sent = send(site, kept)
+    sent = send(site, context)
     row = sent.job
     site.local.fail_workunit(row.job_name or "")
-    wait_for(lambda: kept.bridge.look_at(_id(sent)).jobs[0][1] == "ERROR", "the error")
+    wait_for(lambda: context.bridge.look_at(_id(sent)).jobs[0][1] == "ERROR", "the error")
     # What a result that comes late does to a job's errors.
     change(site, "UPDATE workunit SET error_mask = 0 WHERE name = ?", row.job_name)
-    assert not failures.fail(kept, row)
+    assert not failures.fail(context, row)
     assert sent.states == ["queued"]
-    kept.bridge.abort_jobs([row.job_name or ""])
+    context.bridge.abort_jobs([row.job_name or ""])
 
 
 def _id(sent: Sent) -> int:
     return int(sent.batch.project_batch_id or 0)
 
 
-def test_a_failure_that_cannot_be_explained_now_waits(site: Site, kept: Kept) -> None:
-    sent = send(site, kept, ("--fail", "197"))
+def test_a_failure_that_cannot_be_explained_now_waits(site: Site, context: AccountContext) -> None:
+    sent = send(site, context, ("--fail", "197"))
     sent.await_end()
     site.timeouts = HASTY
-    with site.kept() as hasty:
+    with site.context() as hasty:
         site.proxy.fail("query_batch", faultproxy.status(503), times=None)
         follower = Follower(hasty)
         with pytest.raises(AssertionError, match="not within"):
@@ -233,24 +235,28 @@ def test_a_failure_that_cannot_be_explained_now_waits(site: Site, kept: Kept) ->
     assert sent.job.hold_subcode == 197
 
 
-def test_of_a_batch_that_is_gone_the_jobs_are_lost_and_others_go_on(site: Site, kept: Kept) -> None:
+def test_of_a_batch_that_is_gone_the_jobs_are_lost_and_others_go_on(
+    site: Site, context: AccountContext
+) -> None:
     site.local.pause_volunteers()
-    batches = [send(site, kept) for _ in range(5)]
-    follower = Follower(kept)
+    batches = [send(site, context) for _ in range(5)]
+    follower = Follower(context)
     follower.poll(1000.0)
     gone = batches[2]
     change(site, "DELETE FROM batch WHERE id = ?", _id(gone))
     site.local.resume_volunteers()
     for sent in batches:
-        follow(kept, sent, "failed" if sent is gone else "finished", follower=follower)
+        follow(context, sent, "failed" if sent is gone else "finished", follower=follower)
     assert gone.job.hold_code == HoldCode.LOST
     assert "does not have this job any more" in (gone.job.hold_reason or "")
     assert gone.batch.name in (gone.job.hold_reason or "")
 
 
-def test_a_batch_whose_name_will_not_do_is_followed_by_its_id(site: Site, kept: Kept) -> None:
+def test_a_batch_whose_name_will_not_do_is_followed_by_its_id(
+    site: Site, context: AccountContext
+) -> None:
     site.local.pause_volunteers()
-    odd, foreign, good = (send(site, kept) for _ in range(3))
+    odd, foreign, good = (send(site, context) for _ in range(3))
     name = uuid.uuid4().hex
     change(site, "UPDATE batch SET name = ?, name_key = ? WHERE id = ?", name, name, _id(odd))
     # Another account's batch of the same name is older.
@@ -261,14 +267,16 @@ def test_a_batch_whose_name_will_not_do_is_followed_by_its_id(site: Site, kept: 
         _id(foreign),
     )
     site.local.resume_volunteers()
-    follower = Follower(kept)
+    follower = Follower(context)
     for sent in (good, odd, foreign):
-        follow(kept, sent, "finished", follower=follower)
+        follow(context, sent, "finished", follower=follower)
 
 
-def test_a_job_that_its_batch_lacks_is_lost_once_that_is_sure(site: Site, kept: Kept) -> None:
+def test_a_job_that_its_batch_lacks_is_lost_once_that_is_sure(
+    site: Site, context: AccountContext
+) -> None:
     site.local.pause_volunteers()
-    sent = send(site, kept, (), ())
+    sent = send(site, context, (), ())
     change(
         site,
         "UPDATE workunit SET batch = -1 WHERE name = ?",
@@ -276,17 +284,19 @@ def test_a_job_that_its_batch_lacks_is_lost_once_that_is_sure(site: Site, kept: 
     )
     # While the batch is not complete a job may be to come.
     change(site, "UPDATE batch SET state = 0 WHERE id = ?", _id(sent))
-    Follower(kept).poll(0.0)
+    Follower(context).poll(0.0)
     assert sent.states == ["queued", "queued"]
     change(site, "UPDATE batch SET state = 1 WHERE id = ?", _id(sent))
-    with site.kept() as fresh:
+    with site.context() as fresh:
         Follower(fresh).poll(0.0)
     assert sent.states == ["failed", "queued"]
     assert sent.jobs[0].hold_code == HoldCode.LOST
 
 
-def test_what_the_project_does_not_find_once_is_not_lost(site: Site, kept: Kept) -> None:
-    sent = send(site, kept, ("--fail", "197"))
+def test_what_the_project_does_not_find_once_is_not_lost(
+    site: Site, context: AccountContext
+) -> None:
+    sent = send(site, context, ("--fail", "197"))
     sent.await_end()
     error = b"<error><error_num>-1</error_num><error_msg>no such batch</error_msg></error>"
     nothing = faultproxy.body(b"<query_batch>%s</query_batch>" % error)
@@ -303,7 +313,7 @@ def test_what_the_project_does_not_find_once_is_not_lost(site: Site, kept: Kept)
     site.proxy.fail("query_batch", now_and_then, times=None)
     site.proxy.fail("query_batch2", faultproxy.status(500), times=None)
     site.timeouts = HASTY
-    with site.kept() as hasty:
+    with site.context() as hasty:
         follow(hasty, sent, "failed")
     assert next(asked) > 4
     assert sent.job.hold_code == HoldCode.FAILED
@@ -320,29 +330,29 @@ FAULTS: dict[str, faultproxy.Fault] = {
 }
 
 
-def test_trouble_of_the_project_is_noted_and_passes(site: Site, kept: Kept) -> None:
+def test_trouble_of_the_project_is_noted_and_passes(site: Site, context: AccountContext) -> None:
     site.local.pause_volunteers()
-    one, two = send(site, kept), send(site, kept)
+    one, two = send(site, context), send(site, context)
     site.timeouts = replace(HASTY, read=0.3)
-    with site.kept() as hasty:
+    with site.context() as hasty:
         follower = Follower(hasty)
         now = 1000.0
         for case, fault in FAULTS.items():
             follower.poll(now)
-            assert kept.jobs.troubles() == {}, case
+            assert context.jobs.troubles() == {}, case
             site.proxy.fail("*", fault, times=None)
             first = follower.poll(now)
             assert first - now > 0.7, case
             second = follower.poll(first)
             assert second - first > 0.7, case
             now = second + 10.0
-            trouble = kept.jobs.troubles()[kept.url, kept.account]
+            trouble = context.jobs.troubles()[context.url, context.account]
             assert "query_batch2" in trouble.text, case
             site.proxy.heal()
         site.local.resume_volunteers()
         follow(hasty, one, "finished", follower=follower)
         follow(hasty, two, "finished", follower=follower)
-    assert kept.jobs.troubles() == {}
+    assert context.jobs.troubles() == {}
 
 
 @pytest.mark.parametrize(
@@ -352,21 +362,23 @@ def test_trouble_of_the_project_is_noted_and_passes(site: Site, kept: Kept) -> N
         pytest.param(faultproxy.status(500), id="500: each batch is asked for by its id"),
     ],
 )
-def test_some_trouble_does_no_harm(fault: faultproxy.Fault, site: Site, kept: Kept) -> None:
-    one, two = send(site, kept), send(site, kept)
+def test_some_trouble_does_no_harm(
+    fault: faultproxy.Fault, site: Site, context: AccountContext
+) -> None:
+    one, two = send(site, context), send(site, context)
     site.timeouts = HASTY
-    with site.kept() as hasty:
+    with site.context() as hasty:
         site.proxy.fail("query_batch2", fault, times=None)
         follower = follow(hasty, one, "finished")
         follow(hasty, two, "finished", follower=follower)
-    assert kept.jobs.troubles() == {}
+    assert context.jobs.troubles() == {}
 
 
 def test_one_batch_on_which_the_project_dies_does_not_hide_the_others(
-    site: Site, kept: Kept
+    site: Site, context: AccountContext
 ) -> None:
     site.local.pause_volunteers()
-    batches = [send(site, kept) for _ in range(4)]
+    batches = [send(site, context) for _ in range(4)]
     bad = batches[0]
     site.timeouts = HASTY
 
@@ -377,7 +389,7 @@ def test_one_batch_on_which_the_project_dies_does_not_hide_the_others(
         exchange.send(exchange.forward())
         return True
 
-    with site.kept() as hasty:
+    with site.context() as hasty:
         follower = Follower(hasty)
         follower.poll(1000.0)
         site.proxy.fail("query_batch2", dies, times=None)
@@ -388,9 +400,9 @@ def test_one_batch_on_which_the_project_dies_does_not_hide_the_others(
 
 @pytest.mark.parametrize("by_name", [True, False], ids=["by name", "only by its id"])
 def test_one_batch_that_cannot_be_asked_about_keeps_no_failure_of_another_from_being_told(
-    by_name: bool, site: Site, kept: Kept
+    by_name: bool, site: Site, context: AccountContext
 ) -> None:
-    bad, other = send(site, kept), send(site, kept, ("--fail", "197"))
+    bad, other = send(site, context), send(site, context, ("--fail", "197"))
     deadly = [b"%d</batch_id>" % _id(bad), bad.batch.name.encode()]
     if not by_name:
         deadly.append(other.batch.name.encode())
@@ -406,18 +418,18 @@ def test_one_batch_that_cannot_be_asked_about_keeps_no_failure_of_another_from_b
 
     for rpc in ("query_batch", "query_batch2"):
         site.proxy.fail(rpc, dies, times=None)
-    with site.kept() as hasty:
+    with site.context() as hasty:
         follow(hasty, other, "failed")
     assert bad.states == ["queued"]
 
 
-def test_of_a_failure_there_is_what_helps(site: Site, kept: Kept) -> None:
+def test_of_a_failure_there_is_what_helps(site: Site, context: AccountContext) -> None:
     site.local.pause_volunteers()
-    sent = send(site, kept)
+    sent = send(site, context)
     told = FetchResult(1, 0.0, 3.5)
     statuses = (*range(1, 13), -161, 0)
     failure = Failure(("x",), "x: why", statuses, "report", "one\ntwo " + "three " * 90, told)
-    reason = failures.reason_of(kept, sent.job, sent.batch, failure)
+    reason = failures.reason_of(context, sent.job, sent.batch, failure)
     assert "exit statuses on the volunteers' computers: ..., 5, 6, 7" in reason
     assert "-161 as a rule means: an output file was missing" in reason
     assert reason.endswith("three three")
@@ -428,22 +440,22 @@ def test_of_a_failure_there_is_what_helps(site: Site, kept: Kept) -> None:
     assert failures.last_status(replace(failure, exit_statuses=())) == 1
 
 
-def test_a_failed_job_of_a_batch_that_is_gone_is_lost(site: Site, kept: Kept) -> None:
+def test_a_failed_job_of_a_batch_that_is_gone_is_lost(site: Site, context: AccountContext) -> None:
     site.local.pause_volunteers()
-    sent, other = send(site, kept), send(site, kept)
+    sent, other = send(site, context), send(site, context)
     change(site, "DELETE FROM batch WHERE id = ?", _id(sent))
-    assert failures.fail(kept, sent.job)
+    assert failures.fail(context, sent.job)
     assert sent.job.hold_code == HoldCode.LOST
-    kept.jobs.cancel(other.job.id)
-    assert failures.fail(kept, replace(other.job, batch_id=None))
+    context.jobs.cancel(other.job.id)
+    assert failures.fail(context, replace(other.job, batch_id=None))
     assert other.states == ["cancelled"]
 
 
-def test_a_process_that_ends_asks_nothing_more(site: Site, kept: Kept) -> None:
+def test_a_process_that_ends_asks_nothing_more(site: Site, context: AccountContext) -> None:
     site.local.pause_volunteers()
-    sent = send(site, kept)
-    kept.stopping.set()
+    sent = send(site, context)
+    context.stopping.set()
     asked = len(site.proxy.seen)
-    Follower(kept).poll(1000.0)
+    Follower(context).poll(1000.0)
     assert len(site.proxy.seen) == asked
     assert sent.states == ["queued"]

@@ -147,11 +147,11 @@ def test_when_the_keeper_is_killed_another_daemon_takes_over(site: Site, carried
     site.proxy.fail("submit_batch", hang)
     mine, others = site.job(), site.job()
     queue = Queue([mine, others])
-    with Gahp(settings) as keeper, Gahp(settings) as another:
-        queue.ids[mine.key] = keeper.submit(mine.ad)
+    with Gahp(settings) as manager, Gahp(settings) as another:
+        queue.ids[mine.key] = manager.submit(mine.ad)
         wait_for(hang.reached.is_set, "the submission")
         queue.ids[others.key] = another.submit(others.ad)
-        keeper.kill()
+        manager.kill()
         hang.release()
         queue.work(another)
     assert_all_ran_once(site, queue)

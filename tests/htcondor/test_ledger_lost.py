@@ -73,7 +73,7 @@ def test_it_is_noticed_and_said(
     path: Path = site.directory / "state" / "ledger.sqlite"
     closing, ended = threading.Event(), threading.Event()
     thread = threading.Thread(
-        target=housekeeping.tend_ledger, args=(opener, lambda: 1e9, closing, ended.set)
+        target=housekeeping.ledger_housekeeping, args=(opener, lambda: 1e9, closing, ended.set)
     )
     path.unlink()
     if how == "replaced":

@@ -365,10 +365,10 @@ def test_a_ledger_that_fails_is_asked_now_and_then_and_said_once(
         caplog.clear()
         opener.close()
         monkeypatch.setattr("boinc_gahp.htcondor.guard.FAULT", 3600.0)
-        [keeper] = service._keepers.values()
+        [manager] = service._managers.values()
         for _ in range(20):
-            keeper.wake()
-            wait_for(lambda: not keeper._news.is_set(), "the look")
+            manager.wake()
+            wait_for(lambda: not manager._news.is_set(), "the look")
         errors = [record for record in caplog.records if record.name == "boinc_gahp.htcondor"]
         assert 1 <= len(errors) <= 3
         assert "was closed" in errors[0].getMessage()

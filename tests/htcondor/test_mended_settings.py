@@ -126,7 +126,7 @@ def test_what_is_under_way_ends_with_the_settings_that_it_began_with(
         await_state(jobs, first, "queued")
         await_status(service, [first, second], 4)
         assert site.proxy.count("submit_batch") == 1
-        [keeper] = service._keepers.values()
-        wait_for(lambda: not keeper._old, "the end of the connections with the old settings")
+        [manager] = service._managers.values()
+        wait_for(lambda: not manager._old, "the end of the connections with the old settings")
     assert len(site.workunits()) == 2
     assert row_of(jobs, first).state == "done"

@@ -11,7 +11,7 @@ import pytest
 
 from boinc_gahp.cli.main import main
 from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.ledger import KeeperLock
+from boinc_gahp.ledger import AccountLock
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.states import HTCondorState
 from tests.faultproxy import FaultProxy
@@ -153,7 +153,7 @@ def test_nothing_is_moved_while_a_daemon_is_at_work_for_it(
 ) -> None:
     begun(site, jobs, 1)
     owner, site.proxy = site.owner, elsewhere
-    lock = KeeperLock(site.directory / "state", *owner)
+    lock = AccountLock(site.directory / "state", *owner)
     assert lock.try_acquire()
     status, said = ledger("move", owner[0], elsewhere.url)
     assert status == 1
@@ -170,12 +170,14 @@ def test_what_is_meant_has_to_be_clear(
     assert 'the settings have no project "alpha"' in ledger("move", old.url, "alpha")[1]
     said = ledger("move", "https://x.example/", elsewhere.url)[1]
     assert f"has nothing of https://x.example/; it has {old.url} (account key {mine})" in said
-    with site.ledger() as debts:
-        debts.owe_abort(old.url, "f" * 16, "b", 5, 0.0)
+    with site.ledger() as pending_aborts:
+        pending_aborts.owe_abort(old.url, "f" * 16, "b", 5, 0.0)
         assert "say with --account which of the keys" in ledger("move", old.url, elsewhere.url)[1]
         chosen = ("--account", "f" * 16)
         assert "0 jobs, 0 batches, 1 debt" in ledger("move", old.url, elsewhere.url, *chosen)[1]
-        assert [debt.project_batch_id for debt in debts.debts(*site.owner, 0.0)] == [5]
+        assert [
+            debt.project_batch_id for debt in pending_aborts.pending_aborts(*site.owner, 0.0)
+        ] == [5]
 
 
 def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_somebody_can(
@@ -203,7 +205,9 @@ def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_someb
         assert f"the settings have no project {site.proxy.url} with the account" in ad
         service.told(job_id, HTCondorState.HELD)
         service.cancel(job_id)
-        assert [owed.job_id for owed in jobs.aborts_owed(*site.owner)] == [row_of(jobs, job_id).id]
+        assert [owed.job_id for owed in jobs.pending_aborts(*site.owner)] == [
+            row_of(jobs, job_id).id
+        ]
     assert failed(site) == 0
     with site.service() as service:
         service.ping()
@@ -248,8 +252,8 @@ def test_what_is_owed_for_an_hour_is_listed_with_exit_status_1(
         jobs.cancel(1)
         wanted, column = "1 job is still to be aborted", "changed"
     else:
-        with site.ledger() as debts:
-            debts.owe_abort(*site.owner, "b_17", 17, 0.0)
+        with site.ledger() as pending_aborts:
+            pending_aborts.owe_abort(*site.owner, "b_17", 17, 0.0)
         wanted, column = "batch b_17 is still to be aborted", "recorded"
     assert ledger("list")[0] == 0
     changes = f"UPDATE {table} SET {column} = {column} - 4000"

@@ -140,21 +140,21 @@ def test_a_night_s_jobs_wait_and_go_in_one_batch(site: Site) -> None:
     with desk_of(site) as desk:
         first = desk.accept(1)
         desk.turn()
-        url = desk.kept.url
-        assert "-183" in str(desk.batches("planned")[0].trouble) or desk.kept.jobs.troubles()
-        assert desk.kept.jobs.troubles()[url, desk.kept.account]
+        url = desk.context.url
+        assert "-183" in str(desk.batches("planned")[0].trouble) or desk.context.jobs.troubles()
+        assert desk.context.jobs.troubles()[url, desk.context.account]
         ids = []
         for _ in range(9):
             ids += desk.accept(1)
             desk.turn()
         assert set(desk.states(ids)) == {"waiting"}
         site.local.stop_web(False)
-        desk.kept.pauses.succeeded()
+        desk.context.pauses.succeeded()
         desk.sender.send(desk.batches("planned")[0])
         desk.run()
         desk.check_once(first + ids)
         assert len(site.batches()) == 2
-        assert not desk.kept.jobs.troubles()
+        assert not desk.context.jobs.troubles()
 
 
 # -- what is held
@@ -186,7 +186,7 @@ def test_an_app_that_the_project_does_not_have_is_named_with_the_project(
     row = desk.row(ids[0])
     assert (row.state, row.hold_code, row.hold_subcode) == ("failed", HoldCode.REFUSED, 0)
     assert "upercase" in str(row.hold_reason)
-    assert desk.kept.url in str(row.hold_reason)
+    assert desk.context.url in str(row.hold_reason)
     assert site.batches() == []
 
 
@@ -252,10 +252,10 @@ def lose_track(site: Site, fault: Fault) -> None:
 def test_jobs_that_are_cancelled_before_they_are_sent_are_left_out(site: Site, desk: Desk) -> None:
     ids = desk.accept(3)
     desk.sender.plan(time.time())
-    desk.kept.jobs.cancel(ids[1])
+    desk.context.jobs.cancel(ids[1])
     desk.run()
     desk.check_once([ids[0], ids[2]])
-    assert not desk.kept.jobs.aborts_owed(desk.kept.url, desk.kept.account)
+    assert not desk.context.jobs.pending_aborts(desk.context.url, desk.context.account)
 
 
 def test_jobs_that_are_cancelled_when_they_may_be_sent_stay_in_the_request(
@@ -264,15 +264,15 @@ def test_jobs_that_are_cancelled_when_they_may_be_sent_stay_in_the_request(
     lose_track(site, faultproxy.lose_request())
     ids = desk.accept(4)
     desk.sender.plan(time.time())
-    desk.kept.jobs.cancel(ids[0])
+    desk.context.jobs.cancel(ids[0])
     desk.turn()
     assert [batch.state for batch in desk.batches("sent")] == ["sent"]
-    desk.kept.jobs.cancel(ids[2])
+    desk.context.jobs.cancel(ids[2])
     site.proxy.heal()
     desk.run()
     assert desk.states([ids[1], ids[3]]) == ["queued", "queued"]
     assert len(site.workunits()) == 3
-    (owed,) = desk.kept.jobs.aborts_owed(desk.kept.url, desk.kept.account)
+    (owed,) = desk.context.jobs.pending_aborts(desk.context.url, desk.context.account)
     assert owed.job_id == ids[2]
 
 
@@ -283,12 +283,12 @@ def test_a_batch_all_of_whose_jobs_are_cancelled_when_it_may_be_sent_is_aborted(
     ids = desk.accept(2)
     desk.turn()
     for job_id in ids:
-        desk.kept.jobs.cancel(job_id)
+        desk.context.jobs.cancel(job_id)
     assert [batch.state for batch in desk.batches("giving_up")] == ["giving_up"]
     site.proxy.heal()
     desk.run()
     assert desk.alive_workunits() == []
-    assert not desk.kept.jobs.aborts_owed(desk.kept.url, desk.kept.account)
+    assert not desk.context.jobs.pending_aborts(desk.context.url, desk.context.account)
 
 
 def test_a_file_that_vanishes_when_its_job_may_be_sent_costs_a_batch_and_no_second_workunit(
@@ -326,7 +326,7 @@ def test_jobs_that_may_be_on_the_project_are_not_held_for_an_account_that_does_n
 
     def says_so() -> bool:
         desk.turn()
-        return any("authenticator" in each.text for each in desk.kept.jobs.troubles().values())
+        return any("authenticator" in each.text for each in desk.context.jobs.troubles().values())
 
     wait_for(says_so, "the trouble with the account")
     assert desk.states(ids) == ["sending", "sending"]
@@ -343,7 +343,7 @@ def test_jobs_that_are_all_cancelled_while_files_are_sent_are_not_sent(
 
     def cancel(exchange: Exchange) -> bool:
         for job_id in ids:
-            desk.kept.jobs.cancel(job_id)
+            desk.context.jobs.cancel(job_id)
         exchange.send(exchange.forward())
         return True
 
@@ -367,7 +367,7 @@ def test_a_job_that_is_cancelled_while_files_are_sent_is_left_out(site: Site, de
     ids = desk.accept(3, files=3)
 
     def cancel(exchange: Exchange) -> bool:
-        desk.kept.jobs.cancel(ids[1])
+        desk.context.jobs.cancel(ids[1])
         exchange.send(exchange.forward())
         return True
 

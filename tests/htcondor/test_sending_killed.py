@@ -85,7 +85,7 @@ def test_after_a_kill_the_next_process_completes_the_batch(
     with desk_of(site) as desk:
         (batch,) = desk.batches()
         assert batch.state == ("sent" if step == "submit_batch" else "planned")
-        cancelled = desk.kept.jobs.cancel(ids[4])
+        cancelled = desk.context.jobs.cancel(ids[4])
         assert cancelled is not None
         more = desk.accept(1)
         desk.run()
@@ -119,5 +119,5 @@ def test_after_a_kill_in_the_search_for_a_culprit_the_next_process_finds_it(site
         assert (culprit.state, culprit.hold_code) == ("failed", HoldCode.REFUSED)
         assert WORDS in str(culprit.hold_reason)
         desk.check_once(ids[:3] + ids[4:])
-        assert desk.kept.jobs.batch(batch.id) is not None
+        assert desk.context.jobs.batch(batch.id) is not None
         assert len(site.workunits()) == 7

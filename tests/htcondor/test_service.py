@@ -13,9 +13,9 @@ import pytest
 from boinc_gahp.config import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
-from boinc_gahp.htcondor.context import Withdrawn
+from boinc_gahp.htcondor.context import JobCancelled
 from boinc_gahp.htcondor.service import UnknownJob
-from boinc_gahp.ledger import KeeperLock
+from boinc_gahp.ledger import AccountLock
 from boinc_gahp.ledger.jobs import Hold
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.states import HTCondorState
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def lock(site: Site) -> Iterator[KeeperLock]:
+def lock(site: Site) -> Iterator[AccountLock]:
     """Another process is the keeper, and does nothing."""
-    lock = KeeperLock(site.directory / "state", *site.owner)
+    lock = AccountLock(site.directory / "state", *site.owner)
     assert lock.try_acquire()
     yield lock
     lock.release()
 
 
 @pytest.fixture
-def service(site: Site, lock: KeeperLock) -> Iterator[Service]:
+def service(site: Site, lock: AccountLock) -> Iterator[Service]:
     with site.service() as service:
         yield service
 
@@ -50,7 +50,7 @@ def running(jobs: JobLedger, job_id: str) -> int:
     """Have a job be on the project as far as the ledger knows, its outputs to be fetched."""
     row = row_of(jobs, job_id)
     owner = (row.project_url, row.account)
-    batch = jobs.plan(*owner, f"bg-{row.id}", row.app_name, row.together, [row.id], 1e10)
+    batch = jobs.plan(*owner, f"bg-{row.id}", row.app_name, row.group_key, [row.id], 1e10)
     assert batch is not None
     jobs.submitted(batch.id, 1)
     jobs.statuses(batch.id, {f"bg-{row.id}-1": "finished"})
@@ -98,7 +98,7 @@ def test_the_reason_of_a_refusal_is_what_a_scientist_reads(service: Service, sit
 
 
 def test_a_repeated_submit_is_the_same_job_though_it_would_be_refused_by_now(
-    site: Site, lock: KeeperLock
+    site: Site, lock: AccountLock
 ) -> None:
     job = site.job()
     with site.service() as service:
@@ -232,7 +232,7 @@ def test_a_note_that_cannot_be_written_is_tried_now_and_then(
 
 
 def test_a_project_that_no_keeper_can_work_on_keeps_no_other_from_having_one(
-    site: Site, lock: KeeperLock, jobs: JobLedger
+    site: Site, lock: AccountLock, jobs: JobLedger
 ) -> None:
     elsewhere = ProjectSettings(ProjectUrl("http://127.0.0.1:9/one/"), Authenticator("o" * 32))
     settings = replace(site.settings, projects={"one": elsewhere})
@@ -249,7 +249,7 @@ def test_a_project_that_no_keeper_can_work_on_keeps_no_other_from_having_one(
 
 
 def test_which_jobs_htcondor_asked_about_is_written_down_at_the_latest_at_the_end(
-    site: Site, lock: KeeperLock, jobs: JobLedger
+    site: Site, lock: AccountLock, jobs: JobLedger
 ) -> None:
     with site.service() as service:
         job_id = service.submit(site.job().ad)
@@ -279,20 +279,20 @@ def test_a_cancel_ends_the_writing_of_a_fetch_in_the_same_process(
 ) -> None:
     job_id = service.submit(site.job().ad)
     cancel = threading.Thread(target=service.cancel, args=[job_id])
-    with service._gates.open(running(jobs, job_id)) as gate:
-        with gate:
+    with service._scopes.open(running(jobs, job_id)) as scope:
+        with scope:
             cancel.start()
             wait_for(lambda: row_of(jobs, job_id).state == "cancelled", "the cancel")
-            wait_for(lambda: gate._closed, "the gate's end")
+            wait_for(lambda: scope._closed, "the gate's end")
             assert cancel.is_alive()
-        with pytest.raises(Withdrawn):
-            gate.check()
+        with pytest.raises(JobCancelled):
+            scope.check()
     cancel.join(60)
     assert not cancel.is_alive()
 
 
 def test_a_cancel_does_not_wait_for_a_process_that_is_gone(
-    service: Service, site: Site, jobs: JobLedger, lock: KeeperLock
+    service: Service, site: Site, jobs: JobLedger, lock: AccountLock
 ) -> None:
     job_id = service.submit(site.job().ad)
     assert jobs.writing(running(jobs, job_id), True)
@@ -317,7 +317,7 @@ def test_a_project_that_is_down_shows_soon_however_long_requests_may_be_tried_ag
 
 
 def test_jobs_whose_project_is_not_in_the_settings_any_more_are_known_and_say_so(
-    site: Site, lock: KeeperLock, jobs: JobLedger
+    site: Site, lock: AccountLock, jobs: JobLedger
 ) -> None:
     with site.service() as service:
         job_id = service.submit(site.job().ad)
@@ -335,7 +335,7 @@ def test_jobs_whose_project_is_not_in_the_settings_any_more_are_known_and_say_so
 
 
 def test_settings_that_are_put_right_are_found_by_a_daemon_that_runs(
-    site: Site, lock: KeeperLock, monkeypatch: pytest.MonkeyPatch
+    site: Site, lock: AccountLock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("boinc_gahp.htcondor.service.SETTINGS_LAST", 0.0)
     elsewhere = State(site.directory / "elsewhere")
@@ -361,7 +361,7 @@ def test_settings_that_are_put_right_are_found_by_a_daemon_that_runs(
     assert not (site.directory / "elsewhere").exists()
 
 
-def test_a_ping_fails_only_if_no_job_can_be_accepted(site: Site, lock: KeeperLock) -> None:
+def test_a_ping_fails_only_if_no_job_can_be_accepted(site: Site, lock: AccountLock) -> None:
     site.local.stop_web()
     with site.service() as service:
         service.ping()

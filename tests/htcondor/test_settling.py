@@ -11,8 +11,8 @@ from boinc_gahp.bridge import Opener
 from boinc_gahp.config import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.htcondor.owners import known_owners, owner_key
-from boinc_gahp.htcondor.settling import settle
-from boinc_gahp.ledger import KeeperLock
+from boinc_gahp.htcondor.reconciling import reconcile
+from boinc_gahp.ledger import AccountLock
 from boinc_gahp.rpc import WebRpcs
 from boinc_gahp.secret import Authenticator
 from tests import faultproxy
@@ -20,20 +20,20 @@ from tests.helpers import wait_for
 from tests.htcondor.helpers import await_state, failed, row_of
 
 if TYPE_CHECKING:
-    from boinc_gahp.htcondor.manager import Settled
+    from boinc_gahp.htcondor.manager import Reconciled
     from boinc_gahp.ledger.jobs import JobLedger
     from tests.htcondor.helpers import Site
 
 
-def settled(site: Site, seconds: float = 20.0) -> Settled:
+def reconciled(site: Site, seconds: float = 20.0) -> Reconciled:
     opener = Opener()
     try:
-        (settlement,) = settle(site.settings, opener, time.monotonic() + seconds)
+        (reconciliation,) = reconcile(site.settings, opener, time.monotonic() + seconds)
     finally:
         opener.close()
-    assert settlement.problem is None
-    assert settlement.settled is not None
-    return settlement.settled
+    assert reconciliation.problem is None
+    assert reconciliation.reconciled is not None
+    return reconciliation.reconciled
 
 
 def test_settling_pays_what_is_owed_and_leaves_jobs_that_are_wanted_alone(
@@ -45,15 +45,15 @@ def test_settling_pays_what_is_owed_and_leaves_jobs_that_are_wanted_alone(
             ids = [service.submit(site.job().ad) for _ in range(3)]
         for job_id in ids:
             await_state(jobs, job_id, "queued")
-    lock = KeeperLock(site.directory / "state", *site.owner)
+    lock = AccountLock(site.directory / "state", *site.owner)
     assert lock.try_acquire()
     site.reset(quiet=30.0, longest_wait=30.0)
     with site.service() as service:
         service.cancel(ids[0])
         waiting = service.submit(site.job().ad)
-    assert settled(site).kept_elsewhere
+    assert reconciled(site).managed_elsewhere
     lock.release()
-    result = settled(site)
+    result = reconciled(site)
     # A batch of its own, which a slow machine may have made for the job, is retired.
     assert (result.aborts, result.retirements[1], result.unclear) == ((1, 0), 0, (0, 0))
     assert result.is_done
@@ -91,7 +91,7 @@ def test_settling_ends_batches_of_which_nothing_is_wanted(site: Site, jobs: JobL
         service.cancel(second)
     batches = jobs.batches(*site.owner)
     assert {batch.state for batch in batches} == {"giving_up"}
-    result = settled(site, 0.5)
+    result = reconciled(site, 0.5)
     assert result.unclear[0] == len(batches)
     assert not result.is_done
     site.proxy.heal()
@@ -99,11 +99,11 @@ def test_settling_ends_batches_of_which_nothing_is_wanted(site: Site, jobs: JobL
     assert site.workunits() == []
 
 
-def a_minute_later(site: Site, jobs: JobLedger) -> Settled:
+def a_minute_later(site: Site, jobs: JobLedger) -> Reconciled:
     """Settle when no submit_batch can be running any more, as the next `ledger settle` does."""
     jobs.store.write(
         lambda connection: (
             connection.execute("UPDATE batch SET not_before = 1 WHERE state = 'giving_up'").rowcount
         )
     )
-    return settled(site)
+    return reconciled(site)

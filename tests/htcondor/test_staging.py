@@ -44,7 +44,7 @@ def cancel_after(desk: Desk, uploads: int, ids: list[int]) -> None:
             seen += 1
             if seen == uploads:
                 for job_id in ids:
-                    desk.kept.jobs.cancel(job_id)
+                    desk.context.jobs.cancel(job_id)
         exchange.send(exchange.forward())
         return True
 
@@ -79,7 +79,7 @@ def test_a_file_that_nobody_wants_any_more_is_broken_off(site: Site) -> None:
 
         def cancel(exchange: Exchange) -> bool:
             exchange.read_body(0.01)
-            desk.kept.jobs.cancel(job_id)
+            desk.context.jobs.cancel(job_id)
             for percent in range(2, 101):  # over a slow line
                 exchange.read_body(percent / 100)
                 arrived.append(len(exchange.body))
@@ -141,7 +141,7 @@ def test_stagings_that_take_hours_keep_nothing_small_from_going_on(
         assert small.is_right()
         await_state(jobs, ids[1], "running")
         service.cancel(ids[1])
-        wait_for(lambda: not jobs.aborts_owed(*site.owner), "the abort")
+        wait_for(lambda: not jobs.pending_aborts(*site.owner), "the abort")
         assert {row_of(jobs, job_id).state for job_id in stagings} == {"sending"}
         hang.release()
         for job_id in stagings:

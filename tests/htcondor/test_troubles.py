@@ -26,7 +26,7 @@ from tests.htcondor.payer import Payer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.htcondor.context import Kept
+    from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.ledger.jobs import JobLedger
     from tests.faultproxy import Exchange, Fault
     from tests.htcondor.helpers import Site
@@ -55,12 +55,12 @@ def about(sent: Sent) -> tuple[bytes, bytes]:
 
 
 @pytest.fixture
-def kept(site: Site) -> Iterator[Kept]:
+def context(site: Site) -> Iterator[AccountContext]:
     site.timeouts = replace(site.timeouts, read=0.7, retry=0.0)
     site.reset(poll_shortest=1.0, poll_longest=4.0)
     site.local.pause_volunteers()
-    with site.kept() as kept:
-        yield kept
+    with site.context() as context:
+        yield context
 
 
 # -- leases, aborts, retirements
@@ -68,20 +68,20 @@ def kept(site: Site) -> Iterator[Kept]:
 
 @pytest.mark.parametrize("trouble", ["504", "not owner"])
 def test_a_batch_that_cannot_be_retired_keeps_no_other_from_a_new_lease(
-    trouble: str, site: Site, kept: Kept
+    trouble: str, site: Site, context: AccountContext
 ) -> None:
-    ended, wanted = send(site, kept), send(site, kept)
-    kept.jobs.cancel(ended.job.id)
+    ended, wanted = send(site, context), send(site, context)
+    context.jobs.cancel(ended.job.id)
     fault = faultproxy.status(504) if trouble == "504" else refuse(NOT_OWNER, rpc="retire_batch")
     site.proxy.fail("retire_batch", fault, times=None)
-    payer = Payer(kept)
+    payer = Payer(context)
     payer.pay(time.time())
     later = wanted.batch.lease_until - DAY / 2
-    kept.jobs.asked([wanted.job.id], later)
+    context.jobs.asked([wanted.job.id], later)
     payer.pay(later)
-    assert wanted.batch.lease_until == later + kept.htcondor.lease
+    assert wanted.batch.lease_until == later + context.htcondor.lease
     assert site.proxy.count("set_expire_time") == 1
-    assert [row.name for row in kept.jobs.batches(*site.owner, "ended")] == [ended.batch.name]
+    assert [row.name for row in context.jobs.batches(*site.owner, "ended")] == [ended.batch.name]
     site.proxy.heal()
     payer.pay(payer.due(later + DAY))
     assert ended.batch.state == "retired"
@@ -115,34 +115,36 @@ def test_leases_go_on_in_a_daemon_while_a_batch_cannot_be_retired(
         wait_for(lambda: site.proxy.count("retire_batch") > 1, "another attempt to retire")
 
 
-def test_a_lease_that_is_not_renewed_keeps_no_other_from_it(site: Site, kept: Kept) -> None:
-    bad, good = send(site, kept), send(site, kept)
+def test_a_lease_that_is_not_renewed_keeps_no_other_from_it(
+    site: Site, context: AccountContext
+) -> None:
+    bad, good = send(site, context), send(site, context)
     later = good.batch.lease_until - DAY / 2
-    kept.jobs.asked([bad.job.id, good.job.id], later)
+    context.jobs.asked([bad.job.id, good.job.id], later)
     site.proxy.fail("set_expire_time", choke(*about(bad)), times=None)
-    payer = Payer(kept)
+    payer = Payer(context)
     payer.pay(later)
-    assert good.batch.lease_until == later + kept.htcondor.lease
+    assert good.batch.lease_until == later + context.htcondor.lease
     assert bad.batch.lease_until < later + DAY
     site.proxy.heal()
     again = later + 120.0
     payer.pay(again)
-    assert bad.batch.lease_until == again + kept.htcondor.lease
+    assert bad.batch.lease_until == again + context.htcondor.lease
 
 
 def test_of_three_cancelled_jobs_two_are_aborted_though_the_third_s_batch_is_another_s(
-    site: Site, kept: Kept, monkeypatch: pytest.MonkeyPatch
+    site: Site, context: AccountContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent = send(site, kept, (), (), ())
+    sent = send(site, context, (), (), ())
     bad = sent.jobs[1]
     for job in sent.jobs:
-        kept.jobs.cancel(job.id)
+        context.jobs.cancel(job.id)
     fault = refuse(NOT_OWNER, f"{bad.job_name}<".encode(), rpc="abort_jobs")
     site.proxy.fail("abort_jobs", fault, times=None)
-    payer = Payer(kept)
+    payer = Payer(context)
     now = time.time()
     payer.pay(now)
-    assert [one.job_id for one in kept.jobs.aborts_owed(*site.owner)] == [bad.id]
+    assert [one.job_id for one in context.jobs.pending_aborts(*site.owner)] == [bad.id]
     assert failed(site) == 2
     # It has pauses of its own, which grow.
     asked = site.proxy.count("abort_jobs")
@@ -156,22 +158,22 @@ def test_of_three_cancelled_jobs_two_are_aborted_though_the_third_s_batch_is_ano
     monkeypatch.setattr(cleanup, "BELIEVED", 0.0)
     payer.pay(payer.due(again))
     payer.pay(payer.due(again))
-    assert kept.jobs.aborts_owed(*site.owner) == []
+    assert context.jobs.pending_aborts(*site.owner) == []
     assert sent.batch.state == "retired"
 
 
 def test_a_job_whose_abort_takes_too_long_keeps_no_other_from_being_aborted(
-    site: Site, kept: Kept
+    site: Site, context: AccountContext
 ) -> None:
-    sent = send(site, kept, (), (), (), ())
+    sent = send(site, context, (), (), (), ())
     bad = sent.jobs[2]
     for job in sent.jobs:
-        kept.jobs.cancel(job.id)
+        context.jobs.cancel(job.id)
     fault = choke(f"{bad.job_name}<".encode())
     site.proxy.fail("abort_jobs", fault, times=None)
-    payer = Payer(kept)
+    payer = Payer(context)
     payer.pay(time.time())
-    assert [one.job_id for one in kept.jobs.aborts_owed(*site.owner)] == [bad.id]
+    assert [one.job_id for one in context.jobs.pending_aborts(*site.owner)] == [bad.id]
     assert failed(site) == 3
 
 
@@ -180,29 +182,29 @@ def test_a_job_whose_abort_takes_too_long_keeps_no_other_from_being_aborted(
 
 @pytest.mark.parametrize("code", [502, 503, 504, 0], ids=["502", "503", "504", "time-out"])
 def test_a_batch_that_is_slow_to_ask_about_starves_no_other(
-    code: int, site: Site, kept: Kept
+    code: int, site: Site, context: AccountContext
 ) -> None:
-    slow, quick = send(site, kept), send(site, kept)
+    slow, quick = send(site, context), send(site, context)
     fault = choke(*about(slow), code=code) if code else _hang(*about(slow))
     for rpc in ("query_batch", "query_batch2"):
         site.proxy.fail(rpc, fault, times=None)
     site.local.resume_volunteers()
-    follower = follow(kept, quick, "finished")
+    follower = follow(context, quick, "finished")
     assert slow.states == ["queued"]
     assert "nothing new of its jobs" in str(slow.batch.trouble)
-    assert kept.jobs.troubles() == {}
+    assert context.jobs.troubles() == {}
     site.proxy.heal()
-    follow(kept, slow, "finished", follower=follower)
+    follow(context, slow, "finished", follower=follower)
     assert slow.batch.trouble is None
 
 
 def test_a_batch_that_cannot_be_asked_about_keeps_no_other_from_being_fetched(
-    site: Site, kept: Kept
+    site: Site, context: AccountContext
 ) -> None:
-    slow, quick = send(site, kept, (), (), (), ()), send(site, kept)
+    slow, quick = send(site, context, (), (), (), ()), send(site, context)
     site.local.resume_volunteers()
-    follow(kept, slow, *["finished"] * 4)
-    follow(kept, quick, "finished")
+    follow(context, slow, *["finished"] * 4)
+    follow(context, quick, "finished")
     asked: list[bytes] = []
 
     def note(exchange: Exchange) -> bool:
@@ -212,7 +214,7 @@ def test_a_batch_that_cannot_be_asked_about_keeps_no_other_from_being_fetched(
 
     site.proxy.fail("query_batch", note, times=None)
     site.reset(poll_shortest=1.0, poll_longest=4.0, fetches=1)
-    with site.kept() as fresh:
+    with site.context() as fresh:
         fetches = FetchQueue(fresh, Workers("test", fresh.wake), Guard("the test"))
 
         def is_home(sent: Sent) -> bool:
@@ -240,8 +242,10 @@ def _hang(*markers: bytes) -> Fault:
     return run
 
 
-def test_a_slow_batch_is_asked_about_alone_and_ever_less_often(site: Site, kept: Kept) -> None:
-    slow, quick = send(site, kept), send(site, kept)
+def test_a_slow_batch_is_asked_about_alone_and_ever_less_often(
+    site: Site, context: AccountContext
+) -> None:
+    slow, quick = send(site, context), send(site, context)
     asked: list[bytes] = []
 
     def note(exchange: Exchange) -> bool:
@@ -251,7 +255,7 @@ def test_a_slow_batch_is_asked_about_alone_and_ever_less_often(site: Site, kept:
 
     for rpc in ("query_batch", "query_batch2"):
         site.proxy.fail(rpc, note, times=None)
-    follower = Follower(kept)
+    follower = Follower(context)
     now = 1000.0
     follower.poll(now)
     for _ in range(30):
@@ -269,15 +273,15 @@ def _names(*batches: Sent) -> list[bytes]:
     return [sent.batch.name.encode() for sent in batches]
 
 
-def test_a_poll_ends_where_no_batch_can_be_asked_about(site: Site, kept: Kept) -> None:
+def test_a_poll_ends_where_no_batch_can_be_asked_about(site: Site, context: AccountContext) -> None:
     for _ in range(12):
-        send(site, kept)
+        send(site, context)
     for rpc in ("query_batch", "query_batch2"):
         site.proxy.fail(rpc, faultproxy.status(504), times=None)
     before = site.proxy.count("query_batch")
-    Follower(kept).poll(1000.0)
+    Follower(context).poll(1000.0)
     assert site.proxy.count("query_batch") - before == 4
-    assert kept.jobs.troubles() == {}
+    assert context.jobs.troubles() == {}
 
 
 # -- sending
@@ -308,8 +312,8 @@ def test_one_batch_that_cannot_be_sent_keeps_no_new_jobs_from_being_sent(
 # -- whose trouble it is
 
 
-def test_whose_trouble_an_error_is(site: Site, kept: Kept) -> None:
-    pauses = kept.pauses
+def test_whose_trouble_an_error_is(site: Site, context: AccountContext) -> None:
+    pauses = context.pauses
     lost = TransportError("x", rpc="x", host="h")
     unreachable = TransportError("x", rpc="x", host="h", may_have_happened=False)
     assert not pauses.is_of_project(refusal(NOT_OWNER))
@@ -339,8 +343,10 @@ def test_whose_trouble_an_error_is(site: Site, kept: Kept) -> None:
     assert pauses.until(("retire", 1)) == 0
 
 
-def test_a_thing_that_fails_waits_ever_longer_by_itself(site: Site, kept: Kept) -> None:
-    pauses, bad, good = kept.pauses, ("retire", 1), ("retire", 2)
+def test_a_thing_that_fails_waits_ever_longer_by_itself(
+    site: Site, context: AccountContext
+) -> None:
+    pauses, bad, good = context.pauses, ("retire", 1), ("retire", 2)
     first = pauses.later(bad, 1000.0)
     second = pauses.later(bad, 1000.0)
     assert 1000.0 < first < second

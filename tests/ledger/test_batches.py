@@ -156,7 +156,7 @@ def test_a_batch_changes_only_from_the_states_that_allow_it(
         assert batch.project_batch_id == 8
         assert said in {None, "go"}
     if name == "drop":
-        assert jobs.aborts_owed(*MINE) == []
+        assert jobs.pending_aborts(*MINE) == []
         assert {job.batch_id for job in jobs.jobs_of(batch_id)} == {batch_id}
         assert [job.id for job in jobs.jobs_of(batch_id)] == [ids[4]]
         assert [job.job_id for job in jobs.waiting(*MINE)] == ids[:4]
@@ -198,7 +198,7 @@ def test_a_batch_whose_last_job_is_cancelled_ends(
     assert batch_state(jobs, batch) == state
     jobs.cancel(ids[1])
     assert batch_state(jobs, batch) == after
-    assert len(jobs.aborts_owed(*MINE)) == (2 if owed == "abort" else 0)
+    assert len(jobs.pending_aborts(*MINE)) == (2 if owed == "abort" else 0)
     # What was decided cannot be sent any more.
     assert jobs.about_to_send(batch.id, 7, ids) == "over"
     jobs.submitted(batch.id, 7)

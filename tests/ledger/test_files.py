@@ -108,7 +108,7 @@ def first_version(path: Path) -> None:
 def test_a_ledger_of_the_first_version_keeps_its_debts_and_gets_jobs(path: Path) -> None:
     first_version(path)
     ledger = Ledger(path)
-    (batch,) = ledger.debts(*MINE, 0.0)
+    (batch,) = ledger.pending_aborts(*MINE, 0.0)
     assert (batch.name, batch.project_batch_id, batch.not_before) == ("b", 7, 1000.0)
     assert batch.state == "giving_up"
     assert ledger.aborted_jobs(*MINE) == {"b#1.0"}

@@ -42,10 +42,10 @@ def test_a_job_is_accepted_as_it_is_described(jobs: JobLedger, elsewhere: Store)
     assert JobLedger(elsewhere).job(row.id) == row
     assert (row.id, row.job_directory, row.attempt) == (1, "d", 1)
     assert (row.project_url, row.account, row.project_name) == (URL, ACCOUNT, "alpha")
-    assert (row.app_name, row.together, row.size) == ("uppercase", "0" * 32, 600)
+    assert (row.app_name, row.group_key, row.size) == ("uppercase", "0" * 32, 600)
     assert row.description == '{"a": 1}'
     assert (row.state, row.batch_id, row.job_name) == ("waiting", None, None)
-    assert [row.told, row.abort_owed, row.writing] == [False] * 3
+    assert [row.told, row.abort_pending, row.writing] == [False] * 3
     assert row.is_alive
 
 
@@ -102,22 +102,22 @@ def test_a_repeated_submit_counts_as_asking(jobs: JobLedger) -> None:
     ],
 )
 def test_an_abort_is_owed_for_a_cancelled_job_that_the_project_may_have(
-    jobs: JobLedger, state: str, abort_owed: bool
+    jobs: JobLedger, state: str, abort_pending: bool
 ) -> None:
     job_id = in_state(jobs, state)
     before = get(jobs, job_id)
     assert jobs.cancel(job_id) == before
     after = get(jobs, job_id)
-    assert (after.state, after.abort_owed) == ("cancelled", abort_owed)
+    assert (after.state, after.abort_pending) == ("cancelled", abort_pending)
     assert (after.batch_id, after.job_name) == (before.batch_id, before.job_name)
-    assert bool(jobs.aborts_owed(*MINE)) == abort_owed
+    assert bool(jobs.pending_aborts(*MINE)) == abort_pending
 
 
 def test_a_cancel_after_the_abort_owes_none_again(jobs: JobLedger) -> None:
     job_id = in_state(jobs, "cancelled")
     jobs.abort_done([job_id])
     jobs.cancel(job_id)
-    assert jobs.aborts_owed(*MINE) == []
+    assert jobs.pending_aborts(*MINE) == []
 
 
 @pytest.mark.parametrize("job_id", [0, -1, 2, 2**63, 10**30])

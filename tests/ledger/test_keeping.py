@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger import KeeperLock
+from boinc_gahp.ledger import AccountLock
 from tests.helpers import wait_for
 from tests.ledger.jobs import ACCOUNT, MINE, URL
 
@@ -52,7 +52,7 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 def test_another_process_keeps_until_it_is_killed(
     holder: subprocess.Popen[str], tmp_path: Path
 ) -> None:
-    lock = KeeperLock(tmp_path, *MINE)
+    lock = AccountLock(tmp_path, *MINE)
     assert not lock.try_acquire()
     assert lock.held_elsewhere()
     assert lock.holder() == holder.pid
@@ -64,7 +64,7 @@ def test_another_process_keeps_until_it_is_killed(
 
 
 def test_a_lock_that_was_let_go_of_is_anothers(tmp_path: Path) -> None:
-    first, second = KeeperLock(tmp_path, *MINE), KeeperLock(tmp_path, *MINE)
+    first, second = AccountLock(tmp_path, *MINE), AccountLock(tmp_path, *MINE)
     assert first.try_acquire()
     assert first.try_acquire()
     assert first.is_held
@@ -80,7 +80,7 @@ def test_a_lock_that_was_let_go_of_is_anothers(tmp_path: Path) -> None:
 
 def test_projects_and_accounts_are_kept_apart(tmp_path: Path) -> None:
     owners = [MINE, (URL, "another"), ("https://elsewhere.example/", ACCOUNT)]
-    locks = [KeeperLock(tmp_path, *owner) for owner in owners]
+    locks = [AccountLock(tmp_path, *owner) for owner in owners]
     assert [lock.try_acquire() for lock in locks] == [True] * 3
     for lock in locks:
         lock.release()
@@ -88,19 +88,19 @@ def test_projects_and_accounts_are_kept_apart(tmp_path: Path) -> None:
 
 
 def test_asking_keeps_nobody_from_the_lock(tmp_path: Path) -> None:
-    first, second = KeeperLock(tmp_path, *MINE), KeeperLock(tmp_path, *MINE)
+    first, second = AccountLock(tmp_path, *MINE), AccountLock(tmp_path, *MINE)
     assert not first.held_elsewhere()
     assert second.try_acquire()
     second.release()
 
 
 def test_asking_makes_no_file(tmp_path: Path) -> None:
-    assert not KeeperLock(tmp_path / "state", *MINE).held_elsewhere()
+    assert not AccountLock(tmp_path / "state", *MINE).held_elsewhere()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_file_is_private_and_tells_no_account(tmp_path: Path) -> None:
-    lock = KeeperLock(tmp_path / "state", *MINE)
+    lock = AccountLock(tmp_path / "state", *MINE)
     assert lock.holder() is None
     assert lock.try_acquire()
     assert lock.path.stat().st_mode & 0o777 == 0o600
@@ -111,6 +111,6 @@ def test_the_file_is_private_and_tells_no_account(tmp_path: Path) -> None:
 
 def test_a_lock_that_cannot_be_opened_names_the_setting(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    lock = KeeperLock(tmp_path / "file", *MINE)
+    lock = AccountLock(tmp_path / "file", *MINE)
     with pytest.raises(LedgerError, match=r"\[state\]"):
         lock.try_acquire()

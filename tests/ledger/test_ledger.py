@@ -108,7 +108,7 @@ def test_names_with_bytes_that_are_no_utf8_do_no_harm(ledger: Ledger) -> None:
 def noted(ledger: Ledger) -> list[tuple[object, ...]]:
     return [
         (batch.name, batch.project_batch_id, batch.state, batch.not_before)
-        for batch in ledger.debts(*MINE, 0.0)
+        for batch in ledger.pending_aborts(*MINE, 0.0)
     ]
 
 
@@ -116,7 +116,7 @@ def test_a_submission_is_a_debt_until_it_ends(ledger: Ledger, other: Ledger) -> 
     ledger.begin_submit(*MINE, "b", 7, 1000.0)
     assert noted(other) == [("b", 7, "sent", 1000.0)]
     ledger.end_submit(*MINE, "b")
-    assert other.debts(*MINE, 0.0) == ()
+    assert other.pending_aborts(*MINE, 0.0) == ()
 
 
 def test_an_abort_owed_replaces_the_submission(ledger: Ledger, other: Ledger) -> None:
@@ -129,7 +129,7 @@ def test_an_abort_owed_replaces_the_submission(ledger: Ledger, other: Ledger) ->
 def test_the_end_of_a_submission_leaves_an_abort_owed(ledger: Ledger) -> None:
     ledger.owe_abort(*MINE, "b", 7, 2000.0)
     ledger.end_submit(*MINE, "b")
-    assert [batch.state for batch in ledger.debts(*MINE, 0.0)] == ["giving_up"]
+    assert [batch.state for batch in ledger.pending_aborts(*MINE, 0.0)] == ["giving_up"]
 
 
 def test_a_submission_may_not_begin_where_an_abort_is_owed(ledger: Ledger) -> None:
@@ -144,10 +144,10 @@ def test_a_submission_is_given_up_only_if_nobody_has_begun_it_again(
     ledger: Ledger, other: Ledger
 ) -> None:
     ledger.begin_submit(*MINE, "b", 7, 1000.0)
-    (seen,) = other.debts(*MINE, 0.0)
+    (seen,) = other.pending_aborts(*MINE, 0.0)
     ledger.begin_submit(*MINE, "b", 7, 1500.0)
     assert not other.give_up(seen, 2000.0)
-    (seen,) = other.debts(*MINE, 0.0)
+    (seen,) = other.pending_aborts(*MINE, 0.0)
     assert other.give_up(seen, 2000.0)
     assert not other.give_up(seen, 2000.0)
     assert noted(ledger) == [("b", 7, "giving_up", 2000.0)]
@@ -155,22 +155,26 @@ def test_a_submission_is_given_up_only_if_nobody_has_begun_it_again(
 
 def test_an_abort_can_be_owed_without_a_submission(ledger: Ledger) -> None:
     ledger.owe_abort(*MINE, "b", 7, 2000.0)
-    ledger.paid(*MINE, 7)
-    assert ledger.debts(*MINE, 0.0) == ()
+    ledger.aborted(*MINE, 7)
+    assert ledger.pending_aborts(*MINE, 0.0) == ()
 
 
 def test_debts_come_with_those_that_are_due_first(ledger: Ledger) -> None:
     ledger.owe_abort(*MINE, "later", 1, 3000.0)
     ledger.owe_abort(*MINE, "now", 3, 1500.0)
     ledger.begin_submit(*MINE, "before", 2, 1000.0)
-    assert [debt.name for debt in ledger.debts(*MINE, 2000.0)] == ["before", "now", "later"]
+    assert [debt.name for debt in ledger.pending_aborts(*MINE, 2000.0)] == [
+        "before",
+        "now",
+        "later",
+    ]
 
 
 def test_two_batches_of_one_name_are_two_debts(ledger: Ledger) -> None:
     ledger.owe_abort(*MINE, "b", 1, 0.0)
     ledger.owe_abort(*MINE, "b", 2, 0.0)
-    ledger.paid(*MINE, 1)
-    assert [debt.project_batch_id for debt in ledger.debts(*MINE, 0.0)] == [2]
+    ledger.aborted(*MINE, 1)
+    assert [debt.project_batch_id for debt in ledger.pending_aborts(*MINE, 0.0)] == [2]
 
 
 def test_only_the_owner_can_read_directory_and_files(ledger: Ledger) -> None:
@@ -221,7 +225,7 @@ def test_a_closed_ledger_says_so(ledger: Ledger) -> None:
     ledger.close()
     ledger.close()
     with pytest.raises(LedgerError, match="was closed"):
-        ledger.debts(*MINE, 0.0)
+        ledger.pending_aborts(*MINE, 0.0)
 
 
 def test_a_later_version_is_refused_and_left_as_it_was(path: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from boinc_gahp.config.urls import identity
 from boinc_gahp.ledger import JobLedger, Ledger, Store
 from boinc_gahp.ledger.jobs import ProgramFailure
-from boinc_gahp.ledger.splitting import Halving, Part
+from boinc_gahp.ledger.splitting import BatchPart, BatchSplitter
 from tests.ledger.jobs import HOLD, MINE, in_request, new_job
 
 #: EXAMPLES=1000 takes minutes.
@@ -257,10 +257,10 @@ class Ledgers(RuleBasedStateMachine):
         batch = self.some_batch(index, "planned", "giving_up")
         jobs = batch.jobs
         parts = [
-            Part(f"bg-{name}", "t/family/1", [job.id for job in part])
+            BatchPart(f"bg-{name}", "t/family/1", [job.id for job in part])
             for name, part in zip(names, (jobs[:size], jobs[size : 2 * size]), strict=True)
         ]
-        divided = Halving(self.stores[0]).divide(batch.id, parts, "refused", 0.0)
+        divided = BatchSplitter(self.stores[0]).divide(batch.id, parts, "refused", 0.0)
         assert divided == (batch.state in {"planned", "giving_up"})
         if not divided:
             return
@@ -418,11 +418,11 @@ class Ledgers(RuleBasedStateMachine):
             del self.submits[number]
 
     @rule(number=SUBMITS, earlier=st.booleans())
-    def paid(self, number: int, earlier: bool) -> None:
+    def aborted(self, number: int, earlier: bool) -> None:
         if earlier:
             self.as_earlier(_PAID, (*_MINE, number))
         else:
-            self.submitter.paid(*MINE, number)
+            self.submitter.aborted(*MINE, number)
         self.submits.pop(number, None)
 
     def as_earlier(self, statement: str, row: tuple[object, ...]) -> int:
@@ -436,7 +436,7 @@ class Ledgers(RuleBasedStateMachine):
     def submits_are_as_the_model_says(self) -> None:
         if not self.stores:
             return
-        found = self.submitter.debts(*MINE, 0.0)
+        found = self.submitter.pending_aborts(*MINE, 0.0)
         assert {batch.project_batch_id: batch.state for batch in found} == self.submits
         assert all(batch.not_before == {"sent": 5.0}.get(batch.state, 6.0) for batch in found)
         with self.stores[0].read() as connection:
@@ -455,7 +455,7 @@ class Ledgers(RuleBasedStateMachine):
         for job in self.model.values():
             row = jobs.job(job.id)
             assert row is not None
-            found = (row.state, row.told, row.abort_owed, row.batch_id, row.job_directory)
+            found = (row.state, row.told, row.abort_pending, row.batch_id, row.job_directory)
             assert found == (job.state, job.told, bool(job.aborts), job.batch, job.directory)
             assert row.exit_reason == ("it failed" if job.failed else None)
             if job.state in {"waiting", "sending", "queued", "running", "fetched", "done"}:
@@ -467,7 +467,7 @@ class Ledgers(RuleBasedStateMachine):
             assert found_batch is not None
             assert found_batch.state == batch.state
             assert [row.id for row in jobs.jobs_of(batch.id)] == [job.id for job in batch.jobs]
-        assert {owed.job_id for owed in jobs.aborts_owed(*MINE)} == {
+        assert {owed.job_id for owed in jobs.pending_aborts(*MINE)} == {
             job.id for job in self.model.values() if job.aborts
         }
         assert jobs.tally().alive == sum(job.is_alive for job in self.model.values())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.ledger import JobLedger, Ledger
-from boinc_gahp.ledger.listing import all_debts
+from boinc_gahp.ledger.listing import all_pending_aborts
 from boinc_gahp.ledger.migrations import VERSION
 from boinc_gahp.secret import Authenticator
 from tests.previous import previous_version  # noqa: F401  (fixture)
@@ -56,20 +56,24 @@ def told(batches: tuple[BatchRow, ...]) -> list[tuple[object, ...]]:
 
 
 def test_what_was_owed_is_owed_by_the_same_rules(ledger: Ledger) -> None:
-    assert told(ledger.debts(*MINE, 1795290000.0)) == [
+    assert told(ledger.pending_aborts(*MINE, 1795290000.0)) == [
         ("b_died", 22, "sent", 1795280000.0),
         ("b_abort", 23, "giving_up", 1795281000.0),
         ("b_submitting", 21, "sent", 4000000000.0),
     ]
-    assert all(batch.sent and batch.sent > 1795300000 for batch in ledger.debts(*MINE, 0.0))
-    assert told(ledger.debts(*HERS, 0.0)) == [("bg-sent", 23, "sent", 1795281000.0)]
-    assert told(ledger.debts(*ELSEWHERE, 0.0)) == [("b_abort", 23, "giving_up", 1795281000.0)]
+    assert all(
+        batch.sent and batch.sent > 1795300000 for batch in ledger.pending_aborts(*MINE, 0.0)
+    )
+    assert told(ledger.pending_aborts(*HERS, 0.0)) == [("bg-sent", 23, "sent", 1795281000.0)]
+    assert told(ledger.pending_aborts(*ELSEWHERE, 0.0)) == [
+        ("b_abort", 23, "giving_up", 1795281000.0)
+    ]
     assert not ledger.begin_submit(*MINE, "b_abort", 23, 4000000000.0)
     assert ledger.begin_submit(*MINE, "b_died", 22, 4000000000.0)
     ledger.end_submit(*MINE, "b_submitting")
-    ledger.paid(*MINE, 23)
-    assert told(ledger.debts(*MINE, 0.0)) == [("b_died", 22, "sent", 4000000000.0)]
-    assert len(all_debts(ledger.store)) == 3
+    ledger.aborted(*MINE, 23)
+    assert told(ledger.pending_aborts(*MINE, 0.0)) == [("b_died", 22, "sent", 4000000000.0)]
+    assert len(all_pending_aborts(ledger.store)) == 3
 
 
 def test_htcondors_batches_and_jobs_are_as_they_were_and_go_on(ledger: Ledger) -> None:
@@ -90,7 +94,7 @@ def test_htcondors_batches_and_jobs_are_as_they_were_and_go_on(ledger: Ledger) -
     (failed, cancelled, _) = jobs.jobs_of(3)
     assert jobs.program_failure(failed.id) is not None
     assert failed.description == '{"of": "bg-submitted0"}'
-    assert [owed.job_id for owed in jobs.aborts_owed(*MINE)] == [cancelled.id, 10]
+    assert [owed.job_id for owed in jobs.pending_aborts(*MINE)] == [cancelled.id, 10]
     jobs.drop_from_batch(4)
     ids = [job.job_id for job in jobs.waiting(*MINE)]
     assert len(ids) == 2
@@ -112,7 +116,7 @@ def test_nothing_refers_to_what_is_not_there(ledger: Ledger) -> None:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     with ledger.store.read() as connection:
         (count,) = connection.execute("SELECT count(*) FROM debt").fetchone()
-    assert count == len(all_debts(ledger.store)) == 5
+    assert count == len(all_pending_aborts(ledger.store)) == 5
 
 
 def test_it_keeps_up_references_from_then_on(ledger: Ledger) -> None:
@@ -125,11 +129,11 @@ def test_it_keeps_up_references_from_then_on(ledger: Ledger) -> None:
 def test_a_batch_moves_to_another_account_once(ledger: Ledger) -> None:
     jobs = JobLedger(ledger.store)
     assert jobs.move(HERS, MINE, "") == (0, 0, 1)
-    assert [batch.project_batch_id for batch in ledger.debts(*MINE, 0.0)] == [22, 23, 21]
+    assert [batch.project_batch_id for batch in ledger.pending_aborts(*MINE, 0.0)] == [22, 23, 21]
     assert jobs.accounts(URL) == [ACCOUNT]
     with ledger.store.read() as connection:
         (count,) = connection.execute("SELECT count(*) FROM debt").fetchone()
-    assert count == len(all_debts(ledger.store)) == 4
+    assert count == len(all_pending_aborts(ledger.store)) == 4
 
 
 OLD_DAEMON = """
@@ -171,8 +175,10 @@ class OldDaemon:
         self.process.stdin.flush()
         return self.process.stdout.readline().rstrip("\n")
 
-    def debts(self) -> str:
-        return self.does("[(d.batch_name, d.kind, d.due) for d in ledger.debts(url, account, 0.0)]")
+    def pending_aborts(self) -> str:
+        return self.does(
+            "[(d.batch_name, d.kind, d.due) for d in ledger.pending_aborts(url, account, 0.0)]"
+        )
 
 
 @pytest.fixture
@@ -185,30 +191,30 @@ def old(path: Path, previous_version: Path) -> Iterator[OldDaemon]:  # noqa: F81
 
 def test_what_a_daemon_of_that_version_goes_on_writing_is_owed(old: OldDaemon, path: Path) -> None:
     ledger = Ledger(path)
-    ledger.paid(*MINE, 23)
+    ledger.aborted(*MINE, 23)
     ledger.end_submit(*MINE, "b_died")
-    assert old.debts() == '[["b_submitting", "submitting", 4000000000.0]]'
+    assert old.pending_aborts() == '[["b_submitting", "submitting", 4000000000.0]]'
     # It begins a submission, which is asked about, and ends well.
     assert old.does('ledger.begin_submit(url, account, "b", 31, 5.0)') == "true"
-    assert told(ledger.debts(*MINE, 0.0))[0] == ("b", 31, "sent", 5.0)
+    assert told(ledger.pending_aborts(*MINE, 0.0))[0] == ("b", 31, "sent", 5.0)
     old.does('ledger.put_off(url, account, "b", 9.0)')
-    assert told(ledger.debts(*MINE, 0.0))[0] == ("b", 31, "sent", 9.0)
+    assert told(ledger.pending_aborts(*MINE, 0.0))[0] == ("b", 31, "sent", 9.0)
     old.does('ledger.end_submit(url, account, "b")')
-    assert [batch.name for batch in ledger.debts(*MINE, 0.0)] == ["b_submitting"]
+    assert [batch.name for batch in ledger.pending_aborts(*MINE, 0.0)] == ["b_submitting"]
     # Another fails: an abort is owed, put off and paid.
     assert old.does('ledger.begin_submit(url, account, "b", 31, 5.0)') == "true"
     old.does('ledger.owe_abort(url, account, "b", 31, 7.0)')
-    assert told(ledger.debts(*MINE, 0.0))[0] == ("b", 31, "giving_up", 7.0)
+    assert told(ledger.pending_aborts(*MINE, 0.0))[0] == ("b", 31, "giving_up", 7.0)
     assert not ledger.begin_submit(*MINE, "b", 31, 4000000000.0)
     old.does('ledger.owe_abort(url, account, "b", 31, 8.0)')
-    assert told(ledger.debts(*MINE, 0.0))[0] == ("b", 31, "giving_up", 8.0)
-    old.does("ledger.paid(url, account, 31)")
-    assert [batch.name for batch in ledger.debts(*MINE, 0.0)] == ["b_submitting"]
+    assert told(ledger.pending_aborts(*MINE, 0.0))[0] == ("b", 31, "giving_up", 8.0)
+    old.does("ledger.aborted(url, account, 31)")
+    assert [batch.name for batch in ledger.pending_aborts(*MINE, 0.0)] == ["b_submitting"]
     # And one that died before is given up by it.
     assert ledger.begin_submit(*MINE, "b", 31, 5.0)
-    given_up = "ledger.give_up(url, account, ledger.debts(url, account, 0.0)[0], 6.0)"
+    given_up = "ledger.give_up(url, account, ledger.pending_aborts(url, account, 0.0)[0], 6.0)"
     assert old.does(given_up) == "true"
-    assert told(ledger.debts(*MINE, 0.0))[0] == ("b", 31, "giving_up", 6.0)
+    assert told(ledger.pending_aborts(*MINE, 0.0))[0] == ("b", 31, "giving_up", 6.0)
     ledger.close()
 
 
@@ -217,22 +223,22 @@ def test_a_daemon_of_that_version_finds_what_is_written_in_the_new_way(
 ) -> None:
     ledger = Ledger(path)
     for each in (21, 22, 23):
-        ledger.paid(*MINE, each)
-    assert old.debts() == "[]"
+        ledger.aborted(*MINE, each)
+    assert old.pending_aborts() == "[]"
     assert ledger.begin_submit(*MINE, "b", 31, 5.0)
-    assert old.debts() == '[["b", "submitting", 5.0]]'
+    assert old.pending_aborts() == '[["b", "submitting", 5.0]]'
     ledger.put_off(*MINE, "b", 9.0)
-    assert old.debts() == '[["b", "submitting", 9.0]]'
-    (batch,) = ledger.debts(*MINE, 0.0)
+    assert old.pending_aborts() == '[["b", "submitting", 9.0]]'
+    (batch,) = ledger.pending_aborts(*MINE, 0.0)
     assert ledger.give_up(batch, 10.0)
-    assert old.debts() == '[["b", "abort", 10.0]]'
+    assert old.pending_aborts() == '[["b", "abort", 10.0]]'
     # So it does not send what the new one aborts.
     assert old.does('ledger.begin_submit(url, account, "b", 31, 5.0)') == "false"
     old.does('ledger.end_submit(url, account, "b")')
     ledger.postpone(batch.id, 70.0, "it was aborted with 1 jobs", listed=1)
-    assert old.debts() == '[["b", "abort", 70.0]]'
-    ledger.paid(*MINE, 31)
-    assert old.debts() == "[]"
+    assert old.pending_aborts() == '[["b", "abort", 70.0]]'
+    ledger.aborted(*MINE, 31)
+    assert old.pending_aborts() == "[]"
     ledger.close()
 
 
@@ -266,5 +272,5 @@ def test_a_keeper_of_that_version_sees_htcondors_batches_alone_and_can_do_all_wi
     old.does("jobs.drop_from_batch(2)")
     assert len(jobs.waiting(*MINE)) == 2
     old.does("upkeep.forget(jobs.store, 1e12, 1e12, untold=True)")
-    assert all_debts(ledger.store) == []
+    assert all_pending_aborts(ledger.store) == []
     ledger.close()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from boinc_gahp.ledger import ALIVE, JobLedger, Store
-from boinc_gahp.ledger.jobs import STATES, OwedAbort, Tally
+from boinc_gahp.ledger.jobs import STATES, PendingAbort, Tally
 from tests.ledger.jobs import (
     HOLD,
     LEASE,
@@ -31,12 +31,12 @@ def test_aborts_are_owed_until_they_are_done(jobs: JobLedger) -> None:
     batch, ids = submitted(jobs, "a", "b", "c")
     jobs.cancel(ids[0])
     jobs.cancel(ids[2])
-    owed = jobs.aborts_owed(*MINE)
-    assert owed[0] == OwedAbort(ids[0], "bg-1-1", batch.id, "submitted", 7)
+    owed = jobs.pending_aborts(*MINE)
+    assert owed[0] == PendingAbort(ids[0], "bg-1-1", batch.id, "submitted", 7)
     assert [abort.job_name for abort in owed] == ["bg-1-1", "bg-1-3"]
-    assert jobs.aborts_owed(URL, "another") == []
+    assert jobs.pending_aborts(URL, "another") == []
     jobs.abort_done([ids[0]])
-    assert [abort.job_id for abort in jobs.aborts_owed(*MINE)] == [ids[2]]
+    assert [abort.job_id for abort in jobs.pending_aborts(*MINE)] == [ids[2]]
 
 
 def test_leases_are_renewed_of_batches_that_htcondor_asks_about(jobs: JobLedger) -> None:
@@ -196,7 +196,7 @@ def test_what_is_alive_or_to_be_aborted_is_not_forgotten_by_accident(
     batch_id = get(jobs, job_id).batch_id
     assert jobs.forget([job_id]) == (0, 0)
     jobs.cancel(job_id)
-    owed = bool(jobs.aborts_owed(*MINE))
+    owed = bool(jobs.pending_aborts(*MINE))
     assert owed == (state == "running")
     assert jobs.forget([job_id, 12345]) == (int(not owed), 0)
     assert jobs.forget([job_id], alive=True) == (int(owed), 0)

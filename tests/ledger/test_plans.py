@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from boinc_gahp.ledger import Ledger, upkeep
-from boinc_gahp.ledger.listing import all_debts
+from boinc_gahp.ledger.listing import all_pending_aborts
 from boinc_gahp.ledger.overview import Watch, overview
 from tests.ledger.jobs import ACCOUNT, HOLD, LEASE, MINE, URL, finish, new_job, submitted
 
@@ -75,7 +75,7 @@ def use_everything(jobs: JobLedger) -> None:
     jobs.stop_writing(*MINE)
     jobs.told(ids)
     jobs.cancel(ids[2])
-    jobs.aborts_owed(*MINE)
+    jobs.pending_aborts(*MINE)
     jobs.abort_done([ids[2]])
     jobs.job_trouble(ids, "x")
     jobs.fail(ids[3], HOLD)
@@ -109,13 +109,13 @@ def use_debts(ledger: Ledger) -> None:
     """Do all that BOINC_SUBMIT and what settles its batches do."""
     ledger.begin_submit(*MINE, "b", 7, 1.0)
     ledger.put_off(*MINE, "b", 2.0)
-    (batch,) = ledger.debts(*MINE, 1.0)
+    (batch,) = ledger.pending_aborts(*MINE, 1.0)
     ledger.give_up(batch, 3.0)
     ledger.postpone(batch.id, 4.0, "x")
     ledger.owe_abort(*MINE, "b", 7, 5.0)
     ledger.end_submit(*MINE, "b")
-    all_debts(ledger.store)
-    ledger.paid(*MINE, 7)
+    all_pending_aborts(ledger.store)
+    ledger.aborted(*MINE, 7)
 
 
 def test_no_question_goes_through_all_jobs_or_batches(store: Store, jobs: JobLedger) -> None:

@@ -408,11 +408,11 @@ def test_a_reader_cannot_write(store: Store) -> None:
 
 
 def test_many_readers_share_few_connections(store: Store) -> None:
-    together = threading.Barrier(20)
+    group_key = threading.Barrier(20)
 
     def read() -> int:
         with store.read() as connection:
-            together.wait(60)
+            group_key.wait(60)
             return int(connection.execute("SELECT count(*) FROM meta").fetchone()[0])
 
     assert Crowd(*[read] * 20).join() == [1] * 20

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from boinc_gahp.ledger import JobLedger, KeeperLock, Ledger, Store
-from boinc_gahp.ledger.listing import all_debts
+from boinc_gahp.ledger import AccountLock, JobLedger, Ledger, Store
+from boinc_gahp.ledger.listing import all_pending_aborts
 from boinc_gahp.ledger.migrations import VERSION
 from boinc_gahp.secret import Authenticator
 from tests.ledger.jobs import new_job
@@ -62,12 +62,12 @@ def test_all_jobs_of_a_project_are_found_by_any_of_its_addresses(ledger: Ledger,
         "waiting",
     ]
     assert [each.alive for each in jobs.on_project(*mine)] == [1, 2]
-    assert [each.job_name for each in jobs.aborts_owed(*mine)] == ["bg-" + "01" * 16 + "-2"]
-    assert [each.project_batch_id for each in ledger.debts(*mine, 0.0)] == [21]
+    assert [each.job_name for each in jobs.pending_aborts(*mine)] == ["bg-" + "01" * 16 + "-2"]
+    assert [each.project_batch_id for each in ledger.pending_aborts(*mine, 0.0)] == [21]
     assert ledger.aborted_jobs(*mine) == {"b_2_1"}
-    ledger.paid(*mine, 21)
+    ledger.aborted(*mine, 21)
     ledger.forget_aborted(*mine, "b_2")
-    assert (all_debts(ledger.store), ledger.aborted_jobs(*mine)) == ([], frozenset())
+    assert (all_pending_aborts(ledger.store), ledger.aborted_jobs(*mine)) == ([], frozenset())
     ledger.close()
 
 
@@ -100,23 +100,25 @@ def test_a_daemon_of_the_old_version_that_still_runs_loses_nothing(path: Path) -
         old.execute("UPDATE job SET project_id = ? WHERE id = 5", (owner,))
         ledger = Ledger(path)
         assert JobLedger(ledger.store).tally(SPELLINGS[0], ACCOUNT).alive == 4
-        assert [debt.not_before for debt in ledger.debts(SPELLINGS[0], ACCOUNT, 0.0)] == [5.0]
+        assert [debt.not_before for debt in ledger.pending_aborts(SPELLINGS[0], ACCOUNT, 0.0)] == [
+            5.0
+        ]
         ledger.close()
 
 
 @pytest.mark.parametrize("old", LOCKS)
 def test_a_keeper_of_the_old_version_keeps_a_new_one_away(tmp_path: Path, old: str) -> None:
-    before = KeeperLock(tmp_path, "https://any.example/", "")
+    before = AccountLock(tmp_path, "https://any.example/", "")
     before.path = tmp_path / f"keeper-{old}.lock"
     assert before.try_acquire()
     for url in SPELLINGS:
-        lock = KeeperLock(tmp_path, url, ACCOUNT)
+        lock = AccountLock(tmp_path, url, ACCOUNT)
         assert lock.held_elsewhere()
         assert not lock.try_acquire()
     before.release()
-    lock = KeeperLock(tmp_path, SPELLINGS[0], ACCOUNT)
+    lock = AccountLock(tmp_path, SPELLINGS[0], ACCOUNT)
     assert lock.try_acquire()
-    assert not KeeperLock(tmp_path, SPELLINGS[1], ACCOUNT).try_acquire()
+    assert not AccountLock(tmp_path, SPELLINGS[1], ACCOUNT).try_acquire()
     # And it keeps the old one away.
     assert not before.try_acquire()
     lock.release()

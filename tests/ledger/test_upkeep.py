@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger import JobLedger, KeeperLock, Ledger, Store, tend, upkeep
-from boinc_gahp.ledger.listing import all_debts
+from boinc_gahp.ledger import AccountLock, JobLedger, Ledger, Store, drop_unneeded, upkeep
+from boinc_gahp.ledger.listing import all_pending_aborts
 from tests.helpers import wait_for
 from tests.ledger.jobs import ACCOUNT, HOLD, MINE, URL, finish, new_job, submitted
 from tests.ledger.test_upgrading import path as old_path  # noqa: F401  (a fixture)
@@ -82,7 +82,7 @@ def test_what_htcondor_asks_about_or_the_project_may_still_have_stays(jobs: JobL
     jobs.leased(batch.id, time.time() - DAY)
     jobs.asked([job_id], time.time())
     assert forget(jobs) == 0
-    assert [owed.job_id for owed in jobs.aborts_owed(*MINE)] == [job_id]
+    assert [owed.job_id for owed in jobs.pending_aborts(*MINE)] == [job_id]
 
 
 def test_old_aborted_jobs_and_debts_of_boinc_requests_go(store: Store) -> None:
@@ -94,7 +94,7 @@ def test_old_aborted_jobs_and_debts_of_boinc_requests_go(store: Store) -> None:
     ledger.owe_abort(URL, ACCOUNT, "c", 8, 0.0)
     assert forget(JobLedger(store)) == 3
     assert ledger.aborted_jobs(URL, ACCOUNT) == {"c_1"}
-    assert [batch.project_batch_id for batch in all_debts(store)] == [8]
+    assert [batch.project_batch_id for batch in all_pending_aborts(store)] == [8]
     ledger.close()
 
 
@@ -226,18 +226,18 @@ def test_one_process_an_hour_tends_it(jobs: JobLedger, elsewhere: Store) -> None
     ended = jobs.accept(new_job("a")).id
     jobs.cancel(ended)
     now = time.time()
-    tend(jobs, now, 0.0, NEVER, untold=True)
+    drop_unneeded(jobs, now, 0.0, NEVER, untold=True)
     assert ids(jobs) == []
     jobs.cancel(jobs.accept(new_job("b")).id)
     aged(jobs.store, 1)
-    tend(JobLedger(elsewhere), now + 3000, 0.0, NEVER, untold=True)
+    drop_unneeded(JobLedger(elsewhere), now + 3000, 0.0, NEVER, untold=True)
     assert len(ids(jobs)) == 1
-    tend(JobLedger(elsewhere), now + 3601, 0.0, NEVER, untold=True)
+    drop_unneeded(JobLedger(elsewhere), now + 3601, 0.0, NEVER, untold=True)
     assert ids(jobs) == []
     # A clock that was set back does not keep it from being tended for ever.
     jobs.cancel(jobs.accept(new_job("c")).id)
     aged(jobs.store, 1)
-    tend(jobs, now - 50 * DAY + 1, -60 * DAY, NEVER, untold=True)
+    drop_unneeded(jobs, now - 50 * DAY + 1, -60 * DAY, NEVER, untold=True)
     assert ids(jobs) == []
 
 
@@ -310,7 +310,7 @@ def test_a_whole_state_directory_may_be_gone_and_its_keeper_stays_the_only_one(
     store: Store,
 ) -> None:
     directory = store.path.parent
-    keeper, other = KeeperLock(directory, *MINE), KeeperLock(directory, *MINE)
+    keeper, other = AccountLock(directory, *MINE), AccountLock(directory, *MINE)
     assert keeper.try_acquire()
     for file in directory.iterdir():
         file.unlink()

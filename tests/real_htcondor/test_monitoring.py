@@ -93,8 +93,8 @@ def test_states_are_counted_while_a_daemon_works_and_a_project_that_is_down_is_t
     assert "\nLook at\n" in text
     assert f"project: http://127.0.0.1:{other.port}/test/ for " in text
     with other.running(hosts=3):
-        for gate in range(2):
-            (other.gates / f"gate.{gate}").touch()
+        for scope in range(2):
+            (other.scopes / f"gate.{scope}").touch()
         runs.wait(COMPLETED)
         waits.wait(COMPLETED)
         wait_for(lambda: watcher.look()[1] == [], "a project that is up", pause=0.5)

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from boinc_gahp.rpc import regular, replies, results
+from boinc_gahp.rpc import regular_form, replies, results
 
 WIRE = Path(__file__).parent.parent / "contract" / "wire"
 RECORDED = [
     path for path in sorted(WIRE.glob("query_batch*.rep.xml")) if "query_batches" not in path.name
 ]
 FORMS = {
-    "query_batch": (("job",), results.batch_job, regular.JOB),
-    "query_batch2": (("batch_size", "job"), results.size_or_status, regular.STATUS),
+    "query_batch": (("job",), results.batch_job, regular_form.JOB),
+    "query_batch2": (("batch_size", "job"), results.size_or_status, regular_form.STATUS),
 }
 
 

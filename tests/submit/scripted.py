@@ -19,7 +19,7 @@ from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.fetch.delivered import Delivered
 from boinc_gahp.rpc import ClientOptions, WebRpcs
-from boinc_gahp.submit.project_cache import Known
+from boinc_gahp.submit.project_cache import ProjectCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -121,7 +121,7 @@ class Script:
             settings=settings,
             project_settings=ProjectSettings(ProjectUrl(URL)),
             ledger=ledger,
-            known=Known(project),
+            known=ProjectCache(project),
             cache_dir=cache_dir,
             delivered=Delivered(cache_dir),
         )

@@ -91,7 +91,7 @@ class Owed:
             if is_clear:
                 long_ago(ledger)
             self.more = {}
-            self.id = ledger.debts(*owner, 0.0)[0].id
+            self.id = ledger.pending_aborts(*owner, 0.0)[0].id
             return
         ids = [
             self.jobs.accept(new_job(each, account=owner[1], url=owner[0])).id for each in "abcd"

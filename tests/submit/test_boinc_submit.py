@@ -50,8 +50,8 @@ def owner(site: Site) -> tuple[str, str]:
         return project.url, project.account
 
 
-def debts(site: Site) -> tuple[BatchRow, ...]:
-    return site.ledger.debts(*owner(site), time.time())
+def pending_aborts(site: Site) -> tuple[BatchRow, ...]:
+    return site.ledger.pending_aborts(*owner(site), time.time())
 
 
 def batch_id(site: Site, request: SubmitRequest) -> int:
@@ -73,7 +73,7 @@ def test_input_files_that_are_gone_end_a_half_made_batch(site: Site) -> None:
     with site.bridge() as bridge, pytest.raises(StagingError, match="No such file"):
         bridge.boinc_submit(request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.ABORTED
-    assert debts(site) == ()
+    assert pending_aborts(site) == ()
 
 
 def test_where_an_earlier_process_may_still_submit_the_abort_is_owed_once_more(site: Site) -> None:
@@ -84,7 +84,7 @@ def test_where_an_earlier_process_may_still_submit_the_abort_is_owed_once_more(s
     with site.bridge() as bridge, pytest.raises(StagingError):
         bridge.boinc_submit(request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.ABORTED
-    (debt,) = debts(site)
+    (debt,) = pending_aborts(site)
     assert (debt.project_batch_id, debt.state) == (number, "giving_up")
     assert debt.not_before > time.time() + 30
 
@@ -151,7 +151,7 @@ def test_a_batch_whose_name_differs_in_case_is_left_alone(site: Site, jobs: int)
     with site.bridge() as bridge, pytest.raises(BatchConflict, match="CaseBatch"):
         bridge.boinc_submit(ours, answer_by())
     assert state_of(site, theirs.batch_name) is state
-    assert debts(site) == ()
+    assert pending_aborts(site) == ()
 
 
 def test_a_batch_with_other_jobs_is_left_alone_however_the_submit_fails(site: Site) -> None:

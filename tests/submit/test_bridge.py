@@ -165,7 +165,7 @@ def test_a_debt_is_paid_by_the_next_process(
     ledger.store.write(lambda connection: connection.execute("UPDATE batch SET sent = 1"))
     bridge.close()
     other = new_bridge(local, ledger)
-    other.settle()
+    other.reconcile()
     other.close()
     assert state(local, batch) == BatchState.RETIRED
-    assert ledger.debts(*owner, time.time()) == ()
+    assert ledger.pending_aborts(*owner, time.time()) == ()

@@ -155,7 +155,7 @@ def test_a_retired_batch_is_forgotten(ledger: Ledger) -> None:
     ledger.begin_submit(*context.owner, "b", 7, time.time())
     control.retire_batch(context, "b")
     assert ledger.aborted_jobs(*context.owner) == {"c#1.0"}
-    assert ledger.debts(*context.owner, time.time()) == ()
+    assert ledger.pending_aborts(*context.owner, time.time()) == ()
 
 
 def test_a_batch_that_could_not_be_retired_is_not_forgotten(ledger: Ledger) -> None:
@@ -205,18 +205,18 @@ def owing(ledger: Ledger, found: Batch, due: float = -1.0) -> Context:
 def test_an_abort_that_is_due_is_paid(state: int, ledger: Ledger) -> None:
     found = Batch(state)
     context = owing(ledger, found)
-    control.settle(context)
+    control.reconcile(context)
     assert found.state == 4
     assert found.script.count("abort_batch") == 1
-    assert ledger.debts(*context.owner, time.time()) == ()
+    assert ledger.pending_aborts(*context.owner, time.time()) == ()
 
 
 def test_an_abort_that_is_not_due_waits(ledger: Ledger) -> None:
     found = Batch(1)
     context = owing(ledger, found, due=30.0)
-    control.settle(context)
+    control.reconcile(context)
     assert found.script.asked == []
-    assert len(ledger.debts(*context.owner, time.time())) == 1
+    assert len(ledger.pending_aborts(*context.owner, time.time())) == 1
 
 
 @pytest.mark.parametrize(("just_sent", "aborts"), [(False, 0), (True, 2)])
@@ -228,19 +228,19 @@ def test_a_batch_that_somebody_retired_is_aborted_if_a_submit_of_it_may_be_runni
     if just_sent:
         ledger.store.write(lambda connection: connection.execute("UPDATE batch SET sent = 1e10"))
     for _ in range(2):
-        control.settle(context)
+        control.reconcile(context)
         ledger.store.write(lambda connection: connection.execute("UPDATE batch SET not_before = 1"))
     assert found.script.count("abort_batch") == aborts
     assert found.state == 4
-    assert ledger.debts(*context.owner, time.time()) == ()
+    assert ledger.pending_aborts(*context.owner, time.time()) == ()
 
 
 def test_a_project_that_is_down_is_asked_later(ledger: Ledger) -> None:
     found = Batch(1)
     found.script.replies["abort_batch"] = error("project down for maintenance", -183)
     context = owing(ledger, found)
-    control.settle(context)
-    [debt] = ledger.debts(*context.owner, time.time())
+    control.reconcile(context)
+    [debt] = ledger.pending_aborts(*context.owner, time.time())
     assert debt.not_before > time.time()
 
 
@@ -248,7 +248,7 @@ def test_other_accounts_debts_are_left_alone(ledger: Ledger) -> None:
     found = Batch(1)
     context = found.script.context(ledger)
     ledger.owe_abort(context.project.url, "fedcba9876543210", "b", 7, 0.0)
-    control.settle(context)
+    control.reconcile(context)
     assert found.script.asked == []
 
 
@@ -263,9 +263,9 @@ def submitting(ledger: Ledger, found: Batch, *, ago: float, age: float) -> Conte
 def test_a_submission_that_nobody_asks_about_is_given_up(ledger: Ledger) -> None:
     found = Batch(1)
     context = submitting(ledger, found, ago=121, age=121)
-    control.settle(context)
+    control.reconcile(context)
     assert found.state == 4
-    assert ledger.debts(*context.owner, time.time()) == ()
+    assert ledger.pending_aborts(*context.owner, time.time()) == ()
 
 
 @pytest.mark.parametrize(
@@ -283,9 +283,9 @@ def test_a_submission_that_somebody_may_wait_for_goes_on(
     context = submitting(ledger, found, ago=ago, age=age)
     if mentioned:
         context.known.mention(["b"])
-    control.settle(context)
+    control.reconcile(context)
     assert found.script.asked == []
-    assert [debt.state for debt in ledger.debts(*context.owner, time.time())] == ["sent"]
+    assert [debt.state for debt in ledger.pending_aborts(*context.owner, time.time())] == ["sent"]
 
 
 @pytest.mark.parametrize(("ago", "left"), [(5000, 0), (3500, 1)])
@@ -294,8 +294,8 @@ def test_where_nobody_can_ask_the_age_of_a_submission_decides(
 ) -> None:
     found = Batch(1)
     context = submitting(ledger, found, ago=ago, age=0)
-    control.settle(context, alone=True)
-    assert len(ledger.debts(*context.owner, time.time())) == left
+    control.reconcile(context, alone=True)
+    assert len(ledger.pending_aborts(*context.owner, time.time())) == left
 
 
 def test_a_bridge_notes_which_batches_are_asked_about(ledger: Ledger, tmp_path: Path) -> None:
@@ -311,6 +311,6 @@ def test_settling_without_a_ledger_or_with_a_broken_one_is_no_error(
     ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     ledger.close()
-    control.settle(Script().context(None))
-    control.settle(Script().context(ledger))
+    control.reconcile(Script().context(None))
+    control.reconcile(Script().context(ledger))
     assert "is not paid now" in caplog.text

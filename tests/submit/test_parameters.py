@@ -157,7 +157,7 @@ def test_sizes_beside_a_template_of_the_projects_are_refused_as_nobody_can_know(
 def test_what_is_no_size_is_refused(site: Site, asked: dict[str, float], said: str) -> None:
     request = uppercase("no-size", ("no-size-0", Job(inputs={"in": FILE})), **asked)
     with site.bridge() as bridge:
-        assert said in str(bridge.judge(request).refusal)
+        assert said in str(bridge.validate(request).refusal)
         with pytest.raises(JobRefused, match=re.escape(said)):
             bridge.submit(request)
 
@@ -166,16 +166,16 @@ def test_the_templates_that_jobs_take_along_count_in_the_requests_size(site: Sit
     jobs = [(f"big-{n}", Job(inputs={"in": FILE})) for n in range(20)]
     plain, asking = uppercase("big", *jobs), uppercase("big", *jobs, delay_bound=60)
     with site.bridge(max_post_bytes=8000) as bridge:
-        assert bridge.judge(plain).refusal is None
-        judgement = bridge.judge(asking)
+        assert bridge.validate(plain).refusal is None
+        validation = bridge.validate(asking)
         with pytest.raises(BatchTooLarge, match="input templates") as raised:
             bridge.submit(asking)
-        assert bridge.request_size(asking) == judgement.request_bytes > 8000
+        assert bridge.request_size(asking) == validation.request_bytes > 8000
         without = bridge.request_size(plain)
-    assert str(raised.value) == str(judgement.refusal)
-    filled = sum(each.nbytes for each in judgement.filled.values())
+    assert str(raised.value) == str(validation.refusal)
+    filled = sum(each.nbytes for each in validation.filled.values())
     # Written in the request without the line ends round it.
-    assert abs(filled - (judgement.request_bytes - without)) < 200
+    assert abs(filled - (validation.request_bytes - without)) < 200
     assert f"{filled} of these bytes are input templates" in str(raised.value)
     assert "ask for another delay_bound than app uppercase says" in str(raised.value)
 

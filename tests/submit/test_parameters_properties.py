@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boinc_gahp.submit.parameters import ELEMENTS, Asked
+from boinc_gahp.submit.parameters import ELEMENTS, RequestedSizes
 from boinc_gahp.submit.types import Job, Parameters, SubmitRequest
 from boinc_gahp.templates import (
     DEFAULTS,
@@ -39,7 +39,7 @@ def test_what_create_work_would_store_is_what_was_asked_for(
     text = write_input_template(template)
     parameters = Parameters(**{n.removeprefix("rsc_"): value for n, value in asked.items()})
     job = Job(fpops=fpops, input_template=text if own else None)
-    asking = Asked(SubmitRequest("b", "app", [("j", job)], parameters))
+    asking = RequestedSizes(SubmitRequest("b", "app", [("j", job)], parameters))
     asking.check()
     filled = asking.filled("j", job, template, text)
     sent = template if filled.template is None else read_input_template(filled.template)

@@ -7,14 +7,14 @@ import pytest
 from boinc_gahp.errors import NotFound
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit import project_cache as module
-from boinc_gahp.submit.project_cache import BatchView, Known, Recent
+from boinc_gahp.submit.project_cache import BatchView, ProjectCache, Recent
 from boinc_gahp.submit.types import JobIds
 from tests.fetch.test_fetch_scripted import templates
 from tests.submit.scripted import Arguments, Script, batch, error, job
 
 
-def known_of(script: Script, templates_cached: float = 300.0) -> Known:
-    return Known(script.project(), templates_cached)
+def known_of(script: Script, templates_cached: float = 300.0) -> ProjectCache:
+    return ProjectCache(script.project(), templates_cached)
 
 
 def test_recent_drops_what_was_set_longest_ago() -> None:

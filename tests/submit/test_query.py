@@ -9,7 +9,7 @@ import pytest
 
 from boinc_gahp.errors import BadRequest, LedgerError, NotFound, PermissionDenied, ProjectDown
 from boinc_gahp.ledger import Ledger
-from boinc_gahp.submit.control import settle
+from boinc_gahp.submit.control import reconcile
 from boinc_gahp.submit.query import query_batches
 from boinc_gahp.submit.types import Client
 from tests.submit.scripted import Arguments, Script, batch, error, job, statuses
@@ -276,9 +276,9 @@ def test_a_submission_that_is_asked_about_and_went_well_is_no_debt_any_more(
     ledger.begin_submit(*context.owner, "b", 7, time.time())
     ledger.owe_abort(*context.owner, "other", 8, time.time())
     query_batches(context, ["b"], since, GRIDMANAGER)
-    debts = ledger.debts(*context.owner, time.time())
-    assert [debt.name for debt in debts].count("b") == left
-    assert [debt.name for debt in debts].count("other") == 1
+    pending_aborts = ledger.pending_aborts(*context.owner, time.time())
+    assert [debt.name for debt in pending_aborts].count("b") == left
+    assert [debt.name for debt in pending_aborts].count("other") == 1
 
 
 @pytest.mark.parametrize(
@@ -321,5 +321,5 @@ def test_a_submission_that_a_gridmanager_asks_about_is_not_given_up_by_other_pro
     with pytest.raises(ProjectDown):
         query_batches(context, ["b"], "0", client)
     script.replies.update(of_state(1, *JOBS).replies)
-    settle(script.context(ledger), alone=True)
+    reconcile(script.context(ledger), alone=True)
     assert script.count("abort_batch") == (0 if wanted else 1)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Asked:
+class RequestedSizes:
     """Counts questions; each waits until it is let go."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ def join(threads: list[threading.Thread]) -> None:
 
 def test_threads_that_want_the_same_ask_once() -> None:
     flight: SingleFlight[str, int] = SingleFlight(10)
-    asked = Asked()
+    asked = RequestedSizes()
     threads, answers = in_threads(20, lambda: flight.get("key", asked, always))
     wait_for(lambda: asked.count, "a question")
     asked.go.set()
@@ -70,7 +70,7 @@ def test_threads_that_want_the_same_ask_once() -> None:
 
 def test_an_answer_that_was_asked_for_before_is_not_good_enough_for_a_later_call() -> None:
     flight: SingleFlight[str, int] = SingleFlight(10)
-    asked = Asked()
+    asked = RequestedSizes()
     asked.go.set()
     assert [flight.get("key", asked, never) for _ in range(3)] == [1, 2, 3]
     assert flight.get("key", asked, always) == 3
@@ -78,7 +78,7 @@ def test_an_answer_that_was_asked_for_before_is_not_good_enough_for_a_later_call
 
 def test_those_who_come_while_it_is_asked_share_the_next_question() -> None:
     flight: SingleFlight[str, int] = SingleFlight(10)
-    asked = Asked()
+    asked = RequestedSizes()
     first, one = in_threads(1, lambda: flight.get("key", asked, never))
     wait_for(lambda: asked.count == 1, "the first question")
     others, rest = in_threads(10, lambda: flight.get("key", asked, never))
@@ -91,7 +91,7 @@ def test_those_who_come_while_it_is_asked_share_the_next_question() -> None:
 
 def test_an_error_is_everybodys_who_waited_and_nobodys_after() -> None:
     flight: SingleFlight[str, int] = SingleFlight(10)
-    asked = Asked()
+    asked = RequestedSizes()
 
     def fail() -> int:
         asked()
@@ -111,7 +111,7 @@ def test_an_error_is_everybodys_who_waited_and_nobodys_after() -> None:
 def test_nobody_fails_because_another_had_less_time() -> None:
     flight: SingleFlight[str, int] = SingleFlight(10)
     now = time.monotonic()
-    short, others = Asked(), [Asked() for _ in range(10)]
+    short, others = RequestedSizes(), [RequestedSizes() for _ in range(10)]
 
     def fail() -> int:
         short()
@@ -138,7 +138,7 @@ def test_nobody_fails_because_another_had_less_time() -> None:
 def test_an_error_is_shared_with_those_who_had_no_more_time() -> None:
     flight: SingleFlight[str, int] = SingleFlight(10)
     now = time.monotonic()
-    asked = Asked()
+    asked = RequestedSizes()
 
     def fail() -> int:
         asked()
@@ -155,7 +155,7 @@ def test_an_error_is_shared_with_those_who_had_no_more_time() -> None:
 
 def test_who_has_less_time_does_not_wait_for_another() -> None:
     flight: SingleFlight[str, int] = SingleFlight(10)
-    asked = Asked()
+    asked = RequestedSizes()
     threads, answers = in_threads(1, lambda: flight.get("key", asked, never))
     wait_for(lambda: asked.count, "the first question")
 

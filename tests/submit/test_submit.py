@@ -324,7 +324,7 @@ def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_an_abo
     site.proxy.heal()
     assert state_of(site, request.batch_name) is BatchState.ABORTED
     with site.project() as project:
-        (debt,) = site.ledger.debts(project.url, project.account, time.time())
+        (debt,) = site.ledger.pending_aborts(project.url, project.account, time.time())
     assert (debt.name, debt.state) == (request.batch_name, "giving_up")
     assert debt.not_before > time.time() + 30
 
@@ -344,12 +344,12 @@ def test_the_next_process_pays_an_abort_that_this_one_could_not(site: Site) -> N
     with site.bridge() as bridge:
         for _ in range(2):
             # A submit_batch that was just sent may go on: the abort is seen to last.
-            (debt,) = site.ledger.debts(*owner, time.time())
+            (debt,) = site.ledger.pending_aborts(*owner, time.time())
             site.ledger.postpone(debt.id, time.time() - 1, None, listed=debt.listed)
-            bridge.settle()
+            bridge.reconcile()
             states.append(state_of(site, request.batch_name))
     assert states == [BatchState.ABORTED, BatchState.RETIRED]
-    assert site.ledger.debts(*owner, time.time()) == ()
+    assert site.ledger.pending_aborts(*owner, time.time()) == ()
 
 
 def test_a_good_submit_leaves_nothing_owed(site: Site) -> None:
@@ -357,7 +357,7 @@ def test_a_good_submit_leaves_nothing_owed(site: Site) -> None:
     with site.bridge() as bridge:
         bridge.boinc_submit(request, answer_by())
     with site.project() as project:
-        assert site.ledger.debts(project.url, project.account, time.time()) == ()
+        assert site.ledger.pending_aborts(project.url, project.account, time.time()) == ()
 
 
 def test_that_a_submit_may_be_running_is_in_the_ledger_before_it_is_sent(site: Site) -> None:
@@ -374,7 +374,7 @@ def test_that_a_submit_may_be_running_is_in_the_ledger_before_it_is_sent(site: S
         done = pool.submit(submit)
         assert hang.reached.wait(60)
         with site.project() as project:
-            (debt,) = site.ledger.debts(project.url, project.account, time.time())
+            (debt,) = site.ledger.pending_aborts(project.url, project.account, time.time())
         assert (debt.name, debt.state) == (request.batch_name, "sent")
         hang.release()
         done.result(60)

@@ -126,7 +126,7 @@ def test_each_job_is_refused_for_what_is_wrong_with_itself(site: Site) -> None:
     jobs = [fine, *(job for job, _ in wanted.values())]
     outputs = {"good": ("x/out",), "outs": ("out", "log")}
     with site.bridge() as bridge:
-        refused = bridge.judge(
+        refused = bridge.validate(
             SubmitRequest("refusals", "uppercase", jobs, outputs=outputs)
         ).refusals
     assert refused.keys() == wanted.keys()
@@ -167,13 +167,13 @@ def test_whoever_is_asked_before_a_submit_batch_can_stop_it_and_the_empty_batch_
             bridge.submit(request, Told(stop))
         assert site.proxy.count("submit_batch") == 0
         assert state_of(site, request.batch_name) is BatchState.INIT
-        bridge.withdraw_empty(request.batch_name)
+        bridge.abort_empty(request.batch_name)
         assert state_of(site, request.batch_name) is BatchState.RETIRED
         # There is none, or none that is empty: nothing is done.
-        bridge.withdraw_empty("never was")
+        bridge.abort_empty("never was")
         other = site.batch()
         bridge.submit(other)
-        bridge.withdraw_empty(other.batch_name)
+        bridge.abort_empty(other.batch_name)
         assert state_of(site, other.batch_name) is BatchState.IN_PROGRESS
 
 

@@ -91,7 +91,7 @@ def test_after_a_kill_at_any_step_each_job_exists_once_and_nothing_is_owed(
     assert site.workunits(request) == site.names(request)
     assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
     with site.project() as project:
-        assert site.ledger.debts(project.url, project.account, time.time()) == ()
+        assert site.ledger.pending_aborts(project.url, project.account, time.time()) == ()
 
 
 def test_a_killed_submit_that_nobody_asks_about_is_aborted_by_the_next_process(site: Site) -> None:
@@ -103,7 +103,7 @@ def test_a_killed_submit_that_nobody_asks_about_is_aborted_by_the_next_process(s
         process.kill()
     hang.release()
     with site.project() as project:
-        (debt,) = site.ledger.debts(project.url, project.account, time.time())
+        (debt,) = site.ledger.pending_aborts(project.url, project.account, time.time())
         assert debt.state == "sent"
         assert 0 < debt.not_before - time.time() < 310
         # The time until nobody waits for it any more has passed.
@@ -112,7 +112,7 @@ def test_a_killed_submit_that_nobody_asks_about_is_aborted_by_the_next_process(s
         )
     with site.bridge() as bridge:
         bridge._context.known._born -= 1000
-        bridge.settle()
+        bridge.reconcile()
     assert state_of(site, request.batch_name) is BatchState.ABORTED
 
 
@@ -126,12 +126,12 @@ def test_jobs_that_appear_after_the_abort_of_a_killed_submit_are_aborted_too(sit
     hang.release()
     with site.project() as project:
         owner = (project.url, project.account)
-    (debt,) = site.ledger.debts(*owner, time.time())
+    (debt,) = site.ledger.pending_aborts(*owner, time.time())
 
     def settle_when_due(bridge: Bridge) -> None:
         # What is looked at once a minute.
         site.ledger.owe_abort(*owner, debt.name, debt.project_batch_id or 0, time.time() - 1)
-        bridge.settle()
+        bridge.reconcile()
 
     def alive() -> int:
         with site.local.core.db.read() as connection:
@@ -153,7 +153,7 @@ def test_jobs_that_appear_after_the_abort_of_a_killed_submit_are_aborted_too(sit
             )
         assert alive() == 1
         settle_when_due(bridge)
-        assert len(site.ledger.debts(*owner, time.time())) == 1
+        assert len(site.ledger.pending_aborts(*owner, time.time())) == 1
         settle_when_due(bridge)
     assert alive() == 0
-    assert site.ledger.debts(*owner, time.time()) == ()
+    assert site.ledger.pending_aborts(*owner, time.time()) == ()

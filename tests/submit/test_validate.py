@@ -39,14 +39,14 @@ def test_a_good_batch_is_told_as_it_would_go_and_leaves_nothing(site: Site) -> N
     job = Job(("-v",), {"in1": local, "in0": there})
     request = SubmitRequest("good", "multi", [("good-0", job), ("good-1", job)])
     with site.bridge(max_post_bytes=5000) as bridge:
-        judgement = bridge.judge(request)
-    assert judgement.refusal is None
-    assert judgement.refusals == {}
-    assert judgement.inputs == dict.fromkeys(("good-0", "good-1"), (there, local))
-    assert judgement.files == {local.path: 7}
-    assert judgement.staged == {"there.txt"}
-    assert judgement.max_post_bytes == 5000
-    assert 500 < judgement.request_bytes < 1500
+        validation = bridge.validate(request)
+    assert validation.refusal is None
+    assert validation.refusals == {}
+    assert validation.inputs == dict.fromkeys(("good-0", "good-1"), (there, local))
+    assert validation.files == {local.path: 7}
+    assert validation.staged == {"there.txt"}
+    assert validation.max_post_bytes == 5000
+    assert 500 < validation.request_bytes < 1500
     assert {rpc for rpc in ("create_batch", "query_files") if site.proxy.count(rpc)} == set()
 
 
@@ -96,16 +96,16 @@ def test_every_job_that_a_submit_would_refuse_is_named_with_the_same_words(
     bad = bad_jobs(site, tmp_path)
     request = uppercase(good[0], *bad.values(), good[1])
     with site.bridge() as bridge:
-        judgement = bridge.judge(request)
-        assert set(judgement.refusals) == {name for name, _ in bad.values()}
-        assert set(judgement.inputs) == {"good_1"}  # good_0 stands there twice
+        validation = bridge.validate(request)
+        assert set(validation.refusals) == {name for name, _ in bad.values()}
+        assert set(validation.inputs) == {"good_1"}  # good_0 stands there twice
         for name, job in bad.values():
             alone = uppercase(good[0], (name, job))
             with pytest.raises((GahpError, StagingError)) as raised:
                 bridge.submit(alone)
-            assert str(raised.value) == str(judgement.refusals[name])
+            assert str(raised.value) == str(validation.refusals[name])
             assert name in str(raised.value) or "nowhere" in str(raised.value)
-    assert judgement.refusal is None
+    assert validation.refusal is None
     assert site.proxy.count("create_batch") == 0
 
 
@@ -124,20 +124,20 @@ def test_what_stands_against_the_batch_stands_beside_the_jobs(
 ) -> None:
     request = uppercase(("ok", Job(inputs={"in": TEXT})), ("not ok", Job(inputs={"in": TEXT})))
     with site.bridge() as bridge:
-        judgement = bridge.judge(replace(request, **change))  # type: ignore[arg-type]
-    assert words in str(judgement.refusal)
-    assert set(judgement.refusals) == (set() if "jobs" in change else {"not ok"})
+        validation = bridge.validate(replace(request, **change))  # type: ignore[arg-type]
+    assert words in str(validation.refusal)
+    assert set(validation.refusals) == (set() if "jobs" in change else {"not ok"})
 
 
 def test_a_batch_that_is_too_large_is_told_with_its_size(site: Site) -> None:
     jobs = [(f"large-{n}", Job(inputs={"in": InlineFile("x" * 400)})) for n in range(20)]
     with site.bridge(max_post_bytes=8000) as bridge:
-        judgement = bridge.judge(uppercase(*jobs))
-        assert isinstance(judgement.refusal, BatchTooLarge)
-        assert judgement.refusal.nbytes == judgement.request_bytes > 20 * 400
+        validation = bridge.validate(uppercase(*jobs))
+        assert isinstance(validation.refusal, BatchTooLarge)
+        assert validation.refusal.nbytes == validation.request_bytes > 20 * 400
         with pytest.raises(BatchTooLarge) as raised:
             bridge.submit(uppercase(*jobs))
-    assert str(raised.value) == str(judgement.refusal)
+    assert str(raised.value) == str(validation.refusal)
 
 
 def test_which_files_are_absent_is_asked_without_a_trace(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp import logs
 from boinc_gahp.cli.check import checks
-from boinc_gahp.cli.check.checks import Level, Point
+from boinc_gahp.cli.check.checks import Check, Level
 from boinc_gahp.cli.check.htcondor_checks import htcondor_points
 from boinc_gahp.cli.check.project_checks import project_points
 from boinc_gahp.config import load
@@ -77,7 +77,7 @@ def run_parser(config: str | None = None) -> Parser:
     return parser
 
 
-def _points(config: str | None, name: str | None, apps: Sequence[str]) -> Iterator[Point]:
+def _points(config: str | None, name: str | None, apps: Sequence[str]) -> Iterator[Check]:
     try:
         settings = load(config)
     except ConfigError as error:
@@ -95,7 +95,7 @@ def _points(config: str | None, name: str | None, apps: Sequence[str]) -> Iterat
         yield from project_points(settings, project, apps)
 
 
-def _shown(point: Point) -> str:
+def _shown(point: Check) -> str:
     width = max(len(level.value) for level in Level) + 2
     word = coloured(point.level.value, _COLOURS[point.level], sys.stdout)
     return word + " " * (width - len(point.level.value)) + one_line(point.text)

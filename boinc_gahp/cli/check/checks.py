@@ -37,34 +37,34 @@ class Level(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Check:
     """A checked point: its outcome, and a message or advice."""
 
     level: Level
     text: str
 
 
-def ok(text: str) -> Point:
+def ok(text: str) -> Check:
     """Return a point that is in order."""
-    return Point(Level.OK, text)
+    return Check(Level.OK, text)
 
 
-def note(text: str) -> Point:
+def note(text: str) -> Check:
     """Return a point that says what could not be found out."""
-    return Point(Level.NOTE, text)
+    return Check(Level.NOTE, text)
 
 
-def warning(text: str) -> Point:
+def warning(text: str) -> Check:
     """Return a point that works, but not as it should."""
-    return Point(Level.WARNING, text)
+    return Check(Level.WARNING, text)
 
 
-def failed(text: str) -> Point:
+def failed(text: str) -> Check:
     """Return a point that does not work."""
-    return Point(Level.FAILED, text)
+    return Check(Level.FAILED, text)
 
 
-def settings_points(settings: Settings) -> Iterator[Point]:
+def settings_points(settings: Settings) -> Iterator[Check]:
     """Report where the settings came from; loading them has shown that they are right."""
     if settings.sources:
         yield ok(f"settings: read from {', '.join(map(str, settings.sources))}")
@@ -74,7 +74,7 @@ def settings_points(settings: Settings) -> Iterator[Point]:
         yield warning(f"settings: {problem}")
 
 
-def chosen_project(settings: Settings, name: str | None) -> tuple[ProjectSettings | None, Point]:
+def chosen_project(settings: Settings, name: str | None) -> tuple[ProjectSettings | None, Check]:
     """Return the project to check, and a message about the choice."""
     try:
         found, project = find_project(settings, name)
@@ -83,7 +83,7 @@ def chosen_project(settings: Settings, name: str | None) -> tuple[ProjectSetting
     return project, ok(f"project: {f'[projects.{found}] is ' if found else ''}{project.url}")
 
 
-def directory_points(settings: Settings) -> Iterator[Point]:
+def directory_points(settings: Settings) -> Iterator[Check]:
     """Check whether log, ledger and cache can be written."""
     path = log_file(settings)
     if settings.logging.level == "off":
@@ -99,7 +99,7 @@ def directory_points(settings: Settings) -> Iterator[Point]:
     yield trouble
 
 
-def _ledger_points(settings: Settings) -> Iterator[Point]:
+def _ledger_points(settings: Settings) -> Iterator[Check]:
     from boinc_gahp.cli.ledger.wrong import wrong, wrong_words
 
     try:
@@ -121,7 +121,7 @@ def _ledger_points(settings: Settings) -> Iterator[Point]:
 
 def _writable(
     what: str, directory: Path, shown: str, setting: str, *, or_shared: bool = False
-) -> Point:
+) -> Check:
     try:
         make_private_directory(directory, or_shared=or_shared)
         with tempfile.TemporaryFile(dir=directory):

@@ -23,7 +23,7 @@ from boinc_gahp.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.cli.check.checks import Point
+    from boinc_gahp.cli.check.checks import Check
     from boinc_gahp.config import Settings
     from boinc_gahp.config.urls import ProjectUrl
 
@@ -39,7 +39,7 @@ CALL_MARGIN = 30
 _MOVERS = {"XDG_CONFIG_HOME": ".config", "XDG_STATE_HOME": ".local/state"}
 
 
-def htcondor_points(settings: Settings, command: Path, config: str | None) -> Iterator[Point]:
+def htcondor_points(settings: Settings, command: Path, config: str | None) -> Iterator[Check]:
     """Check whether HTCondor's configuration fits, if there is an HTCondor.
 
     Args:
@@ -69,7 +69,7 @@ def htcondor_points(settings: Settings, command: Path, config: str | None) -> It
         yield from _settings_points(config)
 
 
-def _version_point(version: tuple[int, int, int] | None) -> Point:
+def _version_point(version: tuple[int, int, int] | None) -> Check:
     if version is None:
         return note("HTCondor: condor_version does not tell the version")
     shown = ".".join(map(str, version))
@@ -81,7 +81,7 @@ def _version_point(version: tuple[int, int, int] | None) -> Point:
 # -- the program
 
 
-def _program_points(command: Path) -> Iterator[Point]:
+def _program_points(command: Path) -> Iterator[Check]:
     named = condor_tools.value("BOINC_GAHP")
     if named is None:
         yield failed(
@@ -157,21 +157,21 @@ def _interpreter(program: Path) -> Path | None:
 # -- time limits
 
 
-def _cancel_time_point() -> Point:
-    from boinc_gahp.htcondor.service import WITHDRAWAL
+def _cancel_time_point() -> Check:
+    from boinc_gahp.htcondor.service import CANCEL_TIMEOUT
 
     text, given = _call_timeout()
     if given is None:
         return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is no number")
-    if given <= WITHDRAWAL:
+    if given <= CANCEL_TIMEOUT:
         return warning(
             f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}; removing a job whose outputs are "
-            f"being written may take {WITHDRAWAL:g} s: leave it at {CALL_TIMEOUT}"
+            f"being written may take {CANCEL_TIMEOUT:g} s: leave it at {CALL_TIMEOUT}"
         )
     return ok(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}")
 
 
-def _submit_time_point(submit: float) -> Point:
+def _submit_time_point(submit: float) -> Check:
     text, given = _call_timeout()
     if given is None:
         return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is no number")
@@ -195,7 +195,7 @@ def _call_timeout() -> tuple[str, int | None]:
 # -- what the daemon finds
 
 
-def _settings_points(config: str | None) -> Iterator[Point]:
+def _settings_points(config: str | None) -> Iterator[Check]:
     for variable, usual in _MOVERS.items():
         moved = os.environ.get(variable)
         if moved and Path(moved) != Path(os.environ.get("HOME", "/"), usual):
@@ -217,7 +217,7 @@ def _settings_points(config: str | None) -> Iterator[Point]:
     yield _holding(no_account(found), why)
 
 
-def _holding(error: ConfigError, why: str = "") -> Point:
+def _holding(error: ConfigError, why: str = "") -> Check:
     return failed(
         f"HTCondor: a boinc_gahp that it starts for you holds your jobs: {why}{error.told()}"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.check.checks import Point, failed, note, ok, warning
+from boinc_gahp.cli.check.checks import Check, failed, note, ok, warning
 from boinc_gahp.config.accounts import no_authenticator
 from boinc_gahp.errors import (
     ConfigError,
@@ -57,7 +57,7 @@ LONG_RESULT_NAME = "r" * 180
 
 def project_points(
     settings: Settings, chosen: ProjectSettings, apps: Sequence[str]
-) -> Iterator[Point]:
+) -> Iterator[Check]:
     """Ask the project, point by point; stops when the next points cannot be checked."""
     options = ClientOptions(
         connect_timeout=settings.timeouts.connect,
@@ -93,7 +93,7 @@ def project_points(
         yield from _account_points(settings, chosen, project, apps)
 
 
-def _plain_http_points(project: WebRpcs) -> Iterator[Point]:
+def _plain_http_points(project: WebRpcs) -> Iterator[Check]:
     host = project.host.rsplit(":", 1)[0]
     if host not in {"localhost", "127.0.0.1", "[::1]"}:
         yield warning(
@@ -104,7 +104,7 @@ def _plain_http_points(project: WebRpcs) -> Iterator[Point]:
 
 def _account_points(
     settings: Settings, chosen: ProjectSettings, project: WebRpcs, apps: Sequence[str]
-) -> Iterator[Point]:
+) -> Iterator[Check]:
     if chosen.authenticator is None:
         yield failed(f"account: {no_authenticator(settings, chosen).told()}")
         yield note("files and apps: not looked at without an authenticator")
@@ -138,7 +138,7 @@ def _account_points(
         yield from _app_points(project, app)
 
 
-def _clock_point(project: WebRpcs) -> Point:
+def _clock_point(project: WebRpcs) -> Check:
     begun = time.time()
     try:
         theirs = float(project.query_batch2([]).server_time)
@@ -155,7 +155,7 @@ def _clock_point(project: WebRpcs) -> Point:
     )
 
 
-def _staging_point(project: WebRpcs) -> Point:
+def _staging_point(project: WebRpcs) -> Check:
     # Without batch_id: the project would record it with a batch that does not exist.
     trouble = _trouble(lambda: project.query_files(["boinc_gahp_check"]))
     if trouble is not None:
@@ -163,7 +163,7 @@ def _staging_point(project: WebRpcs) -> Point:
     return ok("files: the account may stage input files")
 
 
-def _limits_note(settings: Settings, chosen: ProjectSettings) -> Point:
+def _limits_note(settings: Settings, chosen: ProjectSettings) -> Check:
     return note(
         "limits: a project does not tell PHP's limits. Assumed are requests of "
         f"{chosen.max_post_bytes:,} bytes (max_post_bytes), and uploads of "
@@ -173,7 +173,7 @@ def _limits_note(settings: Settings, chosen: ProjectSettings) -> Point:
     )
 
 
-def _app_points(project: WebRpcs, app: str) -> Iterator[Point]:
+def _app_points(project: WebRpcs, app: str) -> Iterator[Check]:
     try:
         text = project.get_templates(app_name=app)
     except NotFound as error:
@@ -205,7 +205,7 @@ def _app_points(project: WebRpcs, app: str) -> Iterator[Point]:
     yield from _no_delete_points(app, inputs, outputs)
 
 
-def _asking_point(app: str, template: InputTemplate) -> Point:
+def _asking_point(app: str, template: InputTemplate) -> Check:
     """Return the values for a job that asks for nothing (``web-rpcs.rst``, "The template wins")."""
     said = {
         name: DEFAULTS[name] if getattr(template, name) is None else getattr(template, name)
@@ -219,7 +219,7 @@ def _asking_point(app: str, template: InputTemplate) -> Point:
     )
 
 
-def _size_point(app: str, url: str, inputs: InputTemplate, outputs: OutputTemplate) -> Point:
+def _size_point(app: str, url: str, inputs: InputTemplate, outputs: OutputTemplate) -> Check:
     file_url = f"{url}download/3ff/{LONG_FILE_NAME}"
     file = JobFile(LONG_FILE_NAME, 10**12, "0" * 32, (file_url,))
     try:
@@ -240,7 +240,7 @@ def _size_point(app: str, url: str, inputs: InputTemplate, outputs: OutputTempla
     return ok(f"app {app}: {sizes}")
 
 
-def _no_delete_points(app: str, inputs: InputTemplate, outputs: OutputTemplate) -> Iterator[Point]:
+def _no_delete_points(app: str, inputs: InputTemplate, outputs: OutputTemplate) -> Iterator[Check]:
     shared = [file for file in inputs.per_job_files if not file.no_delete]
     if shared:
         yield warning(

@@ -15,7 +15,7 @@ from boinc_gahp.cli.check.checks import failed, note, ok, warning
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.cli.check.checks import Point
+    from boinc_gahp.cli.check.checks import Check
 
 EXAMPLE = "conf/zz-boinc_gahp.router.conf"
 
@@ -32,7 +32,7 @@ _REQUIREMENTS = re.compile(r"^\s*REQUIREMENTS\b", re.IGNORECASE | re.MULTILINE)
 _NEEDS_EQUALS = re.compile(r"(MaxJobs|MaxIdleJobs)\s+[^\s=]", re.IGNORECASE)
 
 
-def route_points(version: tuple[int, int, int] | None) -> Iterator[Point]:
+def route_points(version: tuple[int, int, int] | None) -> Iterator[Check]:
     """Check the routes to BOINC; never raises."""
     listed = condor_tools.definition("JOB_ROUTER_ROUTE_NAMES")
     routes, unlisted = _divided(listed, "JOB_ROUTER_ROUTE_", _LEADS_TO_BOINC)
@@ -70,7 +70,7 @@ def route_points(version: tuple[int, int, int] | None) -> Iterator[Point]:
         yield from _lost_points(name, text)
 
 
-def _constraint_points() -> Iterator[Point]:
+def _constraint_points() -> Iterator[Check]:
     """Check whether the constraint on all routes admits a job that sets only its app."""
     from boinc_gahp.htcondor.attributes import AdRefused, Attributes
 
@@ -110,7 +110,7 @@ def _last_word(found: condor_tools.Definition) -> str:
     return f"which is last set in {found.place}" if found.place else "which no file sets"
 
 
-def _entries_point(version: tuple[int, int, int] | None) -> Point:
+def _entries_point(version: tuple[int, int, int] | None) -> Check:
     remedy = f"write the route with JOB_ROUTER_ROUTE_NAMES and JOB_ROUTER_ROUTE_..., as {EXAMPLE}"
     if version is not None and version[0] >= _NO_ENTRIES:
         shown = ".".join(map(str, version))
@@ -146,7 +146,7 @@ def _why_dropped(text: str) -> str:
     return f"JobRouterLog says why; {EXAMPLE} has one that works"
 
 
-def _lost_points(name: str, text: str) -> Iterator[Point]:
+def _lost_points(name: str, text: str) -> Iterator[Check]:
     """Yield what a routed job would lose on its way."""
     if not re.search(r"\b(remote_Boinc|BatchQueue)", text, re.IGNORECASE):
         yield warning(

@@ -45,7 +45,7 @@ def run(arguments: list[str], config: str | None) -> int:
     settings = words.settings_of(options)
     path = ledger_file(settings)
     if not words.exists(path):
-        raise words.LedgerWish(words.none_yet(path))
+        raise words.LedgerActionRefused(words.none_yet(path))
     store = Store(path)
     try:
         jobs = JobLedger(store)
@@ -101,7 +101,7 @@ def _named(jobs: JobLedger, names: Sequence[str]) -> tuple[list[JobRow], list[Ba
         if len(found) + len(of_name) > 1:
             several = [words.job_id(jobs, row) for row in found]
             several += [batch.name for batch in of_name]
-            raise words.LedgerWish(f"{name!r} may mean {', '.join(several)}: say which")
+            raise words.LedgerActionRefused(f"{name!r} may mean {', '.join(several)}: say which")
         for batch in of_name:
             batches[batch.id] = batch
             found = jobs.jobs_of(batch.id)
@@ -110,7 +110,7 @@ def _named(jobs: JobLedger, names: Sequence[str]) -> tuple[list[JobRow], list[Ba
 
 
 def _is_alive(row: JobRow) -> bool:
-    return row.is_alive or row.abort_owed
+    return row.is_alive or row.abort_pending
 
 
 def _refuse_alive(jobs: JobLedger, rows: Sequence[JobRow]) -> None:
@@ -124,7 +124,7 @@ def _refuse_alive(jobs: JobLedger, rows: Sequence[JobRow]) -> None:
     else:
         state = "cancelled, but the project is still to be told to abort it"
         remedy = "Let boinc_gahp ledger settle do that"
-    raise words.LedgerWish(
+    raise words.LedgerActionRefused(
         f"nothing was forgotten: job {words.job_id(jobs, first)} is {state}{others}. {remedy}, or "
         "say --alive: what the project has then goes on there, and nobody aborts it"
     )

@@ -13,7 +13,7 @@ from boinc_gahp.cli.ledger.wrong import wrong, wrong_words
 from boinc_gahp.config import ledger_file
 from boinc_gahp.htcondor.owners import owner_key
 from boinc_gahp.ledger.jobs import ALIVE, STATES
-from boinc_gahp.ledger.listing import Owner, all_debts
+from boinc_gahp.ledger.listing import Owner, all_pending_aborts
 from boinc_gahp.states import LEDGER_WORDS
 from boinc_gahp.terminal import table
 from boinc_gahp.terminal.parsing import Parser
@@ -146,7 +146,7 @@ def _find(ledger: Opened, states: list[str] | None, everything: bool, only: str 
     owners = jobs.all_owners()
     debts: dict[tuple[str, str], list[BatchRow]] = {}
     listed = {owner_key(each.url, each.account) for each in owners}
-    for batch in all_debts(ledger.store):
+    for batch in all_pending_aborts(ledger.store):
         key = owner_key(batch.project_url, batch.account)
         if key not in listed | debts.keys():
             owners.append(Owner(batch.project_url, batch.account, ""))
@@ -155,7 +155,7 @@ def _find(ledger: Opened, states: list[str] | None, everything: bool, only: str 
         chosen = [owner for owner in owners if _chosen(owner, only)]
         if not chosen:
             known = ", ".join(f"{owner.url} ({owner.project_name})" for owner in owners)
-            raise words.LedgerWish(
+            raise words.LedgerActionRefused(
                 f"the ledger has nothing of a project {only!r}; it has {known or 'no project'}"
             )
         owners = chosen
@@ -175,7 +175,7 @@ def _find(ledger: Opened, states: list[str] | None, everything: bool, only: str 
                 owner,
                 jobs.tally(*mine),
                 jobs.troubles().get(mine),
-                len(jobs.aborts_owed(*mine)),
+                len(jobs.pending_aborts(*mine)),
                 rows,
                 batches,
                 owed,

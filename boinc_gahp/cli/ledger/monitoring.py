@@ -19,7 +19,7 @@ from boinc_gahp.config.places import user_name
 from boinc_gahp.errors import ConfigError, LedgerError
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.htcondor.owners import known_owners, owner_key
-from boinc_gahp.ledger import KeeperLock
+from boinc_gahp.ledger import AccountLock
 from boinc_gahp.ledger.overview import Watch, overview
 from boinc_gahp.ledger.store import LOG_LIMIT
 
@@ -47,7 +47,7 @@ REASONS: Final = {
 }
 
 #: Seconds after which debts should have been paid: cron pays them every hour.
-UNPAID: Final = 86400.0
+OVERDUE: Final = 86400.0
 
 #: Free bytes that writing the ledger needs in the long run: its log may become as large.
 ROOM: Final = LOG_LIMIT
@@ -171,7 +171,7 @@ def _look_at_ledger(status: Status, ledger: Opened, settings: Settings, after: f
         undelivered=now - after,
         held=now - after,
         hold_codes=(HoldCode.ACCOUNT,),
-        unpaid=now - UNPAID,
+        overdue=now - OVERDUE,
     )
     known = known_owners(settings)
     for each in overview(ledger.store, watch):
@@ -200,7 +200,7 @@ def _look_at_ledger(status: Status, ledger: Opened, settings: Settings, after: f
 
 
 def _watched(settings: Settings, each: Overview, *, is_known: bool) -> WatchedOwner:
-    lock = KeeperLock(state_dir(settings), each.url, each.account)
+    lock = AccountLock(state_dir(settings), each.url, each.account)
     try:
         has_daemon = lock.held_elsewhere()
     except (LedgerError, OSError):
@@ -229,10 +229,10 @@ def _findings(its: Overview, lease: float, now: float, after: float) -> Iterator
             *mine,
         )
     forgotten = sum(
-        batch.state == "sent" and batch.not_before + UNPAID < now for batch in its.debts
+        batch.state == "sent" and batch.not_before + OVERDUE < now for batch in its.debts
     )
-    if its.unpaid or forgotten:
-        batches = words.count(its.unpaid + forgotten, "batch", "batches")
+    if its.overdue or forgotten:
+        batches = words.count(its.overdue + forgotten, "batch", "batches")
         yield Finding(
             "owed",
             f"{batches} of this project should have been retired or aborted by now, and nobody did "

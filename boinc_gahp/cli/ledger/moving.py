@@ -9,7 +9,7 @@ from boinc_gahp.config import ledger_file, state_dir
 from boinc_gahp.config.accounts import authenticator_of, find_project
 from boinc_gahp.config.urls import are_one_project
 from boinc_gahp.errors import RpcError
-from boinc_gahp.ledger import JobLedger, KeeperLock, Store
+from boinc_gahp.ledger import AccountLock, JobLedger, Store
 from boinc_gahp.terminal.parsing import Parser
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def run(arguments: list[str], config: str | None) -> int:
     settings = words.settings_of(options)
     path = ledger_file(settings)
     if not words.exists(path):
-        raise words.LedgerWish(words.none_yet(path))
+        raise words.LedgerActionRefused(words.none_yet(path))
     name, project = find_project(settings, options.new)
     new = (project.url, authenticator_of(settings, project).account)
     store = Store(path)
@@ -44,9 +44,9 @@ def run(arguments: list[str], config: str | None) -> int:
         old = (options.old, _account(jobs, options.old, new, options.account))
         if not options.unchecked:
             _check(jobs, old, settings, project)
-        lock = KeeperLock(state_dir(settings), *old)
+        lock = AccountLock(state_dir(settings), *old)
         if not lock.try_acquire():
-            raise words.LedgerWish(
+            raise words.LedgerActionRefused(
                 f"nothing was moved: a boinc_gahp (process {lock.holder()}) is at work for "
                 f"{old[0]} with the settings of before; end it, HTCondor starts another one within "
                 "seconds, and do this again"
@@ -99,7 +99,7 @@ def _account(jobs: JobLedger, old: str, new: tuple[str, str], wanted: str | None
     if are_one_project(old, new[0]) and new[1] in accounts:
         accounts.remove(new[1])
         if not accounts:
-            raise words.LedgerWish(
+            raise words.LedgerActionRefused(
                 f"there is nothing to move: {old} and {new[0]} are one project, and all that the "
                 "ledger has of it is of the account that the settings have"
             )
@@ -108,12 +108,12 @@ def _account(jobs: JobLedger, old: str, new: tuple[str, str], wanted: str | None
     if len(accounts) == 1:
         return accounts[0]
     if accounts:
-        raise words.LedgerWish(
+        raise words.LedgerActionRefused(
             f"the ledger has several accounts on {old}: say with --account which of the keys "
             f"{', '.join(accounts)} is meant"
         )
     known = ", ".join(f"{each.url} (account key {each.account})" for each in jobs.all_owners())
-    raise words.LedgerWish(
+    raise words.LedgerActionRefused(
         f"the ledger has nothing of {old}{'' if wanted is None else f' with account key {wanted}'};"
         f" it has {known or 'no project'}"
     )
@@ -134,12 +134,12 @@ def _check(
         ) as client:
             there = {batch.name for batch in client.query_batches()}
     except RpcError as error:
-        raise words.LedgerWish(
+        raise words.LedgerActionRefused(
             f"nothing was moved: {project.url} cannot be asked for the account's batches: {error}; "
             "do this again when it answers, or say --unchecked"
         ) from None
     if there.isdisjoint(batch.name for batch in batches):
-        raise words.LedgerWish(
+        raise words.LedgerActionRefused(
             f"nothing was moved: the account at {project.url} has none of the "
             f"{words.count(len(batches), 'batch', 'batches')} of {old[0]} (account key {old[1]}); "
             "is it the same project, and the same account? If so, say --unchecked"

@@ -37,7 +37,7 @@ def run(arguments: list[str], config: str | None) -> int:
     settings = words.settings_of(options)
     with words.opened(settings) as ledger:
         if ledger is None:
-            raise words.LedgerWish(words.none_yet(ledger_file(settings)))
+            raise words.LedgerActionRefused(words.none_yet(ledger_file(settings)))
         jobs, batches = find(ledger.jobs, options.name)
         if options.json:
             print(json.dumps(_as_json(ledger, jobs, batches, settings), indent=1))
@@ -68,12 +68,14 @@ def find(jobs: JobLedger, name: str) -> tuple[list[JobRow], list[BatchRow]]:
     batches = [] if found else jobs.find_batches(name)
     number = len(found) + len(batches)
     if number == 0:
-        raise words.LedgerWish(
+        raise words.LedgerActionRefused(
             f"the ledger {jobs.store.path} has no job or batch {name!r}; boinc_gahp ledger list "
             "--all lists what there is"
         )
     if number > _MANY:
-        raise words.LedgerWish(f"{name!r} may mean {number} things in the ledger: say more of it")
+        raise words.LedgerActionRefused(
+            f"{name!r} may mean {number} things in the ledger: say more of it"
+        )
     return found, batches
 
 

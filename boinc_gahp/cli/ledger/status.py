@@ -118,13 +118,13 @@ def _write(name: str, text: str) -> None:
     try:
         path = expand(name, Path.cwd())
     except ValueError as error:
-        raise words.LedgerWish(f"no metrics can be written to {name}: {error}") from error
+        raise words.LedgerActionRefused(f"no metrics can be written to {name}: {error}") from error
     # node_exporter runs as another user.
     before = os.umask(0o022)
     try:
         write_whole(path, text, 0o644)
     except OSError as error:
-        raise words.LedgerWish(
+        raise words.LedgerActionRefused(
             f"the metrics cannot be written to {path}: {error.strerror}; the user has to be able "
             f"to make files in {path.parent}"
         ) from error

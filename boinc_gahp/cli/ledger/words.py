@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BATCH_WORDS",
-    "LedgerWish",
+    "LedgerActionRefused",
     "Opened",
     "at",
     "batch_notes",
@@ -58,7 +58,7 @@ BATCH_WORDS = {
 _CLUSTER_PROC = re.compile(r"_([0-9]+\.[0-9]+)_[0-9]+\Z")
 
 
-class LedgerWish(GahpError):
+class LedgerActionRefused(GahpError):
     """The requested action on the ledger is impossible; the text says why."""
 
     code = "BG-LEDGER-WISH"
@@ -156,7 +156,7 @@ def job_notes(job: JobRow, orphaned_after: float, now: float) -> list[str]:
         notes.append(printable(job.exit_reason))
     if job.trouble and job.is_alive:
         notes.append(printable(job.trouble))
-    if job.abort_owed:
+    if job.abort_pending:
         notes.append("the project is still to be told to abort it")
     return notes
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.config import Settings
-    from boinc_gahp.daemon.console.display import Says
+    from boinc_gahp.daemon.console.display import ConsoleMessage
     from boinc_gahp.daemon.projects import MakeBridge
 
 log = logging.getLogger("boinc_gahp.daemon")
@@ -287,7 +287,7 @@ class Console:
 
     # -- output
 
-    def _say(self, says: Says) -> None:
+    def _say(self, says: ConsoleMessage) -> None:
         head = f"{says.head} " if says.head else ""
         self._print(says.style, head.rstrip(), head[len(head.rstrip()) :] + "\n".join(says.lines))
 

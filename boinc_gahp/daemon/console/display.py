@@ -30,7 +30,7 @@ Style = Literal["plain", "good", "bad", "faint"]
 
 
 @dataclass(frozen=True, slots=True)
-class Says:
+class ConsoleMessage:
     """Some lines for the person at the keyboard; the style is that of the first line.
 
     Attributes:
@@ -50,7 +50,7 @@ def folded(text: str, width: int) -> str:
     )
 
 
-def result(request: requests.AsyncRequest, line: bytes) -> Says:
+def result(request: requests.AsyncRequest, line: bytes) -> ConsoleMessage:
     """Return the meaning of a Result Line.
 
     Args:
@@ -60,10 +60,10 @@ def result(request: requests.AsyncRequest, line: bytes) -> Says:
     error, values = COMMANDS[request.command].form.read(line)
     head = f"{request.command} {request.request_id}:"
     if error is not None:
-        return Says("bad", head, [f"error: {visible(error)}"])
+        return ConsoleMessage("bad", head, [f"error: {visible(error)}"])
     told = list(_success(request, values))
     told[0] = f"ok{told[0]}"
-    return Says("good", head, [visible(one) for one in told])
+    return ConsoleMessage("good", head, [visible(one) for one in told])
 
 
 def _success(request: requests.AsyncRequest, values: list[str]) -> Iterator[str]:
@@ -187,13 +187,13 @@ def help_overview() -> str:
     return "\n".join(lines)
 
 
-def help_on(word: str, width: int) -> Says:
+def help_on(word: str, width: int) -> ConsoleMessage:
     """Return the answer to ``help word``, folded at ``width`` columns."""
     name = word.upper()
     short = (COMMANDS.get(f"{prefix}{name}") for prefix in PREFIXES)
     command = next((found for found in short if found), None)
     if command is None:
-        return Says("bad", "help:", [f"there is no command {quoted(word)}"])
+        return ConsoleMessage("bad", "help:", [f"there is no command {quoted(word)}"])
     folded: list[str] = []
     for line in _paragraphs(help_text(command)):
         folded += textwrap.wrap(
@@ -203,7 +203,7 @@ def help_on(word: str, width: int) -> Says:
             break_long_words=False,
             break_on_hyphens=False,
         ) or [""]
-    return Says("plain", "", folded)
+    return ConsoleMessage("plain", "", folded)
 
 
 def _paragraphs(text: str) -> Iterator[str]:

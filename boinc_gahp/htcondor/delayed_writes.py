@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger import JobLedger
 
 
-class Notes:
+class DelayedWrites:
     """Notes that are written into the ledger soon, or now and then; thread-safe."""
 
     def __init__(self) -> None:

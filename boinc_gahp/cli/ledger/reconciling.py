@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from boinc_gahp.cli.ledger import words
 from boinc_gahp.config import ledger_file, state_dir
 from boinc_gahp.htcondor.owners import owner_key
-from boinc_gahp.ledger import JobLedger, KeeperLock
-from boinc_gahp.ledger.listing import all_debts
+from boinc_gahp.ledger import AccountLock, JobLedger
+from boinc_gahp.ledger.listing import all_pending_aborts
 from boinc_gahp.terminal.parsing import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from boinc_gahp.config import Settings
-    from boinc_gahp.htcondor.settling import Settlement
+    from boinc_gahp.htcondor.reconciling import Reconciliation
     from boinc_gahp.ledger import BatchRow, Store
 
 _DESCRIPTION = """\
@@ -42,7 +42,7 @@ def run(arguments: list[str], config: str | None) -> int:
         if not options.quiet:
             print(f"Nothing is owed: there is no ledger {path} yet.")
         return 0
-    return _settle(settings, deadline, quiet=options.quiet)
+    return _reconcile(settings, deadline, quiet=options.quiet)
 
 
 def run_parser(config: str | None = None) -> Parser:
@@ -68,26 +68,26 @@ def run_parser(config: str | None = None) -> Parser:
     return parser
 
 
-def _settle(settings: Settings, deadline: float, *, quiet: bool) -> int:
+def _reconcile(settings: Settings, deadline: float, *, quiet: bool) -> int:
     from boinc_gahp import logs
     from boinc_gahp.bridge import Opener
-    from boinc_gahp.htcondor.settling import settle
+    from boinc_gahp.htcondor.reconciling import reconcile
 
     logs.start(settings)
     opener = Opener()
     try:
         store = opener.ledger(settings).store
         before = _debts(store)
-        settlements = settle(settings, opener, deadline)
+        reconciliations = reconcile(settings, opener, deadline)
         after = _debts(store)
         all_is_paid = not after and all(
             each.problem is None
-            and each.settled is not None
-            and (each.settled.is_done or each.settled.kept_elsewhere)
-            for each in settlements
+            and each.reconciled is not None
+            and (each.reconciled.is_done or each.reconciled.managed_elsewhere)
+            for each in reconciliations
         )
-        lines = [line for each in settlements for line in _lines(settings, store, each, quiet)]
-        worked_for = {owner_key(each.url, each.account) for each in settlements}
+        lines = [line for each in reconciliations for line in _lines(settings, store, each, quiet)]
+        worked_for = {owner_key(each.url, each.account) for each in reconciliations}
         lines += list(_debt_lines(before, after, worked_for, quiet))
     finally:
         opener.close()
@@ -99,23 +99,25 @@ def _settle(settings: Settings, deadline: float, *, quiet: bool) -> int:
     return 0 if all_is_paid else 1
 
 
-def _lines(settings: Settings, store: Store, settlement: Settlement, quiet: bool) -> Iterator[str]:
-    project = f"{settlement.url} {words.project_words(settlement.project_name)}"
-    settled = settlement.settled
-    if settled is None:
-        yield f"{project}: {words.printable(settlement.problem or 'nothing could be done')}"
+def _lines(
+    settings: Settings, store: Store, reconciliation: Reconciliation, quiet: bool
+) -> Iterator[str]:
+    project = f"{reconciliation.url} {words.project_words(reconciliation.project_name)}"
+    reconciled = reconciliation.reconciled
+    if reconciled is None:
+        yield f"{project}: {words.printable(reconciliation.problem or 'nothing could be done')}"
         return
-    if settled.kept_elsewhere:
+    if reconciled.managed_elsewhere:
         if not quiet:
-            lock = KeeperLock(state_dir(settings), settlement.url, settlement.account)
+            lock = AccountLock(state_dir(settings), reconciliation.url, reconciliation.account)
             process = lock.holder()
             who = "" if process is None else f" (process {process})"
             yield f"{project}: left to the daemon{who} that is at work for it"
         return
     kinds = (
-        (settled.aborts, "job", "aborted"),
-        (settled.retirements, "batch", "retired"),
-        (settled.unclear, "batch", "given up"),
+        (reconciled.aborts, "job", "aborted"),
+        (reconciled.retirements, "batch", "retired"),
+        (reconciled.unclear, "batch", "given up"),
     )
     done, left = [], []
     for (before, after), what, verb in kinds:
@@ -127,16 +129,16 @@ def _lines(settings: Settings, store: Store, settlement: Settlement, quiet: bool
         yield f"{project}: done: {', '.join(done)}"
     if left:
         yield f"{project}: still owed: {', '.join(left)}"
-        yield from (f"  {reason}" for reason in _reasons(store, settlement))
+        yield from (f"  {reason}" for reason in _reasons(store, reconciliation))
 
 
 def _count(number: int, what: str) -> str:
     return words.count(number, what, "batches" if what == "batch" else None)
 
 
-def _reasons(store: Store, settlement: Settlement) -> Iterator[str]:
+def _reasons(store: Store, reconciliation: Reconciliation) -> Iterator[str]:
     jobs = JobLedger(store)
-    owner = (settlement.url, settlement.account)
+    owner = (reconciliation.url, reconciliation.account)
     now = words.now()
     trouble = jobs.troubles().get(owner)
     if trouble is not None:
@@ -144,7 +146,7 @@ def _reasons(store: Store, settlement: Settlement) -> Iterator[str]:
     for batch in jobs.batches(*owner, "planned", "sent", "giving_up", "ended"):
         for note in words.batch_notes(batch, now):
             yield f"batch {words.printable(batch.name)}: {note}"
-    for abort in jobs.aborts_owed(*owner):
+    for abort in jobs.pending_aborts(*owner):
         job = jobs.job(abort.job_id)
         if job is not None and job.trouble:
             yield f"job {abort.job_name}: {words.printable(job.trouble)}"
@@ -157,7 +159,7 @@ def _debts(store: Store) -> dict[tuple[str, str], list[BatchRow]]:
     """
     now = words.now()
     found: dict[tuple[str, str], list[BatchRow]] = {}
-    for batch in all_debts(store):
+    for batch in all_pending_aborts(store):
         if batch.state == "giving_up" or batch.not_before < now:
             found.setdefault((batch.project_url, batch.account), []).append(batch)
     return found

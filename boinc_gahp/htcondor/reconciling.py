@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.config import state_dir
 from boinc_gahp.errors import GahpError
-from boinc_gahp.htcondor.context import Gates
-from boinc_gahp.htcondor.manager import Keeper, Settled
+from boinc_gahp.htcondor.context import CancelScopes
+from boinc_gahp.htcondor.manager import AccountManager, Reconciled
 from boinc_gahp.htcondor.owners import explain_unknown, known_owners, owner_key
 from boinc_gahp.ledger import JobLedger
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Settlement:
+class Reconciliation:
     """The result of paying one owner's debts.
 
     Attributes:
@@ -33,12 +33,12 @@ class Settlement:
     url: str
     account: str
     project_name: str
-    settled: Settled | None = None
+    reconciled: Reconciled | None = None
     problem: str | None = None
 
 
-def settle(settings: Settings, opener: Opener, deadline: float) -> tuple[Settlement, ...]:
-    """Pay what is owed to all projects; see :meth:`Keeper.settle_once`.
+def reconcile(settings: Settings, opener: Opener, deadline: float) -> tuple[Reconciliation, ...]:
+    """Pay what is owed to all projects; see :meth:`AccountManager.reconcile_once`.
 
     Owners that a daemon works for are left to it.
 
@@ -56,30 +56,30 @@ def settle(settings: Settings, opener: Opener, deadline: float) -> tuple[Settlem
     names = {owner_key(url, account): (url, name) for url, account, name in jobs.owners()}
     for owner, its in known.items():
         # Interrupted submissions of BOINC_* commands are debts, too.
-        if owner not in names and ledger.debts(*owner, time.time()):
+        if owner not in names and ledger.pending_aborts(*owner, time.time()):
             names[owner] = (its.url, "")
-    settlements = []
+    reconciliations = []
     for (identity, account), (url, name) in names.items():
         project = known.get((identity, account))
         if project is None:
             problem = explain_unknown(url, account, name, settings)
-            settlements.append(Settlement(url, account, name, problem=problem))
+            reconciliations.append(Reconciliation(url, account, name, problem=problem))
             continue
         try:
-            keeper = Keeper(
+            manager = AccountManager(
                 opener.open(settings, project),
                 jobs,
                 (url, account),
                 settings=settings,
-                gates=Gates(),
+                scopes=CancelScopes(),
                 state_dir=state_dir(settings),
             )
             try:
-                settled = keeper.settle_once(deadline)
+                reconciled = manager.reconcile_once(deadline)
             finally:
-                keeper.close(0.0)
+                manager.close(0.0)
         except GahpError as error:
-            settlements.append(Settlement(url, account, name, problem=str(error)))
+            reconciliations.append(Reconciliation(url, account, name, problem=str(error)))
         else:
-            settlements.append(Settlement(url, account, name, settled))
-    return tuple(settlements)
+            reconciliations.append(Reconciliation(url, account, name, reconciled))
+    return tuple(reconciliations)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Duty:
+class PeriodicTask:
     """One kind of work, for one thread at a time; other threads may do other kinds.
 
     Attributes:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _LASTS = 0.5
 
 
-class Needs:
+class WantedFiles:
     """Asks the submitter which jobs it still wants; thread-safe. Methods raise what it raises.
 
     Args:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Regular:
+class RegularForm:
     """A form of records, as well-formed XML from the repair.
 
     Attributes:
@@ -56,14 +56,14 @@ def _detailed_job(match: re.Match[bytes]) -> JobInfo:
 _TEXT = re.compile(r">([\w-]+)<")
 
 #: ``<job>`` of query_batch2.
-STATUS = Regular(
+STATUS = RegularForm(
     re.compile(
         rb"<job>\s*<job_name>([^<>&\r]{0,255})</job_name>\s*<status>([A-Z_]{1,255})</status>\s*</job>\s*"
     ),
     _status,
 )
 #: ``<job>`` of query_batch without details.
-JOB = Regular(
+JOB = RegularForm(
     re.compile(
         rb"<job>\s*<id>(\d{1,18})</id>\s*<name>([^<>&\r]{0,255})</name>\s*"
         rb"<canonical_instance_id>(\d{1,18})</canonical_instance_id>\s*</job>\s*"
@@ -71,7 +71,7 @@ JOB = Regular(
     _job,
 )
 #: ``<job>`` of query_batch with details.
-DETAILED_JOB = Regular(
+DETAILED_JOB = RegularForm(
     re.compile(
         rb"<job>\s*<id>(\d{1,18})</id>\s*<name>([^<>&\r]{0,255})</name>\s*"
         rb"<canonical_instance_id>(\d{1,18})</canonical_instance_id>\s*"
