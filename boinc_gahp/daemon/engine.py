@@ -297,7 +297,7 @@ class Engine:
 
     def _tell(self, ended: JobEnd) -> None:
         try:
-            self._projects.refusals().told(ended.job_id, ended.status)
+            self._projects.refusals().end_reported(ended.job_id, ended.status)
         except GahpError as error:
             log.warning("The end of %s is not noted as known: %s", ended.job_id, error)
         except BaseException:

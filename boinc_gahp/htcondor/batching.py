@@ -101,7 +101,7 @@ def _split(group: Sequence[Waiting], bounds: Bounds) -> Iterator[list[Waiting]]:
 
 
 class BatchSizes:
-    """What a keeper knows about sizes."""
+    """What a manager knows about sizes."""
 
     def __init__(self, context: AccountContext) -> None:
         self._context = context

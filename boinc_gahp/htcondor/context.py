@@ -1,4 +1,4 @@
-"""What the parts of a keeper share, and the gates that protect a cancelled job's directory.
+"""What the parts of a manager share, and the gates that protect a cancelled job's directory.
 
 A gate is closed before BLAH_JOB_CANCEL is answered (:class:`boinc_gahp.fetch.cancel.CancelScope`).
 """
@@ -90,7 +90,7 @@ class CancelScopes:
 
 
 class AccountContext:
-    """What a keeper gives to its parts; thread-safe.
+    """What a manager gives to its parts; thread-safe.
 
     Settings and bridge are the current ones: long work keeps the bridge that it was begun with, and
     later work uses the new one.
@@ -101,7 +101,7 @@ class AccountContext:
         url: the project's address, as the ledger has it.
         account: the account on it (:attr:`Authenticator.account`).
         settings: all settings.
-        wake: makes the keeper look for work at once.
+        wake: makes the manager look for work at once.
         stopping: set when the process is about to end: begin nothing long.
         gates: the gates of this process.
 

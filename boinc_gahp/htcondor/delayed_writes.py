@@ -15,19 +15,19 @@ class DelayedWrites:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._asked: dict[int, float] = {}
-        self._told: set[int] = set()
+        self._polled: dict[int, float] = {}
+        self._reported: set[int] = set()
         self._unwanted: set[str] = set()
 
-    def asked(self, job_id: int) -> None:
+    def htcondor_polled(self, job_id: int) -> None:
         """Note that HTCondor asks about a job now."""
         with self._lock:
-            self._asked[job_id] = time.time()
+            self._polled[job_id] = time.time()
 
-    def told(self, job_id: int) -> None:
+    def end_reported(self, job_id: int) -> None:
         """Note that HTCondor was told a job's end."""
         with self._lock:
-            self._told.add(job_id)
+            self._reported.add(job_id)
 
     def unwanted(self, job_id: str) -> None:
         """Note that HTCondor does not want a job, by its id for HTCondor."""
@@ -45,22 +45,22 @@ class DelayedWrites:
         with self._lock:
             self._unwanted.discard(job_id)
 
-    def write_told(self, jobs: JobLedger) -> None:
+    def write_reported(self, jobs: JobLedger) -> None:
         """Write down which jobs' ends HTCondor was told; raises LedgerError."""
         with self._lock:
-            told = set(self._told)
+            told = set(self._reported)
         if told:
-            jobs.told(told)
+            jobs.end_reported(told)
             with self._lock:
-                self._told -= told
+                self._reported -= told
 
-    def write_asked(self, jobs: JobLedger) -> None:
+    def write_polled(self, jobs: JobLedger) -> None:
         """Write down which jobs HTCondor has asked about; raises LedgerError."""
         with self._lock:
-            asked, self._asked = self._asked, {}
+            asked, self._polled = self._polled, {}
         by_time: dict[float, list[int]] = {}
         for job_id, at in asked.items():
             # Whole seconds are more than enough, and save many changes of the ledger.
             by_time.setdefault(float(int(at)), []).append(job_id)
         for at, job_ids in by_time.items():
-            jobs.asked(job_ids, at)
+            jobs.htcondor_polled(job_ids, at)

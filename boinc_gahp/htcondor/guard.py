@@ -1,4 +1,4 @@
-"""Handles errors in a keeper's work."""
+"""Handles errors in a manager's work."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class RetryTime:
 
 
 class Guard:
-    """Keeps a keeper going after any error, since the next attempt may succeed; thread-safe.
+    """Keeps a manager going after any error, since the next attempt may succeed; thread-safe.
 
     Args:
-        who: the keeper, for the log.
+        who: the manager, for the log.
     """
 
     def __init__(self, who: str) -> None:

@@ -1,7 +1,7 @@
-"""The keeper of one account on one project: the thread that sends, follows, fetches and ends jobs.
+"""Manages one account on one project: the thread that sends, follows, fetches and ends jobs.
 
 All that it knows is in the ledger, and the states there decide what it does, not who asked for it.
-So a keeper can die at any point, and the next one needs nothing but the ledger: it sends an
+So a manager can die at any point, and the next one needs nothing but the ledger: it sends an
 unfinished batch again under the same names, fetches unfinished outputs again, and still owes what
 was owed.
 """
@@ -45,15 +45,15 @@ UNCLEAR: Final = ("planned", "sent", "giving_up")
 #: Batches at a time, of each kind: those with long uploads, the others, and those that are given
 #: up. So small batches do not wait for uploads that take hours.
 SLOTS = 4
-#: Seconds between attempts to become the keeper.
+#: Seconds between attempts to become the manager.
 _LOCK_EVERY = 1.0
 #: Seconds between looks for what other processes have written: with jobs that are alive, without.
 _LOOK_BUSY, _LOOK_IDLE = 0.25, 1.0
 #: Looks at the ledger take at most one part in this many of the time ...
 _SHARE = 5.0
-#: ... and are at least this many seconds apart, however often the keeper is woken.
+#: ... and are at least this many seconds apart, however often the manager is woken.
 _APART = 0.02
-#: Seconds after which a keeper looks at everything in any case.
+#: Seconds after which a manager looks at everything in any case.
 _LOOK_ANYWAY = 30.0
 #: Seconds that closing waits before it ends pauses between attempts.
 _NEARLY = 0.25
@@ -64,7 +64,7 @@ class Reconciled:
     """The result of :meth:`AccountManager.reconcile_once`.
 
     Attributes:
-        kept_elsewhere: a daemon is the keeper, and pays what is owed.
+        managed_elsewhere: a daemon manages the account, and sends what is pending.
         aborts: number of jobs whose abort is owed, before and after.
         retirements: number of batches whose retirement is owed, before and after.
         unclear: number of batches without a wanted job for which it is not certain what the
@@ -92,7 +92,7 @@ class AccountManager:
         owner: the project's URL and the account, as the ledger has them.
         settings: all settings.
         gates: the gates of this process.
-        state_dir: the directory of the keeper's lock.
+        state_dir: the directory of the manager's lock.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class AccountManager:
         self._sender = Sender(self._context)
         self._follower = Follower(self._context)
         self._workers = Workers(f"worker {owner[0]}", self.wake)
-        self._guard = Guard(f"the keeper of {owner[0]}")
+        self._guard = Guard(f"the manager of {owner[0]}")
         self._fetches = FetchQueue(self._context, self._workers, self._guard)
         self._cleanup = BatchCleanup(
             self._context, lambda batch: self._workers.is_running(("send", batch))
@@ -154,12 +154,12 @@ class AccountManager:
 
     @property
     def holds(self) -> bool:
-        """Whether this process is the keeper."""
+        """Whether this process manages the account."""
         return self._lock.is_held
 
     def start(self) -> None:
         """Begin, on a separate thread."""
-        self._thread = start(self._run, f"keeper {self._owner[0]}")
+        self._thread = start(self._run, f"manager {self._owner[0]}")
 
     def change(self, settings: Settings, bridge: Bridge | None) -> None:
         """Go on with other settings; work under way keeps the settings it was begun with.
@@ -186,7 +186,7 @@ class AccountManager:
     def close(self, timeout: float) -> None:
         """Begin nothing more; wait at most ``timeout`` seconds for work that is under way.
 
-        The next keeper does interrupted work again. The lock is released only when no work is
+        The next manager does interrupted work again. The lock is released only when no work is
         under way any more, or when the process ends.
         """
         deadline = time.monotonic() + timeout
@@ -254,15 +254,15 @@ class AccountManager:
             self._sleep(wait)
 
     def _becomes_keeper(self) -> bool:
-        with self._guard("become the keeper"):
+        with self._guard("become the manager"):
             if self._lock.try_acquire():
                 self._take_over()
-                log.info("This process is the keeper of %s", self._owner[0])
+                log.info("This process manages %s", self._owner[0])
                 return True
         return False
 
     def _take_over(self) -> None:
-        """Clear the marks that only applied to the earlier keeper.
+        """Clear the marks that only applied to the earlier manager.
 
         No process writes into a job's directory now, and a cancel may be waiting for that.
         """
@@ -292,7 +292,7 @@ class AccountManager:
         return min(times)
 
     def _sleep(self, seconds: float) -> None:
-        """Wait, unless somebody wakes the keeper or another process writes to the ledger."""
+        """Wait, unless somebody wakes the manager or another process writes to the ledger."""
         # By a clock that cannot be set.
         until = time.monotonic() + seconds
         while not self._news.is_set() and (left := until - time.monotonic()) > 0:

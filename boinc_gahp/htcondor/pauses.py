@@ -42,7 +42,7 @@ class Pauses:
         tell: notes in the ledger what is wrong with the project (None: nothing); raises
             LedgerError.
         pauses: the shortest and the longest pause between two attempts, in seconds.
-        longest: the longest pause of a keeper, in seconds.
+        longest: the longest pause of a manager, in seconds.
         wake: called when the project answers again.
         url: the project's address, for the log.
     """

@@ -1,4 +1,4 @@
-"""What a keeper has to do now and then; no duty waits for another."""
+"""What an account's manager does now and then; no task waits for another."""
 
 from __future__ import annotations
 

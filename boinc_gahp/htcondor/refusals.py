@@ -137,10 +137,10 @@ class Refusals:
     def refresh_proxy(self, job_id: str) -> None:
         """Do nothing: no proxy travels to volunteers."""
 
-    def told(self, job_id: str, status: int) -> None:
+    def end_reported(self, job_id: str, status: int) -> None:
         """Note that the line with a job's status 4 or 5 was written completely; returns at once."""
         if not job_id.startswith(_PREFIX):
-            self._service().told(job_id, status)
+            self._service().end_reported(job_id, status)
 
     def close(self) -> None:
         """End the waits of cancels."""

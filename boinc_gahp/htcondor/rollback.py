@@ -89,7 +89,7 @@ class BatchRollback:
         except GahpError as error:
             log.warning("Batch %s is still to be aborted: %s", batch.name, error)
             self._put_off(batch, error)
-        except Exception:  # the keeper has other batches
+        except Exception:  # the manager has other batches
             if self._context.stopping.is_set():
                 return  # its connections were closed
             log.exception("batch %s could not be given up", batch.name)

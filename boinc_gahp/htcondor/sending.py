@@ -16,7 +16,7 @@ Why a job never has a second workunit that lives:
 4. A job that HTCondor may submit again (it is on hold, or cancelled) is never in a batch that may
    still be sent: only jobs of ``planned`` batches, which they leave, and of aborted batches are
    put on hold; for cancelled jobs an abort is owed.
-5. One process at a time does all of this, the one with the keeper's lock; one of its threads works
+5. One process at a time does all of this, the one with the manager's lock; one of its threads works
    on a batch.
 
 No job is put on hold because the project cannot be reached or answers nonsense: such a batch is
@@ -70,7 +70,7 @@ _PLANS = ("plan", 0)
 
 
 class Sender:
-    """Makes batches of waiting jobs and submits them; the threads of one keeper share it."""
+    """Makes batches of waiting jobs and submits them; the threads of one manager share it."""
 
     def __init__(self, context: AccountContext) -> None:
         self._context = context
@@ -152,7 +152,7 @@ class Sender:
         except LedgerError as error:
             self._attempts.pop(batch.id, None)  # it is not known how far this attempt came
             log.error("Batch %s has to wait: %s", batch.name, error)
-        except Exception as error:  # the keeper has other batches
+        except Exception as error:  # the manager has other batches
             self._attempts.pop(batch.id, None)
             if self._context.stopping.is_set():
                 return  # its connections were closed

@@ -1,4 +1,4 @@
-"""HTCondor's requests. They are quick because they only use the ledger; keepers do the rest."""
+"""HTCondor's requests. They are quick because they only use the ledger; managers do the rest."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
     from boinc_gahp.htcondor.owners import Owner
     from boinc_gahp.ledger import JobRow
 
-    #: The settings that a keeper and its bridge are made from.
+    #: The settings that a manager and its bridge are made from.
     Chosen = tuple[Settings, ProjectSettings]
 
 log = logging.getLogger("boinc_gahp.htcondor")
 
 #: Seconds between writing down which jobs HTCondor has asked about (less where leases are short),
-#: and between looks for owners that have no keeper here yet.
+#: and between looks for owners that have no manager here yet.
 INTERVAL = 60.0
 #: Seconds that a cancel waits for another process to stop writing into the job's directory;
 #: HTCondor waits 300 (``gridmanager-batch.rst``, "Crashes").
 CANCEL_TIMEOUT = 240.0
 #: Seconds between checks whether it has.
 _LOOK = 0.05
-#: Seconds for which a keeper retries a request, at most. Then it notes in the ledger what is wrong,
-#: and tries again later: HTCondor may end the process within minutes.
+#: Seconds for which a manager retries a request, at most. Then it notes in the ledger what is
+#: wrong, and tries again later: HTCondor may end the process within minutes.
 TRYING = 10.0
 #: Seconds after which settings are read again.
 SETTINGS_LAST = 5.0
@@ -68,12 +68,12 @@ class UnknownJob(GahpError):
 class Service:
     """The work of the BLAH_* commands; thread-safe.
 
-    Keepers begin to work with the first request: one for each owner in the ledger that has
+    Managers begin to work with the first request: one for each owner in the ledger that has
     unfinished business and whose authenticator is in the settings.
 
     Args:
         settings: all settings.
-        opener: opens the ledger, and the bridges of keepers.
+        opener: opens the ledger, and the bridges of managers.
         load_settings: reads the settings again: HTCondor keeps the daemon running while there are
             jobs, so it has to find a corrected authenticator. None: settings are not read again.
     """
@@ -89,7 +89,7 @@ class Service:
         self._loading = threading.Lock()
         self._loaded = time.monotonic()
         self._said = ""
-        # Whether the keepers still have to be told of changed settings.
+        # Whether the managers still have to be told of changed settings.
         self._changed = False
         self._opener = opener
         self._known = known_owners(settings)
@@ -98,12 +98,12 @@ class Service:
         self._lock = threading.Lock()
         self._ledger: JobLedger | None = None
         self._managers: dict[Owner, AccountManager] = {}
-        # The settings that the keepers and their bridges were made from.
+        # The settings that the managers and their bridges were made from.
         self._opened: dict[Owner, Chosen] = {}
         self._minder: threading.Thread | None = None
         self._news = threading.Event()
         self._stopping = threading.Event()
-        self._notes = DelayedWrites()
+        self._delayed = DelayedWrites()
         self._showing = threading.Lock()
         self._shown_running: set[int] = set()
 
@@ -203,7 +203,7 @@ class Service:
                 "or accepted with another state directory; remove the job and submit it again"
             )
         if row.is_alive:
-            self._notes.asked(row.id)
+            self._delayed.htcondor_polled(row.id)
         here = jobs.store.failing or self._scopes.trouble(row.id)
         return self._in_order(row, self._lasting.shown(row, status_ad(row), here))
 
@@ -218,7 +218,7 @@ class Service:
             self._cancel(self._jobs(), job_id)
         except LedgerError as error:
             log.error("Job %s is still to be cancelled: %s", job_id, error)
-            self._notes.unwanted(job_id)
+            self._delayed.unwanted(job_id)
 
     def _cancel(self, jobs: JobLedger, job_id: str) -> None:
         number = self._number(jobs, job_id)
@@ -248,7 +248,7 @@ class Service:
                 self._shown_running.add(row.id)
             elif (
                 answer[0] == HTCondorState.COMPLETED
-                and not row.told
+                and not row.end_reported
                 and row.id not in self._shown_running
             ):
                 self._shown_running.add(row.id)
@@ -258,19 +258,19 @@ class Service:
     def refresh_proxy(self, job_id: str) -> None:
         """Do nothing: no proxy travels to volunteers."""
 
-    def told(self, job_id: str, status: int) -> None:
+    def end_reported(self, job_id: str, status: int) -> None:
         """Note that the line with a job's status 4 or 5 was written completely; returns at once."""
         number = None if self._ledger is None else self._number(self._ledger, job_id)
         if number is not None and status in {4, 5}:
-            self._notes.told(number)
+            self._delayed.end_reported(number)
             with self._showing:
                 self._shown_running.discard(number)
             self._news.set()
 
     def close(self) -> None:
-        """Write the last notes into the ledger, and stop the keepers; returns within seconds.
+        """Write the last notes into the ledger, and stop the managers; returns within seconds.
 
-        The next keepers finish their work.
+        The next managers finish their work.
         """
         self._stopping.set()
         self._news.set()
@@ -292,7 +292,7 @@ class Service:
     def _look_at_settings(self, age: float) -> bool:
         """Read the settings again if that was done more than ``age`` seconds ago.
 
-        An open ledger stays where it is; keepers get the new settings within seconds.
+        An open ledger stays where it is; managers get the new settings within seconds.
 
         Returns:
             Whether the settings have changed.
@@ -331,7 +331,7 @@ class Service:
             if self._ledger is None:
                 ledger = self._opener.ledger(self._settings)
                 self._ledger = JobLedger(ledger.store)
-                # Keep the directory where it was opened first: the keepers' locks are there.
+                # Keep the directory where it was opened first: the managers' locks are there.
                 state = replace(self._settings.state, dir=ledger.path.parent)
                 self._settings = replace(self._settings, state=state)
             if self._minder is None and not self._stopping.is_set():
@@ -363,7 +363,7 @@ class Service:
     # -- what goes on in the background
 
     def _housekeeping(self) -> None:
-        """Write notes into the ledger, and give every owner a keeper with the current settings."""
+        """Write notes into the ledger, and give every owner a manager with the current settings."""
         next_look = 0.0
         while not self._stopping.is_set():
             jobs = self._ledger
@@ -393,16 +393,16 @@ class Service:
     def _write_down(self, jobs: JobLedger) -> None:
         try:
             self._write_soon(jobs)
-            self._notes.write_asked(jobs)
+            self._delayed.write_polled(jobs)
         except LedgerError as error:
             log.error("%s", error)
 
     def _write_soon(self, jobs: JobLedger) -> None:
         """Do the cancels that failed when HTCondor asked; write down what it was told."""
-        for job_id in self._notes.all_unwanted:
+        for job_id in self._delayed.all_unwanted:
             self._cancel(jobs, job_id)
-            self._notes.cancelled(job_id)
-        self._notes.write_told(jobs)
+            self._delayed.cancelled(job_id)
+        self._delayed.write_reported(jobs)
 
     def _start_keepers(self, jobs: JobLedger) -> None:
         for url, account, name in jobs.owners():
@@ -419,19 +419,19 @@ class Service:
                 jobs.project_trouble(url, account, str(error))
 
     def _wake(self, owner: Owner, project: ProjectSettings) -> None:
-        """Have a keeper look at a new job; the job is accepted even if that fails."""
+        """Have a manager look at a new job; the job is accepted even if that fails."""
         try:
             manager = self._manager(owner, project)
         except (GahpError, RuntimeError) as error:
-            log.error("Jobs for %s have to wait for a keeper: %s", project.url, error)
+            log.error("Jobs for %s have to wait for a manager: %s", project.url, error)
         else:
             if manager is not None:
                 manager.wake()
 
     def _manager(self, owner: Owner, project: ProjectSettings) -> AccountManager | None:
-        """Return the owner's keeper, started if need be; None if this service is being closed.
+        """Return the owner's manager, started if need be; None if this service is being closed.
 
-        A keeper that is running goes on with the current settings.
+        A manager that is running goes on with the current settings.
         """
         with self._lock:
             if self._ledger is None or self._stopping.is_set():
@@ -457,7 +457,7 @@ class Service:
             return manager
 
     def _change(self, owner: Owner, manager: AccountManager, chosen: Chosen) -> None:
-        """Give a keeper other settings; if they cannot be used, it keeps those that it has."""
+        """Give a manager other settings; if they cannot be used, it keeps those that it has."""
         try:
             alike = self._opener.are_alike(chosen, self._opened[owner])
             manager.change(chosen[0], None if alike else self._opener.open(*chosen))

@@ -1,4 +1,4 @@
-"""Decides which process is the keeper, the one that works on a project's and account's jobs."""
+"""Decides which process manages an account: works on its jobs on a project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keeper's side of the ledger: batches, from their plan to their end."""
+"""The manager's side of the ledger: batches, from their plan to their end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Batches(Requests):
-    """The keeper's changes to batches. A change that the state does not allow changes nothing."""
+    """The manager's changes to batches. A change that the state does not allow changes nothing."""
 
     def owners(self) -> tuple[tuple[str, str, str], ...]:
         """Return project URL, account and project name of all owners with jobs alive or debts."""

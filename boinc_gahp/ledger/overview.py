@@ -69,7 +69,7 @@ class Overview:
         tally: jobs by state.
         oldest: the oldest job of each state that is not over, if there is one.
         polled: when the project last answered a question about jobs; None if unknown.
-        asked: when HTCondor last asked about one of the live jobs; None if there are none.
+        last_polled: when HTCondor last asked about one of the live jobs; None if there are none.
         orphans: how many live jobs are orphans.
         trouble: what is wrong with the project.
         held: how many jobs were put on hold recently.
@@ -87,7 +87,7 @@ class Overview:
     tally: Tally = field(default_factory=Tally)
     oldest: dict[State, Since] | None = None
     polled: float | None = None
-    asked: float | None = None
+    last_polled: float | None = None
     orphans: int = 0
     trouble: Trouble | None = None
     held: int = 0
@@ -178,7 +178,7 @@ def _of_owner(
         tally=tally,
         oldest=_oldest(connection, owner, tally),
         polled=polled,
-        asked=asked,
+        last_polled=asked,
         orphans=orphans,
         trouble=None if trouble is None else Trouble(trouble, since),
         held=held,

@@ -36,7 +36,7 @@ def place_of(path: Path) -> Place | None:
 def put_back(connection: sqlite3.Connection, path: Path) -> bool:
     """Write everything that a connection sees into a new file of the old name.
 
-    The locks of this process's keepers come first, because keepers need a ledger.
+    The locks of this process's managers come first, because managers need a ledger.
 
     Returns:
         Whether it was written: not if another process has created a file of that name.

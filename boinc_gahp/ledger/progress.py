@@ -1,4 +1,4 @@
-"""The keeper's side of the ledger: jobs on the project, their ends, and troubles."""
+"""The manager's side of the ledger: jobs on the project, their ends, and troubles."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Progress(Requests):
-    """The keeper's changes to jobs. A change that the state does not allow changes nothing."""
+    """The manager's changes to jobs. A change that the state does not allow changes nothing."""
 
     def hold(self, job_ids: Iterable[int], hold: Hold) -> None:
         """Let live jobs fail, all for the same reason; they stay in their batch."""
@@ -159,7 +159,7 @@ class Progress(Requests):
         return self._store.write(change)
 
     def stop_writing(self, url: str, account: str) -> None:
-        """Note that no directory is being written: for a new keeper whose predecessor died."""
+        """Note that no directory is being written: for a new manager whose predecessor died."""
         self._store.write(
             lambda connection: (
                 connection.execute(

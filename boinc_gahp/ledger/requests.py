@@ -84,14 +84,14 @@ class Requests:
             rows = job_rows(connection, "WHERE job.id = ?", (job_id,))
         return rows[0] if rows else None
 
-    def asked(self, job_ids: Iterable[int], at: float) -> None:
+    def htcondor_polled(self, job_ids: Iterable[int], at: float) -> None:
         """Note that HTCondor asked about these jobs; only the latest time is kept."""
         self._in_chunks(
             "UPDATE job SET asked = ? WHERE id = ? AND asked < ?",
             [(at, job_id, at) for job_id in job_ids if fits(job_id)],
         )
 
-    def told(self, job_ids: Iterable[int]) -> None:
+    def end_reported(self, job_ids: Iterable[int]) -> None:
         """Note that HTCondor was told that these jobs ended; skips those that are not over."""
         self._in_chunks(
             "UPDATE job SET told = 1 WHERE id = ? AND state IN ('done', 'failed')",
@@ -136,9 +136,9 @@ class Requests:
             self._store.write(partial(_execute, statement=statement, rows=some))
 
 
-def is_repeat_of(state: str, told: bool) -> bool:
+def is_repeat_of(state: str, end_reported: bool) -> bool:
     """Tell whether a submit with the same JobDirectory means a job in this state."""
-    return state not in ENDED or (state != "cancelled" and not told)
+    return state not in ENDED or (state != "cancelled" and not end_reported)
 
 
 def chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:

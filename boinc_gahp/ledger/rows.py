@@ -115,10 +115,10 @@ class JobRow:
         attempt: counted from 1 for each ``job_directory``.
         job_name: the job's name on the project; None while it is not in a batch.
         changed: when its state last changed.
-        asked: when HTCondor is last known to have asked about it.
-        told: whether HTCondor was told that it ended (``done`` or ``failed``).
+        last_polled: when HTCondor is last known to have asked about it.
+        end_reported: whether HTCondor was told that it ended (``done`` or ``failed``).
         abort_owed: whether it must still be aborted on the project.
-        writing: whether the keeper may be writing into the job's directory.
+        writing: whether the manager may be writing into the job's directory.
         cpu_time: seconds.
         trouble: its latest trouble, for people.
         exit_reason: how its program failed, for people; None: it did not, as far as is known.
@@ -139,8 +139,8 @@ class JobRow:
     job_name: str | None
     accepted: float
     changed: float
-    asked: float
-    told: bool
+    last_polled: float
+    end_reported: bool
     abort_pending: bool
     writing: bool
     exit_code: int | None
@@ -162,7 +162,7 @@ class BatchRow:
     """A batch. Times are seconds since the epoch.
 
     BOINC_SUBMIT's batches have no jobs, app or lease in the ledger. They are ``sent`` (a
-    submit_batch may be under way, or its submitter died) or ``giving_up``; the keeper ignores them.
+    submit_batch may be under way, or its submitter died) or ``giving_up``; managers ignore them.
 
     Attributes:
         project_batch_id: its id on the project, once known; always known for BOINC_SUBMIT's.

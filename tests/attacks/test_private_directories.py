@@ -108,7 +108,7 @@ def become(uid: int) -> list[str]:
 
 
 @needs_root
-@pytest.mark.parametrize("name", ["boinc_gahp.log", "ledger.sqlite", "keeper.lock"])
+@pytest.mark.parametrize("name", ["boinc_gahp.log", "ledger.sqlite", "manager.lock"])
 def test_destroy_a_file_by_a_state_directory_made_for_its_owner(node: Path, name: str) -> None:
     precious = node / "home" / "precious"
     precious.write_text("precious")
@@ -206,7 +206,7 @@ def test_put_files_into_a_state_directory_that_everyone_can_write(
     "name",
     [
         *("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "ledger.sqlite-journal"),
-        *("boinc_gahp.log", "boinc_gahp.log.lock", "keeper"),
+        *("boinc_gahp.log", "boinc_gahp.log.lock", "manager"),
         *("delivered.sqlite", "digests.sqlite"),
     ],
 )
@@ -218,12 +218,12 @@ def test_have_a_file_written_by_a_link_in_a_state_directory(
     precious = tmp_path / "precious"
     precious.write_text("precious\n" * 100)
     lock = AccountLock(state, "https://boinc.example.edu/", "account")
-    planted = lock.path if name == "keeper" else state / name
+    planted = lock.path if name == "manager" else state / name
     planted.symlink_to(precious)
     if name.startswith("ledger"):
         with pytest.raises(LedgerError, match="is a symbolic link: it is not followed"):
             Ledger(state / "ledger.sqlite")
-    elif name == "keeper":
+    elif name == "manager":
         with pytest.raises(LedgerError, match="is a symbolic link: it is not followed"):
             lock.try_acquire()
     elif name.startswith("boinc_gahp.log"):

@@ -160,7 +160,7 @@ def test_jobs_batches_troubles_and_debts_are_listed(
 def test_what_is_over_is_listed_only_when_asked_for(do: Any, jobs: JobLedger) -> None:
     on_hold, told, gone = (accept(jobs, cluster) for cluster in (1, 2, 3))
     jobs.hold([on_hold, told], Hold("exit status 11", 2304, 11))
-    jobs.told([told])
+    jobs.end_reported([told])
     jobs.cancel(gone)
 
     def listed(*options: str) -> list[int]:

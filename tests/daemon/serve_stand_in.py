@@ -71,8 +71,8 @@ def make_service(settings: Settings) -> Service:
             note(f"submit {len(ad)} {digest}")
             return super().submit(ad)
 
-        def told(self, job_id: str, status: int) -> None:
-            super().told(job_id, status)
+        def end_reported(self, job_id: str, status: int) -> None:
+            super().end_reported(job_id, status)
             note(f"told {job_id} {status}")
 
         def close(self) -> None:

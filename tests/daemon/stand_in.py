@@ -148,7 +148,7 @@ class StandInService:
     def refresh_proxy(self, job_id: str) -> None:
         self.act("refresh", job_id, name=job_id)
 
-    def told(self, job_id: str, status: int) -> None:
+    def end_reported(self, job_id: str, status: int) -> None:
         self.act("told", job_id, name=job_id)
         self.tells.append((job_id, status))
 

@@ -115,7 +115,7 @@ class Desk:
         return self.context.jobs.batches(self.context.url, self.context.account, *states)
 
     def turn(self) -> None:
-        """Do what a keeper does about sending when it wakes."""
+        """Do what a manager does about sending when it wakes."""
         now = time.time()
         self.sender.plan(now)
         for batch in self.batches(*UNCLEAR):

@@ -124,7 +124,7 @@ class Site:
 
     @contextmanager
     def context(self) -> Iterator[AccountContext]:
-        """Yield what a keeper gives to its parts, with everything real and no keeper at work."""
+        """Yield what a manager gives to its parts, with everything real and no manager at work."""
         settings = self.settings
         options = ClientOptions(
             connect_timeout=settings.timeouts.connect,
@@ -168,7 +168,7 @@ class Site:
 
     @contextmanager
     def held_back(self) -> Iterator[None]:
-        """Let no keeper begin in the block: what is submitted in it goes together."""
+        """Let no manager begin in the block: what is submitted in it goes together."""
         lock = AccountLock(self.directory / "state", *self.owner)
         assert lock.try_acquire()
         try:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Payer:
-    """Does what a keeper does about what is owed, turned by hand."""
+    """Does what a manager does about what is owed, turned by hand."""
 
     def __init__(
         self, context: AccountContext, is_sending: Callable[[int], bool] = lambda _: False

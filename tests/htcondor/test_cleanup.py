@@ -358,7 +358,7 @@ def test_leases_are_renewed_while_htcondor_asks_about_the_jobs(
     payer.pay(now)
     assert site.proxy.count("set_expire_time") == 0
     later = now + 2 * DAY
-    context.jobs.asked(ids, later)
+    context.jobs.htcondor_polled(ids, later)
     payer.pay(later)
     assert site.proxy.count("set_expire_time") == 2
     assert expire_times(site) == pytest.approx([later + lease] * 2, abs=2)
@@ -366,7 +366,7 @@ def test_leases_are_renewed_while_htcondor_asks_about_the_jobs(
     assert site.proxy.count("set_expire_time") == 2
     # The second's job was not asked about for longer than a lease lasts.
     much_later = now + lease + DAY
-    context.jobs.asked(ids, much_later)
+    context.jobs.htcondor_polled(ids, much_later)
     payer.pay(much_later)
     assert expire_times(site) == pytest.approx([much_later + lease, later + lease], abs=2)
     rows = [context.jobs.batch(batch.id) for batch in (first, second)]
@@ -376,7 +376,7 @@ def test_leases_are_renewed_while_htcondor_asks_about_the_jobs(
 def test_a_lease_that_cannot_be_renewed_is_tried_again(context: AccountContext, site: Site) -> None:
     _, ids = submitted(context, site, 1)
     later = time.time() + 2 * DAY
-    context.jobs.asked(ids, later)
+    context.jobs.htcondor_polled(ids, later)
     payer = Payer(context)
     site.local.stop_web()
     payer.pay(later)
@@ -393,7 +393,7 @@ def test_a_batch_that_the_project_has_lost_is_asked_about_leases_once(
     batch, ids = planned(context, site, 1)
     context.jobs.submitted(batch.id, 1)
     later = time.time() + 2 * DAY
-    context.jobs.asked(ids, later)
+    context.jobs.htcondor_polled(ids, later)
     payer = Payer(context)
     payer.pay(later)
     payer.pay(later)

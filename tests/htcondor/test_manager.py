@@ -233,7 +233,7 @@ def test_a_job_that_fails_is_held_with_the_reason(
     assert "HoldReasonCode = 2304" in ad
     assert "HoldReasonSubCode = 11" in ad
     # HTCondor then cancels it.
-    service.told(ids[0], 5)
+    service.end_reported(ids[0], 5)
     service.cancel(ids[0])
     await_end(jobs, site)
     assert site.batch_states() == [BatchState.RETIRED]

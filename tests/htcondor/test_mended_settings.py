@@ -1,4 +1,4 @@
-"""Settings that are put right are used by a daemon that runs, and by keepers that are at work."""
+"""Settings that are put right are used by a daemon that runs, and by managers that are at work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTCondor's requests, answered from the ledger; another process holds the keeper's lock here."""
+"""HTCondor's requests, answered from the ledger; another process holds the manager's lock here."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def lock(site: Site) -> Iterator[AccountLock]:
-    """Another process is the keeper, and does nothing."""
+    """Another process is the manager, and does nothing."""
     lock = AccountLock(site.directory / "state", *site.owner)
     assert lock.try_acquire()
     yield lock
@@ -127,7 +127,7 @@ def test_an_id_that_is_not_of_this_ledger_is_unknown_and_is_cancelled_well_enoug
         with pytest.raises(UnknownJob, match="not in the ledger"):
             service.status(unknown)
         service.cancel(unknown)
-        service.told(unknown, 4)
+        service.end_reported(unknown, 4)
         service.refresh_proxy(unknown)
     assert service.status(job_id)[0] == 1
     assert service.status(job_id.removeprefix("boinc/"))[0] == 1
@@ -171,11 +171,11 @@ def test_a_job_that_has_ended_is_the_same_until_htcondor_was_told_so(
         assert "HoldReasonSubCode = 11" in ad
     assert word == status
     assert service.submit(job.ad) == job_id
-    service.told(job_id, 2)
+    service.end_reported(job_id, 2)
     assert service.submit(job.ad) == job_id
-    service.told(job_id, status)
+    service.end_reported(job_id, status)
     assert service.submit(job.ad) != job_id
-    assert row_of(jobs, job_id).told
+    assert row_of(jobs, job_id).end_reported
 
 
 def test_a_job_whose_end_is_the_first_news_of_it_is_running_once_before(
@@ -187,8 +187,8 @@ def test_a_job_whose_end_is_the_first_news_of_it_is_running_once_before(
     assert batch is not None
     jobs.close_batch(batch, retired=True)
     assert [service.status(job_id)[0] for _ in range(3)] == [2, 4, 4]
-    service.told(job_id, 4)
-    wait_for(lambda: row_of(jobs, job_id).told, "the note")
+    service.end_reported(job_id, 4)
+    wait_for(lambda: row_of(jobs, job_id).end_reported, "the note")
     with site.service() as another:
         assert another.status(job_id)[0] == 4
 
@@ -198,8 +198,8 @@ def test_that_htcondor_was_told_is_written_down_without_another_request(
 ) -> None:
     job_id = service.submit(site.job().ad)
     jobs.fail(running(jobs, job_id), Hold("it crashed", 2304, 11))
-    service.told(job_id, 5)
-    wait_for(lambda: row_of(jobs, job_id).told, "the note")
+    service.end_reported(job_id, 5)
+    wait_for(lambda: row_of(jobs, job_id).end_reported, "the note")
 
 
 def test_a_note_that_cannot_be_written_is_tried_now_and_then(
@@ -223,12 +223,12 @@ def test_a_note_that_cannot_be_written_is_tried_now_and_then(
         return threading.Event().wait(seconds)
 
     monkeypatch.setattr(service._news, "wait", wait)
-    service.told(job_id, 5)
+    service.end_reported(job_id, 5)
     wait_for(lambda: caplog.text.count("no space") > 2, "some attempts")
     # It waits after each.
     assert caplog.text.count("no space") <= len(waits) + 1
     jobs.store.write(lambda connection: connection.execute("DROP TRIGGER full").rowcount)
-    wait_for(lambda: row_of(jobs, job_id).told, "the note")
+    wait_for(lambda: row_of(jobs, job_id).end_reported, "the note")
 
 
 def test_a_project_that_no_keeper_can_work_on_keeps_no_other_from_having_one(
@@ -255,7 +255,7 @@ def test_which_jobs_htcondor_asked_about_is_written_down_at_the_latest_at_the_en
         job_id = service.submit(site.job().ad)
         jobs.store.write(lambda connection: connection.execute("UPDATE job SET asked = 5").rowcount)
         service.status(job_id)
-    assert row_of(jobs, job_id).asked > time.time() - 60
+    assert row_of(jobs, job_id).last_polled > time.time() - 60
 
 
 def test_a_cancel_waits_until_another_process_has_stopped_writing(
@@ -388,7 +388,7 @@ def test_a_ping_fails_only_if_no_job_can_be_accepted(site: Site, lock: AccountLo
 
 def test_a_service_that_was_never_asked_anything_ends(site: Site) -> None:
     with site.service() as service:
-        service.told("boinc/00000000.1", 4)
+        service.end_reported("boinc/00000000.1", 4)
     assert not (site.directory / "state").exists()
 
 

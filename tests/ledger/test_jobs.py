@@ -38,14 +38,14 @@ ENDED = sorted(set(STATES) - ALIVE)
 def test_a_job_is_accepted_as_it_is_described(jobs: JobLedger, elsewhere: Store) -> None:
     before = time.time()
     row = jobs.accept(replace(new_job("d", description='{"a": 1}'), project_name="alpha"))
-    assert before <= row.accepted == row.changed == row.asked <= time.time()
+    assert before <= row.accepted == row.changed == row.last_polled <= time.time()
     assert JobLedger(elsewhere).job(row.id) == row
     assert (row.id, row.job_directory, row.attempt) == (1, "d", 1)
     assert (row.project_url, row.account, row.project_name) == (URL, ACCOUNT, "alpha")
     assert (row.app_name, row.group_key, row.size) == ("uppercase", "0" * 32, 600)
     assert row.description == '{"a": 1}'
     assert (row.state, row.batch_id, row.job_name) == ("waiting", None, None)
-    assert [row.told, row.abort_pending, row.writing] == [False] * 3
+    assert [row.end_reported, row.abort_pending, row.writing] == [False] * 3
     assert row.is_alive
 
 
@@ -62,7 +62,7 @@ def test_a_repeated_submit_is_the_same_job_until_it_is_cancelled_or_told(
 @pytest.mark.parametrize("state", ["done", "failed"])
 def test_a_job_whose_end_was_told_is_submitted_anew(jobs: JobLedger, state: str) -> None:
     job_id = in_state(jobs, state)
-    jobs.told([job_id])
+    jobs.end_reported([job_id])
     again = jobs.accept(new_job("d"))
     assert (again.id != job_id, again.attempt, again.state) == (True, 2, "waiting")
     assert jobs.accept(new_job("d")).id == again.id
@@ -71,20 +71,20 @@ def test_a_job_whose_end_was_told_is_submitted_anew(jobs: JobLedger, state: str)
 @pytest.mark.parametrize("state", STATES)
 def test_only_an_end_can_be_told(jobs: JobLedger, state: str) -> None:
     job_id = in_state(jobs, state)
-    jobs.told([job_id, 12345])
-    assert get(jobs, job_id).told == (state in {"done", "failed"})
+    jobs.end_reported([job_id, 12345])
+    assert get(jobs, job_id).end_reported == (state in {"done", "failed"})
 
 
 def test_the_latest_time_at_which_a_job_was_asked_about_counts(jobs: JobLedger) -> None:
     row = jobs.accept(new_job("d"))
-    jobs.asked([row.id, 12345], row.asked + 10)
-    jobs.asked([row.id], row.asked + 5)
-    assert get(jobs, row.id).asked == row.asked + 10
+    jobs.htcondor_polled([row.id, 12345], row.last_polled + 10)
+    jobs.htcondor_polled([row.id], row.last_polled + 5)
+    assert get(jobs, row.id).last_polled == row.last_polled + 10
 
 
 def test_a_repeated_submit_counts_as_asking(jobs: JobLedger) -> None:
     row = jobs.accept(new_job("d"))
-    assert jobs.accept(new_job("d")).asked > row.asked
+    assert jobs.accept(new_job("d")).last_polled > row.last_polled
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_a_job_that_there_is_not_is_unknown(jobs: JobLedger, job_id: int) -> Non
     jobs.accept(new_job("d"))
     assert jobs.job(job_id) is None
     assert jobs.cancel(job_id) is None
-    jobs.told([job_id])
-    jobs.asked([job_id], 1.0)
+    jobs.end_reported([job_id])
+    jobs.htcondor_polled([job_id], 1.0)
 
 
 def test_ids_are_not_used_again(jobs: JobLedger) -> None:

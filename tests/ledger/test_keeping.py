@@ -1,4 +1,4 @@
-"""One keeper at a time, and another as soon as it has died."""
+"""One manager at a time, and another as soon as it has died."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that is the keeper, and has a child."""
+    """A process that is the manager, and has a child."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path), *MINE],
         stdin=subprocess.PIPE,

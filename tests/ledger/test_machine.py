@@ -53,7 +53,7 @@ class Job:
     directory: str
     attempt: int
     state: str = "waiting"
-    told: bool = False
+    end_reported: bool = False
     aborts: int = 0
     batch: int | None = None
     failed: bool = False
@@ -174,7 +174,9 @@ class Ledgers(RuleBasedStateMachine):
         same = [job for job in self.model.values() if job.directory == directory]
         latest = same[-1] if same else None
         row = self.jobs.accept(new_job(directory))
-        if latest and (latest.is_alive or (latest.state != "cancelled" and not latest.told)):
+        if latest and (
+            latest.is_alive or (latest.state != "cancelled" and not latest.end_reported)
+        ):
             assert row.id == latest.id
             return
         assert row.id not in self.model
@@ -203,8 +205,8 @@ class Ledgers(RuleBasedStateMachine):
     @rule(index=INDICES)
     def tell(self, index: int) -> None:
         job = self.some(index, "done", "failed")
-        self.jobs.told([job.id])
-        job.told = job.told or job.state in {"done", "failed"}
+        self.jobs.end_reported([job.id])
+        job.end_reported = job.end_reported or job.state in {"done", "failed"}
 
     @precondition(lambda self: bool(self.model))
     @rule(planned=PLANS, name=st.uuids(), sending=SENDINGS)
@@ -374,7 +376,7 @@ class Ledgers(RuleBasedStateMachine):
             job
             for job in self.model.values()
             if not job.is_alive
-            and (job.told or job.state == "cancelled")
+            and (job.end_reported or job.state == "cancelled")
             and not job.aborts
             and (job.batch is None or self.batches[job.batch].state == "retired")
         ]
@@ -455,8 +457,20 @@ class Ledgers(RuleBasedStateMachine):
         for job in self.model.values():
             row = jobs.job(job.id)
             assert row is not None
-            found = (row.state, row.told, row.abort_pending, row.batch_id, row.job_directory)
-            assert found == (job.state, job.told, bool(job.aborts), job.batch, job.directory)
+            found = (
+                row.state,
+                row.end_reported,
+                row.abort_pending,
+                row.batch_id,
+                row.job_directory,
+            )
+            assert found == (
+                job.state,
+                job.end_reported,
+                bool(job.aborts),
+                job.batch,
+                job.directory,
+            )
             assert row.exit_reason == ("it failed" if job.failed else None)
             if job.state in {"waiting", "sending", "queued", "running", "fetched", "done"}:
                 assert jobs.program_failure(job.id) is None

@@ -50,9 +50,9 @@ def test_leases_are_renewed_of_batches_that_htcondor_asks_about(jobs: JobLedger)
     with jobs.store.read() as connection:
         assert connection.execute("SELECT count(*) FROM job").fetchone() == (4,)
     jobs.store.write(lambda connection: connection.execute("UPDATE job SET asked = 0").rowcount)
-    jobs.asked([job_id], now - 10)
-    jobs.asked([silent_id], now - 60)
-    jobs.asked([gone_id], now)
+    jobs.htcondor_polled([job_id], now - 10)
+    jobs.htcondor_polled([silent_id], now - 60)
+    jobs.htcondor_polled([gone_id], now)
     jobs.fail(gone_id, HOLD)
     assert [row.name for row in jobs.leases(*MINE, now, 200.0, 30.0)] == ["asked"]
     assert jobs.leases(*MINE, now, 50.0, 30.0) == []
@@ -121,7 +121,7 @@ def test_what_is_dropped_is_over_and_told_or_cancelled(
     job_id = in_state(jobs, state)
     batch_id = get(jobs, job_id).batch_id
     if is_told:
-        jobs.told([job_id])
+        jobs.end_reported([job_id])
     later = time.time() + 1
     assert jobs.prune(later) == 0 or state == "cancelled"
     if state in ENDED:

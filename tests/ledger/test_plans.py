@@ -1,4 +1,4 @@
-"""With many jobs in the ledger, no question of the keeper's goes through all of them."""
+"""With many jobs in the ledger, no question of the manager's goes through all of them."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def scanned(store: Store, seen: list[str]) -> set[tuple[str, str]]:
 
 
 def use_everything(jobs: JobLedger) -> None:
-    """Do all that HTCondor's requests and a keeper do."""
+    """Do all that HTCondor's requests and a manager do."""
     batch, ids = submitted(jobs, "a", "b", "c", "d", "e")
     jobs.job(ids[0])
-    jobs.asked(ids, 1.0)
+    jobs.htcondor_polled(ids, 1.0)
     jobs.owners()
     jobs.waiting(*MINE)
     jobs.batches(*MINE, "planned", "sent")
@@ -73,7 +73,7 @@ def use_everything(jobs: JobLedger) -> None:
     jobs.writing(ids[1], True)
     jobs.fetched(ids[1], 0, 1.0)
     jobs.stop_writing(*MINE)
-    jobs.told(ids)
+    jobs.end_reported(ids)
     jobs.cancel(ids[2])
     jobs.pending_aborts(*MINE)
     jobs.abort_done([ids[2]])

@@ -80,7 +80,7 @@ def test_what_htcondor_asks_about_or_the_project_may_still_have_stays(jobs: JobL
     jobs.leased(batch.id, time.time() + DAY)
     assert forget(jobs) == 0
     jobs.leased(batch.id, time.time() - DAY)
-    jobs.asked([job_id], time.time())
+    jobs.htcondor_polled([job_id], time.time())
     assert forget(jobs) == 0
     assert [owed.job_id for owed in jobs.pending_aborts(*MINE)] == [job_id]
 
@@ -310,8 +310,8 @@ def test_a_whole_state_directory_may_be_gone_and_its_keeper_stays_the_only_one(
     store: Store,
 ) -> None:
     directory = store.path.parent
-    keeper, other = AccountLock(directory, *MINE), AccountLock(directory, *MINE)
-    assert keeper.try_acquire()
+    manager, other = AccountLock(directory, *MINE), AccountLock(directory, *MINE)
+    assert manager.try_acquire()
     for file in directory.iterdir():
         file.unlink()
     directory.rmdir()
@@ -319,7 +319,7 @@ def test_a_whole_state_directory_may_be_gone_and_its_keeper_stays_the_only_one(
     assert directory.stat().st_mode & 0o777 == 0o700
     assert not other.try_acquire()
     assert other.holder() == os.getpid()
-    keeper.release()
+    manager.release()
     assert other.try_acquire()
     other.release()
 

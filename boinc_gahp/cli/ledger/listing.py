@@ -167,7 +167,7 @@ def _find(ledger: Opened, states: list[str] | None, everything: bool, only: str 
         rows = jobs.listed(*mine, wanted, owing=states is None)
         if states is None and not everything:
             # HTCondor takes care of a job on hold if it knows of the hold.
-            rows = [row for row in rows if row.state != "failed" or not row.told]
+            rows = [row for row in rows if row.state != "failed" or not row.end_reported]
         batches = jobs.listed_batches(*mine, retired=everything)
         found.counts.update((batch.id, jobs.counts(batch.id)) for batch in batches)
         found.projects.append(

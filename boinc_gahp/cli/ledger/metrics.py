@@ -150,7 +150,7 @@ def _of_owners(owners: Sequence[tuple[Labels, WatchedOwner]]) -> Iterator[Metric
         (
             "last_asked_timestamp_seconds",
             "When HTCondor last asked about a job that is not over, since the epoch.",
-            [owner.overview.asked for _, owner in owners],
+            [owner.overview.last_polled for _, owner in owners],
         ),
         (
             "trouble_timestamp_seconds",

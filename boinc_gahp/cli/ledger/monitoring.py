@@ -279,7 +279,7 @@ def _silence(
 def _nobody(owner: WatchedOwner, now: float, after: float) -> Iterator[Finding]:
     """Yield that nobody works on jobs: HTCondor does not run, or no longer has them."""
     its = owner.overview
-    if owner.has_daemon is False and its.asked is not None and now - its.asked > after:
+    if owner.has_daemon is False and its.last_polled is not None and now - its.last_polled > after:
         yield Finding(
             "daemon",
             f"no daemon works on {words.count(its.tally.alive, 'job')}, and HTCondor has not asked "
@@ -287,5 +287,5 @@ def _nobody(owner: WatchedOwner, now: float, after: float) -> Iterator[Finding]:
             "have with boinc_gahp ledger forget --alive",
             its.url,
             its.account,
-            its.asked,
+            its.last_polled,
         )

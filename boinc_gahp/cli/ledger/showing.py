@@ -93,8 +93,9 @@ def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str
             "app": job.app_name,
             "on the project": job.job_name,
             "accepted": words.at(job.accepted),
-            "last asked about": f"{words.at(job.asked)}, {words.span(now - job.asked)} ago",
-            "end told to HTCondor": _yes(job.told) if not job.is_alive else None,
+            "last asked about": f"{words.at(job.last_polled)}, "
+            f"{words.span(now - job.last_polled)} ago",
+            "end told to HTCondor": _yes(job.end_reported) if not job.is_alive else None,
             "exit code": job.exit_code,
             "CPU time": None if job.cpu_time is None else f"{job.cpu_time:g} s",
             "being written into": "yes" if job.writing else None,

@@ -258,7 +258,7 @@ def _owner_json(owner: WatchedOwner) -> dict[str, Any]:
         "known": owner.is_known,
         "daemon": owner.has_daemon,
         "last_poll": moment(its.polled),
-        "last_asked": moment(its.asked),
+        "last_asked": moment(its.last_polled),
         "trouble": None if its.trouble is None else visible(its.trouble.text),
         "trouble_since": None if its.trouble is None else moment(its.trouble.since),
         "orphans": its.orphans,

@@ -137,7 +137,7 @@ def project_words(name: str) -> str:
 
 def is_orphan(job: JobRow, orphaned_after: float, now: float) -> bool:
     """Tell whether HTCondor has not asked about a live job for ``orphaned_after`` s."""
-    return job.is_alive and now - job.asked > orphaned_after
+    return job.is_alive and now - job.last_polled > orphaned_after
 
 
 def job_notes(job: JobRow, orphaned_after: float, now: float) -> list[str]:
@@ -145,7 +145,8 @@ def job_notes(job: JobRow, orphaned_after: float, now: float) -> list[str]:
     notes = []
     if is_orphan(job, orphaned_after, now):
         notes.append(
-            f"orphan: HTCondor has not asked for {span(now - job.asked)}; its lease is not renewed"
+            f"orphan: HTCondor has not asked for {span(now - job.last_polled)}; its lease is not "
+            "renewed"
         )
     # HTCondor cancels a job after putting it on hold.
     if job.hold_reason is not None and not job.is_alive:
