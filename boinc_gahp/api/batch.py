@@ -181,7 +181,7 @@ class Batch:
             NoSuchJob: the batch has no job of one of these names or ids.
             RpcError: the project could not be asked.
         """
-        for info in finding.jobs(self.project.session, self.id, self.name, which):
+        for info in finding.find_jobs(self.project.session, self.id, self.name, which):
             yield BatchJob(self, info)
 
     def job(self, which: int | str) -> BatchJob:
@@ -191,7 +191,7 @@ class Batch:
             NoSuchJob: the batch has no such job; suggests similar names.
             RpcError: the project could not be asked.
         """
-        return BatchJob(self, finding.job(self.project.session, self.id, self.name, which))
+        return BatchJob(self, finding.find_job(self.project.session, self.id, self.name, which))
 
     def counts(self) -> Counts:
         """Count the jobs by their states; asks the project for all jobs."""

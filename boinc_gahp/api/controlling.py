@@ -56,7 +56,7 @@ def abort(batch: Batch) -> None:
 def abort_jobs(batch: Batch, jobs: Iterable[int | str]) -> None:
     """Abort jobs by their names or ids; jobs that are over do not change."""
     session = batch.project.session
-    found = finding.jobs(session, batch.id, batch.name, jobs)
+    found = finding.find_jobs(session, batch.id, batch.name, jobs)
     names = [job.name for job in found if not job.state.is_over]
     if names:
         session.bridge.abort_jobs(names, remember=False)

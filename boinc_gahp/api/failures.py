@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.types import Failure
     from boinc_gahp.rpc import JobInfo
 
-__all__ = ["FAILURE", "JobFailure", "failures", "save"]
+__all__ = ["FAILURE", "JobFailure", "failures", "save_failure"]
 
 #: Name of the file in a failed job's folder.
 FAILURE = "failure.txt"
@@ -73,7 +73,7 @@ def failures(
         RpcError: the project could not be asked for the jobs, or stopped answering.
     """
     session = batch.project.session
-    listed = finding.jobs(session, batch.id, batch.name, jobs)
+    listed = finding.find_jobs(session, batch.id, batch.name, jobs)
 
     def ask(job: JobInfo) -> JobFailure:
         failure = session.bridge.failure_of(job)
@@ -85,7 +85,7 @@ def failures(
     yield from in_order(ask, failed, threads=_THREADS, name="failure")
 
 
-def save(failure: JobFailure, directory: str | os.PathLike[str]) -> Path:
+def save_failure(failure: JobFailure, directory: str | os.PathLike[str]) -> Path:
     """Write the reasons of a failure to ``failure.txt`` in the job's folder; return its path.
 
     Raises:

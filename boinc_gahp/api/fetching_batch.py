@@ -79,7 +79,7 @@ def jobs_of(batch: Batch, wanted: Iterable[int | str] | None) -> Jobs:
     """
     finished: list[FinishedJob] = []
     failed = unfinished = 0
-    for job in finding.jobs(batch.project.session, batch.id, batch.name, wanted):
+    for job in finding.find_jobs(batch.project.session, batch.id, batch.name, wanted):
         if job.state is JobState.DONE:
             finished.append(FinishedJob(job.name, job.id, job.canonical_instance_id))
         elif job.state is JobState.FAILED:

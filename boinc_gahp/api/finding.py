@@ -68,7 +68,7 @@ def by_id(session: Session, batch_id: int, njobs: int | None = None) -> rpc.Batc
     return found
 
 
-def batch(session: Session, which: int | str) -> rpc.BatchInfo:
+def find_batch(session: Session, which: int | str) -> rpc.BatchInfo:
     """Return the batch that is meant; see :meth:`Project.batch`."""
     if isinstance(which, int):
         return by_id(session, which)
@@ -182,12 +182,12 @@ def _several(found: Sequence[rpc.BatchInfo]) -> str:
 # -- jobs
 
 
-def job(session: Session, batch_id: int, batch_name: str, which: int | str) -> rpc.JobInfo:
+def find_job(session: Session, batch_id: int, batch_name: str, which: int | str) -> rpc.JobInfo:
     """Return one job of a batch, by its name or its id; see :meth:`Batch.job`."""
     return _named(session, batch_id, batch_name, [which])[0]
 
 
-def jobs(
+def find_jobs(
     session: Session, batch_id: int, batch_name: str, which: Iterable[int | str] | None
 ) -> Iterable[rpc.JobInfo]:
     """Return jobs of a batch by their names or ids, in this order, each once; None: all jobs.

@@ -157,7 +157,7 @@ class Project:
             ForeignBatch: it belongs to another account.
             RpcError: the project could not be asked.
         """
-        return Batch(self, finding.batch(self.session, which))
+        return Batch(self, finding.find_batch(self.session, which))
 
     def submit(
         self,

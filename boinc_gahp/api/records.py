@@ -18,7 +18,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.config import state_dir, urls
+from boinc_gahp.config import state_dir
+from boinc_gahp.config.urls import url_identity
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.files import make_private_directory, open_private_file, whole_file
 from boinc_gahp.submit.types import InlineFile, LocalFile, Parameters, RemoteFile
@@ -175,7 +176,7 @@ class Records:
     """
 
     def __init__(self, session: Session) -> None:
-        self._place = f"{urls.identity(session.rpc.url)} {session.rpc.account}"
+        self._place = f"{url_identity(session.rpc.url)} {session.rpc.account}"
         self._directory: Path | None = None
         with suppress(ConfigError):
             self._directory = state_dir(session.settings) / "submitted"
@@ -283,12 +284,12 @@ def readable_md5s(session: Session, paths: Iterable[str], **how: Any) -> dict[st
         Exception: whatever ``progress`` raises.
     """
     from boinc_gahp.errors import StagingError  # noqa: PLC0415
-    from boinc_gahp.submit.digests import look_at  # noqa: PLC0415  (not for lists of batches)
+    from boinc_gahp.submit.digests import stat_input  # noqa: PLC0415  (not for lists of batches)
 
     there = []
     for path in dict.fromkeys(paths):
         with suppress(StagingError):
-            look_at(path)
+            stat_input(path)
             there.append(path)
     names = session.bridge.physical_names(there, **how)
     return {path: name[:32] for path, name in names.items()}

@@ -167,9 +167,9 @@ def _serve(config: str | None) -> NoReturn:
         logs.start(settings)
 
     if os.isatty(0) and os.isatty(1):
-        from boinc_gahp.daemon.console import console
+        from boinc_gahp.daemon.console.console import run_console
 
-        console.run(load_settings, on_settings=start_log)
+        run_console(load_settings, on_settings=start_log)
     from boinc_gahp.daemon.main import serve
 
     serve(load_or_complain, on_settings=start_log)

@@ -48,7 +48,7 @@ class ProjectUrl(str):
         return self.partition(":")[2]
 
 
-def identity(url: str) -> str:
+def url_identity(url: str) -> str:
     """Return :attr:`ProjectUrl.identity` of a text; a text that is not an address is returned."""
     try:
         return ProjectUrl(url).identity
@@ -58,7 +58,7 @@ def identity(url: str) -> str:
 
 def are_one_project(url: str, other: str) -> bool:
     """Tell whether two addresses belong to the same project."""
-    return identity(url) == identity(other)
+    return url_identity(url) == url_identity(other)
 
 
 def _usual_form(text: str) -> str:

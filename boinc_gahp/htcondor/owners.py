@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import urls
 from boinc_gahp.config.accounts import named_projects, no_authenticator, section
+from boinc_gahp.config.urls import are_one_project, url_identity
 
 if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Settings
 
-    #: A project's identity (:func:`boinc_gahp.config.urls.identity`), and an account.
+    #: A project's identity (:func:`boinc_gahp.config.urls.url_identity`), and an account.
     Owner = tuple[str, str]
 
 
 def owner_key(url: str, account: str) -> Owner:
     """Return the owner for a project's URL and an account, as the ledger has them."""
-    return urls.identity(url), account
+    return url_identity(url), account
 
 
 def known_owners(settings: Settings) -> dict[Owner, ProjectSettings]:
@@ -35,7 +35,7 @@ def known_owners(settings: Settings) -> dict[Owner, ProjectSettings]:
 def explain_unknown(url: str, account: str, project_name: str, settings: Settings) -> str:
     """Return the text about jobs whose owner is no longer in the settings."""
     for _, project in named_projects(settings):
-        if project.authenticator is None and urls.are_one_project(project.url, url):
+        if project.authenticator is None and are_one_project(project.url, url):
             return (
                 f"nobody can work on the jobs that {url} has of the account with key {account}: "
                 f"{no_authenticator(settings, project)}"

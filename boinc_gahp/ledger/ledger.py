@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from boinc_gahp.config.urls import identity
+from boinc_gahp.config.urls import url_identity
 from boinc_gahp.ledger.batches import postpone
 from boinc_gahp.ledger.filesystem import MOUNTINFO
 from boinc_gahp.ledger.opening import text
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Ledger:
     """Data that must outlive a process that handles BOINC_* requests: batches and aborted jobs.
 
-    Rows belong to a project (by any of its addresses, :func:`boinc_gahp.config.urls.identity`) and
+    Rows belong to a project (by any of its addresses, :func:`.url_identity`) and
     an account (:attr:`Authenticator.account`, never the authenticator). Every method may be called
     from any thread, by several processes at once; a write has reached the disk when its method
     returns (WAL, synchronous FULL).
@@ -66,7 +66,7 @@ class Ledger:
         with self.store.read() as connection:
             rows = connection.execute(
                 "SELECT job_name FROM aborted_job WHERE identity = ? AND account = ?",
-                (identity(project_url), account),
+                (url_identity(project_url), account),
             )
             return frozenset(name for (name,) in rows)
 
@@ -81,7 +81,7 @@ class Ledger:
             rows = connection.execute(
                 "SELECT job_name FROM aborted_job WHERE identity = ? AND account = ? "
                 "AND batch_name IS NOT ?",
-                (identity(project_url), account, batch),
+                (url_identity(project_url), account, batch),
             )
             new = [name for (name,) in rows if name in wanted]
         if not new:
@@ -89,14 +89,14 @@ class Ledger:
         self._change(
             "UPDATE aborted_job SET batch_name = ? "
             "WHERE identity = ? AND account = ? AND job_name = ?",
-            *((batch, identity(project_url), account, name) for name in new),
+            *((batch, url_identity(project_url), account, name) for name in new),
         )
 
     def forget_aborted(self, project_url: str, account: str, batch_name: str) -> None:
         """Drop the aborted jobs of a batch that was retired."""
         self._change(
             "DELETE FROM aborted_job WHERE identity = ? AND account = ? AND batch_name = ?",
-            (identity(project_url), account, text(batch_name)),
+            (url_identity(project_url), account, text(batch_name)),
         )
 
     # BOINC_SUBMIT's batches: submissions under way, and aborts owed.
@@ -122,14 +122,14 @@ class Ledger:
         self._change(
             f"UPDATE batch SET not_before = ? WHERE {OF_SUBMIT} "  # noqa: S608
             "AND name = ? AND state = 'sent' AND not_before < ?",
-            (until, identity(project_url), account, text(batch_name), until),
+            (until, url_identity(project_url), account, text(batch_name), until),
         )
 
     def end_submit(self, project_url: str, account: str, batch_name: str) -> None:
         """Drop the note of a submission: it succeeded, or the batch was asked about again."""
         self._change(
             f"DELETE FROM batch WHERE {OF_SUBMIT} AND name = ? AND state = 'sent'",  # noqa: S608
-            (identity(project_url), account, text(batch_name)),
+            (url_identity(project_url), account, text(batch_name)),
         )
 
     def owe_abort(
@@ -166,7 +166,7 @@ class Ledger:
                     connection,
                     f"WHERE {OF_SUBMIT} ORDER BY batch.not_before > ?, batch.not_before, "
                     "batch.project_batch_id",
-                    (identity(project_url), account, now),
+                    (url_identity(project_url), account, now),
                 )
             )
 
@@ -174,7 +174,7 @@ class Ledger:
         """Drop the debts of a batch; ``batch_id``: the project's id."""
         self._change(
             f"DELETE FROM batch WHERE {OF_SUBMIT} AND project_batch_id = ?",  # noqa: S608
-            (identity(project_url), account, batch_id),
+            (url_identity(project_url), account, batch_id),
         )
 
     def _change(self, statement: str, *rows: tuple[object, ...]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.config.urls import identity
+from boinc_gahp.config.urls import url_identity
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.requests import Requests, owner_row
 from boinc_gahp.ledger.rows import OF_SUBMIT, PROJECT_IDENTITY, project_id
@@ -31,7 +31,7 @@ class Moving(Requests):
                 f"SELECT account FROM project WHERE {PROJECT_IDENTITY} = ? "  # noqa: S608
                 "UNION SELECT project_account FROM batch WHERE project_id IS NULL AND identity = ? "
                 "UNION SELECT account FROM aborted_job WHERE identity = ? ORDER BY account",
-                (identity(url),) * 3,
+                (url_identity(url),) * 3,
             )
             return [account for (account,) in rows]
 
@@ -45,7 +45,7 @@ class Moving(Requests):
             new: the new project URL and account.
             name: the new project's name in the settings; "" for the section ``[project]``.
         """
-        was = (identity(old[0]), old[1])
+        was = (url_identity(old[0]), old[1])
 
         def change(connection: sqlite3.Connection) -> Moved:
             source = project_id(connection, *old)

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.config.urls import identity
+from boinc_gahp.config.urls import url_identity
 from boinc_gahp.ledger.listing import all_pending_aborts
 from boinc_gahp.ledger.rows import ALIVE, ALIVE_SQL, ENDED_SQL, STATES, Tally, Trouble
 
@@ -114,14 +114,14 @@ def overview(store: Store, watch: Watch) -> list[Overview]:
     for batch in all_pending_aborts(store):
         # A submission whose time is not over may be under way.
         if batch.state == "giving_up" or batch.not_before < watch.now:
-            owner = (identity(batch.project_url), batch.account)
+            owner = (url_identity(batch.project_url), batch.account)
             debts.setdefault(owner, []).append(batch)
     with store.read() as connection:
         owners = connection.execute(
             "SELECT id, url, account, name, trouble, trouble_since, polled FROM project ORDER BY id"
         ).fetchall()
         found = [
-            _of_owner(connection, row, watch, debts.pop((identity(row[1]), row[2]), ()))
+            _of_owner(connection, row, watch, debts.pop((url_identity(row[1]), row[2]), ()))
             for row in owners
         ]
     # Owners with only BOINC_* requests have debts, and nothing else.

@@ -6,7 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Literal
 
-from boinc_gahp.config.urls import identity
+from boinc_gahp.config.urls import url_identity
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.requests import Requests, drop_jobs, end_if_last
 from boinc_gahp.ledger.rows import (
@@ -250,7 +250,7 @@ class Progress(Requests):
                 "SELECT state, count(*) FROM job WHERE project_id IN (SELECT id FROM project "  # noqa: S608
                 f"WHERE {PROJECT_IDENTITY} = coalesce(?, {PROJECT_IDENTITY}) "
                 "AND account = coalesce(?, account)) GROUP BY state",
-                (None if url is None else identity(url), account),
+                (None if url is None else url_identity(url), account),
             )
             return Tally(**dict(rows.fetchall()))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
-from boinc_gahp.config.urls import identity
+from boinc_gahp.config.urls import url_identity
 
 if TYPE_CHECKING:
     import sqlite3
@@ -317,7 +317,7 @@ def project_id(connection: sqlite3.Connection, url: str, account: str) -> int:
     """
     row = connection.execute(
         f"SELECT id FROM project WHERE {PROJECT_IDENTITY} = ? AND account = ?",  # noqa: S608
-        (identity(url), account),
+        (url_identity(url), account),
     ).fetchone()
     return 0 if row is None else int(row[0])
 

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config.urls import ProjectUrl, identity
+from boinc_gahp.config.urls import ProjectUrl, url_identity
 from boinc_gahp.errors import BadRequest, LedgerError
 from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
 
@@ -86,7 +86,7 @@ def _split(connection: sqlite3.Connection) -> list[Sequence[tuple[int, str]]]:
     for row_id, url, account in connection.execute(
         "SELECT id, url, account FROM project ORDER BY id"
     ):
-        groups.setdefault((identity(url), account), []).append((row_id, url))
+        groups.setdefault((url_identity(url), account), []).append((row_id, url))
     return [rows for rows in groups.values() if len(rows) > 1 or rows[0][1] != _usual(rows[0][1])]
 
 

@@ -77,7 +77,7 @@ class _Seen:
         return cls(status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)
 
 
-def look_at(path: str) -> os.stat_result:
+def stat_input(path: str) -> os.stat_result:
     """Return the status of an input file.
 
     Raises:
@@ -147,7 +147,7 @@ class Digests:
             StagingError: a file is absent, unreadable, not a regular file, or changed meanwhile.
         """
         unique = list(dict.fromkeys(paths))
-        seen = {path: _Seen.of(look_at(path)) for path in unique}
+        seen = {path: _Seen.of(stat_input(path)) for path in unique}
         known = self._remembered(seen)
         missing = [path for path in unique if path not in known]
         started = time.time_ns()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import BadRequest, BatchTooLarge, GahpError, JobRefused, StagingError
 from boinc_gahp.rpc import BatchSubmission, InputFile, JobParams, JobSubmission
 from boinc_gahp.submit import checks
-from boinc_gahp.submit.digests import look_at
+from boinc_gahp.submit.digests import stat_input
 from boinc_gahp.submit.parameters import RequestedSizes
 from boinc_gahp.submit.staging import placeholder
 from boinc_gahp.submit.types import LocalFile, RemoteFile, StagedFile, Validation
@@ -426,7 +426,7 @@ def _check_files(inputs: Iterable[Input], seen: dict[str, StagingError | tuple[i
         found = seen.get(item.path)
         if found is None:
             try:
-                status = look_at(item.path)
+                status = stat_input(item.path)
                 found = (status.st_size, status.st_mtime_ns)
             except StagingError as error:
                 found = error

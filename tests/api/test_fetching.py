@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.api import Batch, Project, fetching
-from boinc_gahp.api.failures import failures, save
+from boinc_gahp.api.failures import failures
 from boinc_gahp.api.folders import NOTE
 from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
@@ -199,7 +199,7 @@ def test_failed_and_unknown_jobs(desk: Desk) -> None:
     (failure,) = failures(desk.batch("fail"))
     assert failure.name == "fail#1.0"
     assert set(failure.exit_statuses) == {11}
-    path = save(failure, desk.results)
+    path = save_failure(failure, desk.results)
     assert path == desk.results / "fail#1.0/failure.txt"
     assert "too many instances failed" in path.read_text()
     (aborted,) = failures(desk.batch("gone"), jobs=["gone#1.0"])

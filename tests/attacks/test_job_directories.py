@@ -244,7 +244,7 @@ def test_write_through_a_link_that_is_called_as_a_job_is(tmp_path: Path, elsewhe
         folder.make(NEVER_CANCELLED)
     report = Failure((), "it failed", (), "report", "", None)
     with pytest.raises(OutputError, match="job' is a symbolic link, and the project gave the name"):
-        failures.save(failures.JobFailure("job", 1, report), tmp_path)
+        failures.save_failure(failures.JobFailure("job", 1, report), tmp_path)
     assert files(elsewhere) == {}
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from boinc_gahp.config.urls import identity
+from boinc_gahp.config.urls import url_identity
 from boinc_gahp.ledger import JobLedger, Ledger, Store
 from boinc_gahp.ledger.jobs import ProgramFailure
 from boinc_gahp.ledger.splitting import BatchPart, BatchSplitter
@@ -31,7 +31,7 @@ PLANS = st.lists(INDICES, min_size=1, max_size=4)
 SENDINGS = st.sampled_from(["", "request", "send"])
 #: The project's ids of BOINC_SUBMIT's batches.
 SUBMITS = st.integers(1, 3)
-_MINE = (identity(MINE[0]), MINE[1])
+_MINE = (url_identity(MINE[0]), MINE[1])
 #: Statements of the version before.
 _OWE = (
     "INSERT INTO debt "

@@ -174,16 +174,17 @@ def _zip(batch: Batch, options: Namespace) -> int:
 
 
 def _failed(batch: Batch, options: Namespace) -> int:
-    from boinc_gahp.api import failures, fetching_batch
+    from boinc_gahp.api.failures import save_failure
+    from boinc_gahp.api.fetching_batch import jobs_of
     from boinc_gahp.cli.batch import fetch_view, states
     from boinc_gahp.cli.batch.jsons import print_json
 
     where = _directory(batch, options)
-    known = fetching_batch.jobs_of(batch, options.job)
+    known = jobs_of(batch, options.job)
     found = []
     with fetch_view.FetchView(quiet=options.json) as view:
         for failure in batch.failures(jobs=options.job):
-            found.append((failure, failures.save(failure, where)))
+            found.append((failure, save_failure(failure, where)))
             view.asked(len(found), known.failed)
     if options.json:
         print_json(

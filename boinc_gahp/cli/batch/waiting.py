@@ -130,14 +130,15 @@ def wait(arguments: list[str], config: str | None) -> int:
 
 def _found(options: Namespace, project: Project) -> list[Batch]:
     """Return the batches, each once; a project that is down is not asked beyond --timeout."""
-    from boinc_gahp.api import Batch, finding
+    from boinc_gahp.api import Batch
+    from boinc_gahp.api.finding import find_batch
     from boinc_gahp.api.session import Session
 
     session = project.session
     if options.timeout is not None:
         rpc = session.rpc.until(time.monotonic() + max(options.timeout, _LEAST))
         session = Session(rpc, session.settings, session.project_settings)
-    infos = [finding.batch(session, each) for each in options.batch]
+    infos = [find_batch(session, each) for each in options.batch]
     return list({info.id: Batch(project, info) for info in infos}.values())
 
 

@@ -63,7 +63,7 @@ _STYLE = Style.from_dict(
 )
 
 
-def run(
+def run_console(
     load_settings: Callable[[], Settings],
     *,
     make_bridge: MakeBridge | None = None,

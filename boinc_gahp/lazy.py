@@ -1,0 +1,28 @@
+"""Packages whose names are imported at first use: a program imports only what it needs."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+
+def exports(
+    package: str, names: Mapping[str, Iterable[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the functions ``__getattr__`` and ``__dir__`` of a package (PEP 562).
+
+    Args:
+        package: its ``__name__``.
+        names: the names that it hands out, by the module of the package that has them.
+    """
+    places = {name: module for module, its in names.items() for name in its}
+
+    def get(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{places[name]}"), name)
+
+    return get, lambda: sorted(places)
