@@ -6,9 +6,10 @@ slow. The Python API (:mod:`boinc_gahp.api`) is imported at first use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from boinc_gahp._version import __version__
+from boinc_gahp.lazy import exports
 
 if TYPE_CHECKING:
     from boinc_gahp.api import (
@@ -42,14 +43,6 @@ __all__ = [
     "__version__",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        from boinc_gahp import remote  # noqa: PLC0415  (kept out of the daemon's start-up)
-
-        return getattr(remote, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = exports(
+    __name__, {"api": [name for name in __all__ if name != "__version__"]}
+)

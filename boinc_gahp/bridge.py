@@ -6,29 +6,45 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import ProjectSettings, cache_dir, ledger_file
-from boinc_gahp.config.accounts import authenticator_of
-from boinc_gahp.fetch.boinc_fetch import fetch_output, write_failure
-from boinc_gahp.fetch.cancel import NEVER_CANCELLED
-from boinc_gahp.fetch.context import FetchContext
-from boinc_gahp.fetch.delivered import Delivered
-from boinc_gahp.fetch.engine import fetch
-from boinc_gahp.fetch.failures import failure, failure_of
+from boinc_gahp.config import ProjectSettings, authenticator_of, cache_dir, ledger_file
+from boinc_gahp.fetch import (
+    NEVER_CANCELLED,
+    Delivered,
+    FetchContext,
+    failure,
+    failure_of,
+    fetch,
+    fetch_output,
+    write_failure,
+)
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.rpc import ClientOptions, WebRpcs
-from boinc_gahp.submit.abort import abort_empty, abort_once, abort_until_certain
-from boinc_gahp.submit.association import Association
-from boinc_gahp.submit.boinc_submit import GridmanagerJournal, PersonsJournal
-from boinc_gahp.submit.control import abort_each, abort_jobs, reconcile, retire_batch, set_lease
-from boinc_gahp.submit.digests import Digests
-from boinc_gahp.submit.engine import submit
-from boinc_gahp.submit.journal import Journal
-from boinc_gahp.submit.meter import Interrupted, Meter
-from boinc_gahp.submit.project_cache import ProjectCache
-from boinc_gahp.submit.query import look_at, look_up, missing, query_batches
-from boinc_gahp.submit.staging import PhysicalNames
-from boinc_gahp.submit.types import Client
-from boinc_gahp.submit.validate import BatchValidator
+from boinc_gahp.submit import (
+    Association,
+    BatchValidator,
+    Client,
+    Digests,
+    GridmanagerJournal,
+    Interrupted,
+    Journal,
+    Meter,
+    PersonsJournal,
+    PhysicalNames,
+    ProjectCache,
+    abort_each,
+    abort_empty,
+    abort_jobs,
+    abort_once,
+    abort_until_certain,
+    look_at,
+    look_up,
+    missing,
+    query_batches,
+    reconcile,
+    retire_batch,
+    set_lease,
+    submit,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -36,20 +52,18 @@ if TYPE_CHECKING:
 
     from boinc_gahp.config import Settings
     from boinc_gahp.errors import ProjectError
-    from boinc_gahp.fetch.cancel import CancelScope
-    from boinc_gahp.fetch.engine import FetchedFiles
-    from boinc_gahp.fetch.locate import Located
-    from boinc_gahp.fetch.sinks import Sink
-    from boinc_gahp.fetch.types import Failure, FetchRequest, FetchResult
+    from boinc_gahp.fetch import (
+        CancelScope,
+        Failure,
+        FetchedFiles,
+        FetchRequest,
+        FetchResult,
+        Located,
+        Sink,
+    )
     from boinc_gahp.ledger import BatchRow, JobLedger
     from boinc_gahp.rpc import BatchInfo, JobInfo
-    from boinc_gahp.submit.types import (
-        BatchLook,
-        BatchStatuses,
-        OnProgress,
-        SubmitRequest,
-        Validation,
-    )
+    from boinc_gahp.submit import BatchLook, BatchStatuses, OnProgress, SubmitRequest, Validation
 
 _A_PERSON = Client()
 

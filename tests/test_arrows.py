@@ -23,7 +23,7 @@ ARROWS = {
     "submit": {"rpc", "templates", "ledger"},
     "fetch": {"submit", "rpc", "templates", "ledger"},
     "bridge": {"submit", "fetch", "rpc", "ledger"},
-    "htcondor": {"bridge", "submit", "fetch", "ledger"},
+    "htcondor": {"bridge", "submit", "fetch", "templates", "ledger"},
     "api": {"bridge", "submit", "fetch", "rpc", "templates"},
     "daemon": {"gahp", "bridge", "submit", "fetch", "htcondor", "ledger"},
     "localproject": {"templates", "terminal"},
@@ -47,6 +47,7 @@ ARROWS = {
     "logs": set(),
     "errors": set(),
     "secret": set(),
+    "lazy": set(),
     "text": set(),
     "backoff": set(),
     "threads": set(),
@@ -54,10 +55,22 @@ ARROWS = {
     "client_exits": set(),
     "files": set(),
     "_version": set(),
+    # The name that api had.
+    "remote": {"api"},
     # The package itself hands out the Python API.
     "": {"api"},
 }
-OPEN_TO_ALL = {"errors", "secret", "text", "threads", "files", "backoff", "states", "client_exits"}
+OPEN_TO_ALL = {
+    "lazy",
+    "errors",
+    "secret",
+    "text",
+    "threads",
+    "files",
+    "backoff",
+    "states",
+    "client_exits",
+}
 OPEN_TO_ALL |= {"config", "_version", ""}
 
 #: The protocol does no input or output of its own (``CONTRIBUTING.rst``, "The house").

@@ -11,8 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.files import make_private_directory, open_directory, whole_file, write_whole
 

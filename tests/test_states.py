@@ -9,8 +9,7 @@ import pytest
 
 from boinc_gahp import states
 from boinc_gahp.ledger.rows import STATES
-from boinc_gahp.localproject.states import ERROR_WORDS
-from boinc_gahp.localproject.states import BatchState as StoredState
+from boinc_gahp.localproject.states import ERROR_WORDS, BatchState as StoredState
 from boinc_gahp.localproject.web import queries, words
 from boinc_gahp.states import BatchState, JobState
 

@@ -14,31 +14,48 @@
         batch.retire()
 """
 
+from __future__ import annotations
+
 import logging
+from typing import TYPE_CHECKING
 
-from boinc_gahp.api.app import App
-from boinc_gahp.api.batch import Batch, Counts
-from boinc_gahp.api.fetching import Fetched, FetchedZip, JobFailure
-from boinc_gahp.api.job import BatchJob
-from boinc_gahp.api.project import Project
-from boinc_gahp.api.session import Session
-from boinc_gahp.api.submission import Plan
-from boinc_gahp.api.types import (
-    Failure,
-    File,
-    InlineFile,
-    Job,
-    JobState,
-    LocalFile,
-    OnProgress,
-    Parameters,
-    Progress,
-    RemoteFile,
-    StagedFile,
-)
-from boinc_gahp.api.watching import Forecast, Poll
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.lazy import exports
+from boinc_gahp.states import BatchState, JobState
 
+if TYPE_CHECKING:
+    from boinc_gahp.api.app import App as App
+    from boinc_gahp.api.batch import Batch as Batch, Counts as Counts
+    from boinc_gahp.api.comparing import is_final as is_final
+    from boinc_gahp.api.failures import JobFailure as JobFailure, save_failure as save_failure
+    from boinc_gahp.api.fetching import Fetched as Fetched, FetchedZip as FetchedZip
+    from boinc_gahp.api.fetching_batch import Jobs as Jobs, jobs_of as jobs_of
+    from boinc_gahp.api.files import read_named as read_named, split_args as split_args
+    from boinc_gahp.api.finding import find_batch as find_batch
+    from boinc_gahp.api.folders import folder_name as folder_name
+    from boinc_gahp.api.job import BatchJob as BatchJob
+    from boinc_gahp.api.project import Project as Project
+    from boinc_gahp.api.records import Records as Records
+    from boinc_gahp.api.request import job_names as job_names, new_batch_name as new_batch_name
+    from boinc_gahp.api.rows import read_rows as read_rows
+    from boinc_gahp.api.session import Session as Session
+    from boinc_gahp.api.splitting import split as split
+    from boinc_gahp.api.submission import Options as Options, Plan as Plan, drop_begun as drop_begun
+    from boinc_gahp.api.types import (
+        Failure as Failure,
+        File as File,
+        InlineFile as InlineFile,
+        Job as Job,
+        JobState as JobState,
+        LocalFile as LocalFile,
+        OnProgress as OnProgress,
+        Parameters as Parameters,
+        Progress as Progress,
+        RemoteFile as RemoteFile,
+        StagedFile as StagedFile,
+    )
+    from boinc_gahp.api.watching import Forecast as Forecast, Poll as Poll, watch as watch
+
+#: The documented names; the others are for the command line.
 __all__ = [
     "App",
     "Batch",
@@ -65,6 +82,43 @@ __all__ = [
     "Session",
     "StagedFile",
 ]
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "app": ["App"],
+        "batch": ["Batch", "Counts"],
+        "comparing": ["is_final"],
+        "failures": ["JobFailure", "save_failure"],
+        "fetching": ["Fetched", "FetchedZip"],
+        "fetching_batch": ["Jobs", "jobs_of"],
+        "files": ["read_named", "split_args"],
+        "finding": ["find_batch"],
+        "folders": ["folder_name"],
+        "job": ["BatchJob"],
+        "project": ["Project"],
+        "records": ["Records"],
+        "request": ["job_names", "new_batch_name"],
+        "rows": ["read_rows"],
+        "session": ["Session"],
+        "splitting": ["split"],
+        "submission": ["Options", "Plan", "drop_begun"],
+        "types": [
+            "Failure",
+            "File",
+            "InlineFile",
+            "Job",
+            "JobState",
+            "LocalFile",
+            "OnProgress",
+            "Parameters",
+            "Progress",
+            "RemoteFile",
+            "StagedFile",
+        ],
+        "watching": ["Forecast", "Poll", "watch"],
+    },
+)
 
 # The project's PHP prints many warnings that do not interest the user of a notebook. A program that
 # wants them, or wants to see retries, sets up logging.

@@ -20,16 +20,14 @@ from boinc_gahp.errors import (
     StagingError,
     TransportError,
 )
-from boinc_gahp.submit.journal import Journal
-from boinc_gahp.submit.types import LocalFile
+from boinc_gahp.submit import Journal, LocalFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from boinc_gahp.api.records import Record
     from boinc_gahp.api.session import Session
-    from boinc_gahp.submit.journal import Sending
-    from boinc_gahp.submit.types import SubmitRequest
+    from boinc_gahp.submit import Sending, SubmitRequest
 
 log = logging.getLogger("boinc_gahp.api")
 

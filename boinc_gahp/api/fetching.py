@@ -16,9 +16,7 @@ from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, jobs_of
 from boinc_gahp.api.folders import Folder, folder_name
 from boinc_gahp.api.zips import FetchedZip, fetch_zip
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch.cancel import NEVER_CANCELLED
-from boinc_gahp.fetch.destinations import explain
-from boinc_gahp.fetch.directories import make_directories
+from boinc_gahp.fetch import NEVER_CANCELLED, explain, make_directories
 
 if TYPE_CHECKING:
     import threading

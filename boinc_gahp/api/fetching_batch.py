@@ -23,11 +23,8 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.fetch.cancel import CancelScope, Stopped
-from boinc_gahp.fetch.destinations import errno_of
-from boinc_gahp.fetch.locate import Located
-from boinc_gahp.fetch.temporary import TryLater
-from boinc_gahp.submit.types import JobIds, Progress
+from boinc_gahp.fetch import CancelScope, Located, Stopped, TryLater, errno_of
+from boinc_gahp.submit import JobIds, Progress
 from boinc_gahp.threads import in_parallel, start
 
 if TYPE_CHECKING:
@@ -37,7 +34,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.folders import Folder
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import OnProgress
-    from boinc_gahp.fetch.engine import FetchedFiles
+    from boinc_gahp.fetch import FetchedFiles
 
 #: Errors of the operating system after which no other job's outputs can be written, either.
 _NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.EMFILE}

@@ -21,7 +21,7 @@ from boinc_gahp.errors import (
     NotFound,
     NotOwner,
 )
-from boinc_gahp.submit.checks import fold
+from boinc_gahp.submit import fold
 from boinc_gahp.text import did_you_mean, listed
 
 if TYPE_CHECKING:

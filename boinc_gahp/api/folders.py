@@ -14,20 +14,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch.directories import open_parent
-from boinc_gahp.fetch.leftovers import sweep
-from boinc_gahp.fetch.names import new_file, shown
-from boinc_gahp.fetch.sinks import Delivery, Sink
-from boinc_gahp.fetch.temporary import registry
-from boinc_gahp.fetch.types import OWN
+from boinc_gahp.fetch import OWN, Delivery, Sink, new_file, open_parent, registry, shown, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from boinc_gahp.api.fetching_batch import FinishedJob
-    from boinc_gahp.fetch.cancel import CancelScope
-    from boinc_gahp.fetch.engine import FetchedFiles
+    from boinc_gahp.fetch import CancelScope, FetchedFiles
 
 __all__ = ["NOTE", "Folder", "Note", "folder_name", "read_note", "write_note"]
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.fetching import Fetched
     from boinc_gahp.api.types import JobState
-    from boinc_gahp.fetch.types import Failure
+    from boinc_gahp.fetch import Failure
 
 
 class BatchJob:

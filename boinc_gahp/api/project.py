@@ -14,7 +14,7 @@ from boinc_gahp.api.comparing import is_final
 from boinc_gahp.api.session import open_session
 from boinc_gahp.api.types import Parameters
 from boinc_gahp.api.watching import Poll
-from boinc_gahp.config.accounts import authenticator_of, find_project
+from boinc_gahp.config import authenticator_of, find_project
 from boinc_gahp.errors import GahpError, RpcError
 from boinc_gahp.rpc import BatchInfo, BatchState
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from boinc_gahp.config import Settings
     from boinc_gahp.rpc import WebRpcs as Rpc
     from boinc_gahp.secret import Authenticator
-    from boinc_gahp.submit.types import OnProgress, Progress
+    from boinc_gahp.submit import OnProgress, Progress
 
 
 class Project:

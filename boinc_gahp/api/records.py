@@ -18,11 +18,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.config import state_dir
-from boinc_gahp.config.urls import url_identity
+from boinc_gahp.config import state_dir, url_identity
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.files import make_private_directory, open_private_file, whole_file
-from boinc_gahp.submit.types import InlineFile, LocalFile, Parameters, RemoteFile
+from boinc_gahp.submit import InlineFile, LocalFile, Parameters, RemoteFile
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.api.session import Session
-    from boinc_gahp.submit.types import Input, Job, SubmitRequest
+    from boinc_gahp.submit import Input, Job, SubmitRequest
 
 log = logging.getLogger("boinc_gahp.api")
 
@@ -284,7 +283,7 @@ def readable_md5s(session: Session, paths: Iterable[str], **how: Any) -> dict[st
         Exception: whatever ``progress`` raises.
     """
     from boinc_gahp.errors import StagingError  # noqa: PLC0415
-    from boinc_gahp.submit.digests import stat_input  # noqa: PLC0415  (not for lists of batches)
+    from boinc_gahp.submit import stat_input  # noqa: PLC0415  (not for lists of batches)
 
     there = []
     for path in dict.fromkeys(paths):

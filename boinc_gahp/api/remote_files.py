@@ -19,12 +19,9 @@ import urllib3
 from boinc_gahp.api.types import RemoteFile
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import StagingError
-from boinc_gahp.rpc.foreign_errors import FOREIGN, chain
-from boinc_gahp.rpc.limits import TimeLimits
-from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.transport import HttpRequest, HttpTransport
+from boinc_gahp.rpc import FOREIGN, ClientOptions, HttpRequest, HttpTransport, TimeLimits, chain
 from boinc_gahp.secret import hide_logins
-from boinc_gahp.submit.types import Progress
+from boinc_gahp.submit import Progress
 from boinc_gahp.text import quoted, shorten
 from boinc_gahp.threads import in_parallel
 
@@ -32,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from boinc_gahp.config import ProjectSettings, Timeouts
-    from boinc_gahp.rpc.transport import HttpReply
-    from boinc_gahp.submit.types import OnProgress
+    from boinc_gahp.rpc import HttpReply
+    from boinc_gahp.submit import OnProgress
 
 #: Retries are shown to people who wait; see ``boinc_gahp.rpc.retry``.
 log = logging.getLogger("boinc_gahp.rpc.retry.files")

@@ -22,7 +22,7 @@ from boinc_gahp.api.types import (
     StagedFile,
 )
 from boinc_gahp.errors import BadRequest, JobRefused, StagingError
-from boinc_gahp.submit.types import SubmitRequest
+from boinc_gahp.submit import SubmitRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

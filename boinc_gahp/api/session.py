@@ -5,12 +5,9 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import ProjectSettings, Settings, cache_dir
-from boinc_gahp.config.accounts import project_at
-from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.config import ProjectSettings, ProjectUrl, Settings, cache_dir, project_at
 from boinc_gahp.errors import ConfigError
-from boinc_gahp.rpc import ClientOptions
-from boinc_gahp.rpc import WebRpcs as Rpc
+from boinc_gahp.rpc import ClientOptions, WebRpcs as Rpc
 from boinc_gahp.secret import Authenticator
 
 if TYPE_CHECKING:

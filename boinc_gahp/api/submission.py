@@ -22,7 +22,7 @@ from boinc_gahp.errors import (
     GahpError,
     StagingError,
 )
-from boinc_gahp.submit.types import Progress, StagedFile
+from boinc_gahp.submit import Progress, StagedFile
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import Job, Parameters, RemoteFile
-    from boinc_gahp.submit.types import OnProgress, SubmitRequest, Validation
+    from boinc_gahp.submit import OnProgress, SubmitRequest, Validation
 
 __all__ = ["Options", "Plan", "PlannedFile", "estimate", "new_batch_name", "plan", "submit"]
 

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, jobs_of
 from boinc_gahp.api.folders import Folder, folder_name
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch.destinations import explain
-from boinc_gahp.fetch.temporary import registry
+from boinc_gahp.fetch import explain, registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

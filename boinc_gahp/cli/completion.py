@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from boinc_gahp.terminal.parsing import PROGRAM, Group, Parser, arguments_of, kind_of
+from boinc_gahp.terminal import PROGRAM, Group, Parser, arguments_of, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

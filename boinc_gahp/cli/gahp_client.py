@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from boinc_gahp.errors import GahpError
-from boinc_gahp.gahp.lines import LineSplitter
-from boinc_gahp.gahp.words import decode, join, split
+from boinc_gahp.gahp import LineSplitter, decode, join, split
 from boinc_gahp.logs import redact
 from boinc_gahp.text import shorten
 from boinc_gahp.threads import start

@@ -140,7 +140,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _serve(config: str | None) -> NoReturn:
-    from boinc_gahp.daemon.main import forbid_core_dumps
+    from boinc_gahp.daemon import forbid_core_dumps
 
     forbid_core_dumps()
 
@@ -167,10 +167,10 @@ def _serve(config: str | None) -> NoReturn:
         logs.start(settings)
 
     if os.isatty(0) and os.isatty(1):
-        from boinc_gahp.daemon.console.console import run_console
+        from boinc_gahp.daemon import run_console
 
         run_console(load_settings, on_settings=start_log)
-    from boinc_gahp.daemon.main import serve
+    from boinc_gahp.daemon import serve
 
     serve(load_or_complain, on_settings=start_log)
 
@@ -195,12 +195,12 @@ def _make_streams_fit() -> None:
 
 
 def _ended(message: str) -> str:
-    from boinc_gahp.terminal.parsing import ended
+    from boinc_gahp.terminal import ended
 
     return ended(message)
 
 
 def _complain(text: str) -> None:
-    from boinc_gahp.terminal.output import complain
+    from boinc_gahp.terminal import complain
 
     complain(text)

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.templates import Problem, Severity, check_template
-from boinc_gahp.terminal.parsing import Group, Parser, not_empty
-from boinc_gahp.terminal.terminal import coloured
+from boinc_gahp.terminal import Group, Parser, coloured, not_empty
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:

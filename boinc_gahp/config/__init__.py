@@ -12,37 +12,64 @@ import os
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config.settings import (
-    HTCondor,
-    JobSettings,
-    LimitSettings,
-    Logging,
-    ProjectSettings,
-    Settings,
-    StagingSettings,
-    State,
-    Timeouts,
+    HTCondor as HTCondor,
+    JobSettings as JobSettings,
+    LimitSettings as LimitSettings,
+    Logging as Logging,
+    ProjectSettings as ProjectSettings,
+    Settings as Settings,  # noqa: TC001  (handed out)
+    StagingSettings as StagingSettings,
+    State as State,
+    Timeouts as Timeouts,
 )
+from boinc_gahp.lazy import exports
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = [
-    "HTCondor",
-    "JobSettings",
-    "LimitSettings",
-    "Logging",
-    "ProjectSettings",
-    "Settings",
-    "StagingSettings",
-    "State",
-    "Timeouts",
-    "cache_dir",
-    "ledger_file",
-    "load",
-    "log_file",
-    "state_dir",
-]
+    from boinc_gahp.config.accounts import (
+        authenticator_of as authenticator_of,
+        find_project as find_project,
+        named_projects as named_projects,
+        no_account as no_account,
+        no_authenticator as no_authenticator,
+        project_at as project_at,
+        section as section,
+    )
+    from boinc_gahp.config.layers import load_layers as load_layers
+    from boinc_gahp.config.places import (
+        default_cache_dir as default_cache_dir,
+        default_state_dir as default_state_dir,
+        expand as expand,
+        user_name as user_name,
+    )
+    from boinc_gahp.config.settings import FAILED_JOBS as FAILED_JOBS
+    from boinc_gahp.config.urls import (
+        ProjectUrl as ProjectUrl,
+        are_one_project as are_one_project,
+        url_identity as url_identity,
+    )
+
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "accounts": [
+            "authenticator_of",
+            "find_project",
+            "named_projects",
+            "no_account",
+            "no_authenticator",
+            "project_at",
+            "section",
+        ],
+        "layers": ["load_layers"],
+        "places": ["default_cache_dir", "default_state_dir", "expand", "user_name"],
+        "settings": ["FAILED_JOBS"],
+        "urls": ["ProjectUrl", "are_one_project", "url_identity"],
+    },
+)
 
 
 def load(config_path: str | None = None, environ: Mapping[str, str] = os.environ) -> Settings:

@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from boinc_gahp.daemon.wakeup import Wakeup
-from boinc_gahp.gahp.banner import BANNER
+from boinc_gahp.gahp import BANNER
 
 if TYPE_CHECKING:
     from collections.abc import Callable

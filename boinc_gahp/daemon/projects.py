@@ -11,9 +11,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import LimitSettings
-from boinc_gahp.config.accounts import authenticator_of, find_project, project_at
-from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.config import LimitSettings, ProjectUrl, authenticator_of, find_project, project_at
 from boinc_gahp.errors import BadRequest, ConfigError, GahpError, LedgerError
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.threads import start
@@ -23,8 +21,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.bridge import Bridge, Opener
     from boinc_gahp.config import ProjectSettings, Settings
-    from boinc_gahp.htcondor.refusals import Refusals
-    from boinc_gahp.htcondor.service import Service
+    from boinc_gahp.htcondor import Refusals, Service
 
     MakeBridge = Callable[[Settings, ProjectSettings], Bridge]
     MakeService = Callable[[Settings], Service]
@@ -151,7 +148,7 @@ class Projects:
         """Return the service for use by a gridmanager; never fails."""
         with self._serving:
             if self._refusals is None:
-                from boinc_gahp.htcondor.refusals import Refusals  # noqa: PLC0415  (as the service)
+                from boinc_gahp.htcondor import Refusals  # noqa: PLC0415  (as the service)
 
                 self._refusals = Refusals(self.service)
             return self._refusals
@@ -225,7 +222,7 @@ class Projects:
     def _new_service(self, settings: Settings) -> Service:
         if self._make_service is not None:
             return self._make_service(settings)
-        from boinc_gahp.htcondor.service import Service  # noqa: PLC0415  (heavy: after the banner)
+        from boinc_gahp.htcondor import Service  # noqa: PLC0415  (heavy: after the banner)
 
         return Service(settings, self._one_opener(), self._load_settings)
 

@@ -21,3 +21,62 @@ cancel         keeps files out of directories that are not the job's any more
 ``fetch_output`` calls the engine for HTCondor's jobs, and ``api.fetching`` for people, with the
 sinks of ``api.folders`` and ``api.zips``.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boinc_gahp.lazy import exports
+
+if TYPE_CHECKING:
+    from boinc_gahp.fetch.boinc_fetch import (
+        NoResult as NoResult,
+        fetch_output as fetch_output,
+        write_failure as write_failure,
+    )
+    from boinc_gahp.fetch.cancel import (
+        NEVER_CANCELLED as NEVER_CANCELLED,
+        CancelScope as CancelScope,
+        Stopped as Stopped,
+    )
+    from boinc_gahp.fetch.context import FetchContext as FetchContext
+    from boinc_gahp.fetch.delivered import Delivered as Delivered
+    from boinc_gahp.fetch.destinations import errno_of as errno_of, explain as explain
+    from boinc_gahp.fetch.directories import (
+        make_directories as make_directories,
+        open_parent as open_parent,
+    )
+    from boinc_gahp.fetch.engine import FetchedFiles as FetchedFiles, fetch as fetch
+    from boinc_gahp.fetch.failures import failure as failure, failure_of as failure_of
+    from boinc_gahp.fetch.leftovers import sweep as sweep
+    from boinc_gahp.fetch.locate import Located as Located
+    from boinc_gahp.fetch.names import new_file as new_file, shown as shown
+    from boinc_gahp.fetch.sinks import Delivery as Delivery, Sink as Sink
+    from boinc_gahp.fetch.temporary import TryLater as TryLater, registry as registry
+    from boinc_gahp.fetch.types import (
+        OWN as OWN,
+        AdFiles as AdFiles,
+        Failure as Failure,
+        FetchRequest as FetchRequest,
+        FetchResult as FetchResult,
+    )
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "boinc_fetch": ["NoResult", "fetch_output", "write_failure"],
+        "cancel": ["CancelScope", "NEVER_CANCELLED", "Stopped"],
+        "context": ["FetchContext"],
+        "delivered": ["Delivered"],
+        "destinations": ["errno_of", "explain"],
+        "directories": ["make_directories", "open_parent"],
+        "engine": ["FetchedFiles", "fetch"],
+        "failures": ["failure", "failure_of"],
+        "leftovers": ["sweep"],
+        "locate": ["Located"],
+        "names": ["new_file", "shown"],
+        "sinks": ["Delivery", "Sink"],
+        "temporary": ["TryLater", "registry"],
+        "types": ["AdFiles", "Failure", "FetchRequest", "FetchResult", "OWN"],
+    },
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from boinc_gahp.fetch.delivered import Delivered
-from boinc_gahp.submit.context import Context
+from boinc_gahp.submit import Context
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from boinc_gahp.fetch.destinations import explain
 from boinc_gahp.fetch.directories import make_directories
 from boinc_gahp.fetch.names import new_file
 from boinc_gahp.fetch.sinks import Delivery, Sink
-from boinc_gahp.submit.checks import base_name, find
+from boinc_gahp.submit import base_name, find_output
 from boinc_gahp.text import listed
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class JobDirectory(Sink):
     def _all(self, outputs: Mapping[str, str]) -> list[Delivery]:
         renames: dict[str, list[str]] = {}
         for source, destination in self._request.specs:
-            name = find(source, outputs)
+            name = find_output(source, outputs)
             if name is not None:
                 renames.setdefault(name, []).append(destination)
             elif self._request.ad is None:
@@ -126,7 +126,7 @@ class JobDirectory(Sink):
         for at, (source, destination) in enumerate(self._request.specs):
             if self._absolute(destination) in stderr or destination == DEV_NULL:
                 continue  # stderr is written already, and /dev/null keeps nothing
-            name = find(source, outputs)
+            name = find_output(source, outputs)
             if name is not None:
                 wanted.append(self._delivery(name, destination))
             elif at != stdout:
@@ -135,11 +135,11 @@ class JobDirectory(Sink):
 
     def _of_ad(self, ad: AdFiles, outputs: Mapping[str, str]) -> list[Delivery]:
         specs = self._request.specs
-        claimed = {find(source, outputs) for source, _ in specs}
+        claimed = {find_output(source, outputs) for source, _ in specs}
         stdout = self.stdout(outputs)
         standard: list[Delivery] = []
         if stdout is not None:
-            name = find(base_name(ad.stdout or ""), outputs)
+            name = find_output(base_name(ad.stdout or ""), outputs)
             if name is None:
                 free = (name for name in _STDOUTS if name in outputs and name not in claimed)
                 name = next(free, None)
@@ -155,7 +155,7 @@ class JobDirectory(Sink):
             base_name(name) for name in (ad.stdout, self._request.stderr) if name is not None
         }
         for source, destination in specs:
-            name = find(source, outputs)
+            name = find_output(source, outputs)
             if name is not None and destination != DEV_NULL:
                 wanted.append(self._delivery(name, destination))
             elif name is None and base_name(source) not in written:
@@ -180,7 +180,7 @@ class JobDirectory(Sink):
         source, destination = specs[last - 1]
         if destination == DEV_NULL or source != base_name(destination) or paths[last - 1] in stderr:
             return None
-        return last - 1 if find(source, outputs) is None else None
+        return last - 1 if find_output(source, outputs) is None else None
 
     def _stderr_paths(self) -> Set[Path]:
         kept = self.stderr({})

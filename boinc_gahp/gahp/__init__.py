@@ -5,3 +5,64 @@ arguments), ``commands`` (the table of commands) on ``grammar``, ``parse`` (argu
 ``requests``), ``conversation`` (Return Lines, RESULTS, ``R``, the prefix), ``results`` (Result
 Lines), ``banner``. Nothing is imported here: the banner has to be out before anything else loads.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boinc_gahp.lazy import exports
+
+if TYPE_CHECKING:
+    from boinc_gahp.gahp.banner import BANNER as BANNER
+    from boinc_gahp.gahp.commands import (
+        COMMANDS as COMMANDS,
+        PREFIXES as PREFIXES,
+        help_text as help_text,
+    )
+    from boinc_gahp.gahp.conversation import BUSY as BUSY, Conversation as Conversation
+    from boinc_gahp.gahp.grammar import (
+        Choice as Choice,
+        Counted as Counted,
+        Field as Field,
+        Optional as Optional,
+        Piece as Piece,
+        RequestId as RequestId,
+        Rest as Rest,
+        Secret as Secret,
+        Several as Several,
+        is_number as is_number,
+    )
+    from boinc_gahp.gahp.lines import LineSplitter as LineSplitter, TooLong as TooLong
+    from boinc_gahp.gahp.parse import parse_request as parse_request
+    from boinc_gahp.gahp.results import NO_AD as NO_AD, fitting as fitting, seconds as seconds
+    from boinc_gahp.gahp.words import (
+        decode as decode,
+        encode as encode,
+        join as join,
+        split as split,
+    )
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "banner": ["BANNER"],
+        "commands": ["COMMANDS", "PREFIXES", "help_text"],
+        "conversation": ["BUSY", "Conversation"],
+        "grammar": [
+            "Choice",
+            "Counted",
+            "Field",
+            "Optional",
+            "Piece",
+            "RequestId",
+            "Rest",
+            "Secret",
+            "Several",
+            "is_number",
+        ],
+        "lines": ["LineSplitter", "TooLong"],
+        "parse": ["parse_request"],
+        "results": ["NO_AD", "fitting", "seconds"],
+        "words": ["decode", "encode", "join", "split"],
+    },
+)

@@ -9,7 +9,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from boinc_gahp.fetch.cancel import CancelScope
+from boinc_gahp.fetch import CancelScope
 from boinc_gahp.htcondor.pauses import Pauses
 from boinc_gahp.htcondor.retry_times import longest_pause
 
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from boinc_gahp.bridge import Bridge
-    from boinc_gahp.config import Settings
-    from boinc_gahp.config.settings import HTCondor
-    from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.config import HTCondor, Settings
+    from boinc_gahp.ledger import JobLedger
 
 #: Seconds that a cancel waits for a fetch to remove its temporary files. That is all that the fetch
 #: can still do: it writes no content once the gate is closed.

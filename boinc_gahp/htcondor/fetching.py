@@ -19,23 +19,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import GahpError, LedgerError, OutputError, RpcError
-from boinc_gahp.fetch.boinc_fetch import NoResult
-from boinc_gahp.fetch.destinations import errno_of
-from boinc_gahp.fetch.leftovers import sweep
-from boinc_gahp.fetch.temporary import TryLater
-from boinc_gahp.fetch.types import AdFiles, FetchRequest
+from boinc_gahp.fetch import AdFiles, FetchRequest, NoResult, TryLater, errno_of, sweep
 from boinc_gahp.htcondor import failures
 from boinc_gahp.htcondor.context import JobCancelled
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.htcondor.retry_times import PASSING
-from boinc_gahp.ledger.jobs import Hold
-from boinc_gahp.submit.checks import base_name
+from boinc_gahp.ledger import Hold
+from boinc_gahp.submit import base_name
 
 if TYPE_CHECKING:
-    from boinc_gahp.fetch.cancel import CancelScope
+    from boinc_gahp.fetch import CancelScope
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger.jobs import BatchRow, JobRow
+    from boinc_gahp.ledger import BatchRow, JobRow
 
 log = logging.getLogger("boinc_gahp.htcondor")
 

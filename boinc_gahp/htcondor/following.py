@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger.jobs import BatchRow, JobRow
-    from boinc_gahp.submit.types import BatchLook
+    from boinc_gahp.ledger import BatchRow, JobRow
+    from boinc_gahp.submit import BatchLook
 
 log = logging.getLogger("boinc_gahp.htcondor")
 

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config.settings import FAILED_JOBS
+from boinc_gahp.config import FAILED_JOBS
 from boinc_gahp.htcondor.attributes import AdRefused, Attributes, as_text, show
 from boinc_gahp.htcondor.boinc_attributes import BoincAttributes, positive
 from boinc_gahp.htcondor.description import JobDescription, NamedFile
@@ -25,7 +25,7 @@ from boinc_gahp.htcondor.files import (
     read_template,
 )
 from boinc_gahp.secret import hide_logins
-from boinc_gahp.submit.types import Parameters
+from boinc_gahp.submit import Parameters
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from boinc_gahp.htcondor.guard import Guard
 from boinc_gahp.htcondor.leases import Leases
 from boinc_gahp.htcondor.retry_times import drop_past, is_ahead
 from boinc_gahp.htcondor.sending import Sender
-from boinc_gahp.ledger.account_lock import AccountLock
-from boinc_gahp.ledger.jobs import ALIVE
+from boinc_gahp.ledger import ALIVE, AccountLock
 from boinc_gahp.threads import Workers, start
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from boinc_gahp.config import Settings
     from boinc_gahp.htcondor.context import CancelScopes
     from boinc_gahp.htcondor.periodic_tasks import PeriodicTask
-    from boinc_gahp.ledger.jobs import BatchRow, JobLedger
+    from boinc_gahp.ledger import BatchRow, JobLedger
 
 log = logging.getLogger("boinc_gahp.htcondor")
 

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config.accounts import named_projects, no_authenticator, section
-from boinc_gahp.config.urls import are_one_project, url_identity
+from boinc_gahp.config import (
+    are_one_project,
+    named_projects,
+    no_authenticator,
+    section,
+    url_identity,
+)
 
 if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Settings

@@ -52,16 +52,15 @@ from boinc_gahp.htcondor.sending_action import (
     hold_for,
     is_about_project,
 )
-from boinc_gahp.ledger.splitting import BatchSplitter
-from boinc_gahp.submit.abort import ABORT_AGAIN
-from boinc_gahp.submit.journal import Sending
+from boinc_gahp.ledger import BatchSplitter
+from boinc_gahp.submit import ABORT_AGAIN, Sending
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger.jobs import BatchRow, Hold, JobRow
-    from boinc_gahp.submit.types import SubmitRequest
+    from boinc_gahp.ledger import BatchRow, Hold, JobRow
+    from boinc_gahp.submit import SubmitRequest
 
 log = logging.getLogger("boinc_gahp.htcondor")
 

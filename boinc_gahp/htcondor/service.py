@@ -9,8 +9,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import state_dir
-from boinc_gahp.config.accounts import authenticator_of, find_project, no_account
+from boinc_gahp.config import authenticator_of, find_project, no_account, state_dir
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.htcondor.context import CancelScopes
 from boinc_gahp.htcondor.delayed_writes import DelayedWrites

@@ -1,35 +1,68 @@
 """Data that must outlive the process, in SQLite: HTCondor's jobs, batches, aborted jobs."""
 
-from boinc_gahp.ledger.account_lock import AccountLock
-from boinc_gahp.ledger.filesystem import network_filesystem
-from boinc_gahp.ledger.jobs import (
-    ALIVE,
-    BatchRow,
-    Hold,
-    JobLedger,
-    JobRow,
-    NewJob,
-    State,
-    Tally,
-    Waiting,
-)
-from boinc_gahp.ledger.ledger import Ledger
-from boinc_gahp.ledger.store import Store
-from boinc_gahp.ledger.upkeep import drop_unneeded
+from __future__ import annotations
 
-__all__ = [
-    "ALIVE",
-    "AccountLock",
-    "BatchRow",
-    "Hold",
-    "JobLedger",
-    "JobRow",
-    "Ledger",
-    "NewJob",
-    "State",
-    "Store",
-    "Tally",
-    "Waiting",
-    "drop_unneeded",
-    "network_filesystem",
-]
+from typing import TYPE_CHECKING
+
+from boinc_gahp.lazy import exports
+
+if TYPE_CHECKING:
+    from boinc_gahp.ledger.account_lock import AccountLock as AccountLock
+    from boinc_gahp.ledger.filesystem import network_filesystem as network_filesystem
+    from boinc_gahp.ledger.jobs import (
+        ALIVE as ALIVE,
+        BatchRow as BatchRow,
+        Hold as Hold,
+        JobLedger as JobLedger,
+        JobRow as JobRow,
+        NewJob as NewJob,
+        State as State,
+        Tally as Tally,
+        Waiting as Waiting,
+    )
+    from boinc_gahp.ledger.ledger import Ledger as Ledger
+    from boinc_gahp.ledger.listing import Owner as Owner, all_pending_aborts as all_pending_aborts
+    from boinc_gahp.ledger.opening import text as text
+    from boinc_gahp.ledger.overview import (
+        Overview as Overview,
+        Watch as Watch,
+        overviews as overviews,
+    )
+    from boinc_gahp.ledger.rows import (
+        STATES as STATES,
+        PendingAbort as PendingAbort,
+        ProgramFailure as ProgramFailure,
+        Trouble as Trouble,
+    )
+    from boinc_gahp.ledger.splitting import BatchPart as BatchPart, BatchSplitter as BatchSplitter
+    from boinc_gahp.ledger.store import LOG_LIMIT as LOG_LIMIT, Store as Store
+    from boinc_gahp.ledger.troubles import LASTING as LASTING, Lasting as Lasting
+    from boinc_gahp.ledger.upkeep import drop_unneeded as drop_unneeded
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "account_lock": ["AccountLock"],
+        "filesystem": ["network_filesystem"],
+        "jobs": [
+            "ALIVE",
+            "BatchRow",
+            "Hold",
+            "JobLedger",
+            "JobRow",
+            "NewJob",
+            "State",
+            "Tally",
+            "Waiting",
+        ],
+        "ledger": ["Ledger"],
+        "listing": ["Owner", "all_pending_aborts"],
+        "opening": ["text"],
+        "overview": ["Overview", "Watch", "overviews"],
+        "rows": ["PendingAbort", "ProgramFailure", "STATES", "Trouble"],
+        "splitting": ["BatchPart", "BatchSplitter"],
+        "store": ["LOG_LIMIT", "Store"],
+        "troubles": ["LASTING", "Lasting"],
+        "upkeep": ["drop_unneeded"],
+    },
+)

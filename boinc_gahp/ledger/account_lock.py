@@ -10,7 +10,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.config import ProjectUrl
 from boinc_gahp.errors import BadRequest, LedgerError
 from boinc_gahp.files import NotOurs, make_private_directory, open_private_file
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.config.urls import url_identity
+from boinc_gahp.config import url_identity
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.requests import Requests, owner_row
 from boinc_gahp.ledger.rows import OF_SUBMIT, PROJECT_IDENTITY, project_id

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.config.urls import url_identity
+from boinc_gahp.config import url_identity
 from boinc_gahp.ledger.listing import all_pending_aborts
 from boinc_gahp.ledger.rows import ALIVE, ALIVE_SQL, ENDED_SQL, STATES, Tally, Trouble
 
@@ -104,7 +104,7 @@ class Overview:
         return self.aborts + self.retirements + self.given_up + len(self.debts)
 
 
-def overview(store: Store, watch: Watch) -> list[Overview]:
+def overviews(store: Store, watch: Watch) -> list[Overview]:
     """Return an overview of each owner, oldest first, all at one moment.
 
     Raises:

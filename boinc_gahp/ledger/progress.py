@@ -6,7 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Literal
 
-from boinc_gahp.config.urls import url_identity
+from boinc_gahp.config import url_identity
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.requests import Requests, drop_jobs, end_if_last
 from boinc_gahp.ledger.rows import (

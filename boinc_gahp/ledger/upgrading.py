@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config.urls import ProjectUrl, url_identity
+from boinc_gahp.config import ProjectUrl, url_identity
 from boinc_gahp.errors import BadRequest, LedgerError
 from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
 

@@ -10,19 +10,29 @@ packages of the extra.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from boinc_gahp.lazy import exports
 
 if TYPE_CHECKING:
-    from boinc_gahp.localproject.backend.create_work import NewJob, RemoteInput, WorkError
-    from boinc_gahp.localproject.backend.generator import WorkRequest
-    from boinc_gahp.localproject.database import DatabaseError
-    from boinc_gahp.localproject.directory import ProjectDirectoryError
-    from boinc_gahp.localproject.project import LocalProject, ProjectFailed
-    from boinc_gahp.localproject.quirks import PhpLimits, Quirks
-    from boinc_gahp.localproject.run import init_project, run_project
-    from boinc_gahp.localproject.states import BatchState, ErrorMask
+    from boinc_gahp.localproject.backend.create_work import (
+        NewJob as NewJob,
+        RemoteInput as RemoteInput,
+        WorkError as WorkError,
+    )
+    from boinc_gahp.localproject.backend.generator import WorkRequest as WorkRequest
+    from boinc_gahp.localproject.database import DatabaseError as DatabaseError
+    from boinc_gahp.localproject.directory import ProjectDirectoryError as ProjectDirectoryError
+    from boinc_gahp.localproject.extra import need_local_project as need_local_project
+    from boinc_gahp.localproject.project import (
+        LocalProject as LocalProject,
+        ProjectFailed as ProjectFailed,
+    )
+    from boinc_gahp.localproject.quirks import PhpLimits as PhpLimits, Quirks as Quirks
+    from boinc_gahp.localproject.run import init_project as init_project, run_project as run_project
+    from boinc_gahp.localproject.states import BatchState as BatchState, ErrorMask as ErrorMask
 
+#: The documented names.
 __all__ = [
     "BatchState",
     "DatabaseError",
@@ -40,25 +50,17 @@ __all__ = [
     "run_project",
 ]
 
-_MODULES = {
-    "BatchState": "states",
-    "DatabaseError": "database",
-    "ErrorMask": "states",
-    "LocalProject": "project",
-    "NewJob": "create_work",
-    "PhpLimits": "quirks",
-    "ProjectDirectoryError": "directory",
-    "ProjectFailed": "project",
-    "Quirks": "quirks",
-    "RemoteInput": "create_work",
-    "WorkError": "create_work",
-    "WorkRequest": "generator",
-    "init_project": "commands",
-    "run_project": "commands",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "backend.create_work": ["NewJob", "RemoteInput", "WorkError"],
+        "backend.generator": ["WorkRequest"],
+        "database": ["DatabaseError"],
+        "directory": ["ProjectDirectoryError"],
+        "extra": ["need_local_project"],
+        "project": ["LocalProject", "ProjectFailed"],
+        "quirks": ["PhpLimits", "Quirks"],
+        "run": ["init_project", "run_project"],
+        "states": ["BatchState", "ErrorMask"],
+    },
+)

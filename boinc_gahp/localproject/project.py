@@ -9,8 +9,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from boinc_gahp.localproject import accounts, settings, web
-from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject import accounts, directory as layout, settings, web
 from boinc_gahp.localproject.backend.create_work import NewJob, create_work
 from boinc_gahp.localproject.backend.scheduler import Scheduler
 from boinc_gahp.localproject.backend.supervisor import Supervisor

@@ -7,31 +7,44 @@
             print(batch.name, batch.state.name, batch.njobs)
 """
 
-import warnings
-from typing import Any
+from __future__ import annotations
 
-from boinc_gahp.rpc import types
-from boinc_gahp.rpc.client import WebRpcs
-from boinc_gahp.rpc.command_lines import command_line
-from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.outputs import OutputStream
-from boinc_gahp.rpc.spool import NoRoom
-from boinc_gahp.rpc.types import (
-    BatchDetails,
-    BatchInfo,
-    BatchSubmission,
-    CompletedJob,
-    InputFile,
-    JobInfo,
-    JobParams,
-    JobStatus,
-    JobStatuses,
-    JobSubmission,
-    ResultInfo,
-    UploadFile,
-)
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.lazy import exports
 from boinc_gahp.states import BatchState
 
+if TYPE_CHECKING:
+    from boinc_gahp.rpc.client import WebRpcs as WebRpcs
+    from boinc_gahp.rpc.command_lines import command_line as command_line
+    from boinc_gahp.rpc.foreign_errors import FOREIGN as FOREIGN, chain as chain
+    from boinc_gahp.rpc.limits import TimeLimits as TimeLimits
+    from boinc_gahp.rpc.options import ClientOptions as ClientOptions
+    from boinc_gahp.rpc.outputs import OutputStream as OutputStream
+    from boinc_gahp.rpc.retry import BACKOFF as BACKOFF, dropped as dropped
+    from boinc_gahp.rpc.spool import NoRoom as NoRoom
+    from boinc_gahp.rpc.transport import (
+        HttpReply as HttpReply,
+        HttpRequest as HttpRequest,
+        HttpTransport as HttpTransport,
+    )
+    from boinc_gahp.rpc.types import (
+        BatchDetails as BatchDetails,
+        BatchInfo as BatchInfo,
+        BatchSubmission as BatchSubmission,
+        CompletedJob as CompletedJob,
+        InputFile as InputFile,
+        JobInfo as JobInfo,
+        JobParams as JobParams,
+        JobStatus as JobStatus,
+        JobStatuses as JobStatuses,
+        JobSubmission as JobSubmission,
+        ResultInfo as ResultInfo,
+        UploadFile as UploadFile,
+    )
+
+#: The documented names; the others are for other rooms.
 __all__ = [
     "BatchDetails",
     "BatchInfo",
@@ -53,23 +66,52 @@ __all__ = [
     "command_line",
 ]
 
-#: Names that classes had in 0.1.
+_get, __dir__ = exports(
+    __name__,
+    {
+        "client": ["WebRpcs"],
+        "command_lines": ["command_line"],
+        "foreign_errors": ["FOREIGN", "chain"],
+        "limits": ["TimeLimits"],
+        "options": ["ClientOptions"],
+        "outputs": ["OutputStream"],
+        "retry": ["BACKOFF", "dropped"],
+        "spool": ["NoRoom"],
+        "transport": ["HttpReply", "HttpRequest", "HttpTransport"],
+        "types": [
+            "BatchDetails",
+            "BatchInfo",
+            "BatchSubmission",
+            "CompletedJob",
+            "InputFile",
+            "JobInfo",
+            "JobParams",
+            "JobStatus",
+            "JobStatuses",
+            "JobSubmission",
+            "ResultInfo",
+            "UploadFile",
+        ],
+    },
+)
+
+#: Names that classes had in 0.1, and the names that they have now.
 _RENAMED = {
-    "Batch": types.BatchInfo,
-    "BatchJob": types.JobInfo,
-    "Instance": types.ResultInfo,
-    "Job": types.JobSubmission,
-    "Project": WebRpcs,
+    "Batch": "BatchInfo",
+    "BatchJob": "JobInfo",
+    "Instance": "ResultInfo",
+    "Job": "JobSubmission",
+    "Project": "WebRpcs",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _RENAMED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _get(name)
     renamed = _RENAMED[name]
     warnings.warn(
-        f"{__name__}.{name} is called {renamed.__name__} now, and goes with the next version",
+        f"{__name__}.{name} is called {renamed} now; the next version drops the old name",
         DeprecationWarning,
         stacklevel=2,
     )
-    return renamed
+    return _get(renamed)

@@ -2,3 +2,114 @@
 
 :func:`boinc_gahp.submit.engine.submit` is the one engine; begin to read there.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boinc_gahp.lazy import exports
+
+if TYPE_CHECKING:
+    from boinc_gahp.submit.abort import (
+        ABORT_AGAIN as ABORT_AGAIN,
+        abort_empty as abort_empty,
+        abort_once as abort_once,
+        abort_until_certain as abort_until_certain,
+    )
+    from boinc_gahp.submit.association import Association as Association
+    from boinc_gahp.submit.boinc_submit import (
+        GridmanagerJournal as GridmanagerJournal,
+        PersonsJournal as PersonsJournal,
+    )
+    from boinc_gahp.submit.checks import (
+        base_name as base_name,
+        find_output as find_output,
+        fold as fold,
+    )
+    from boinc_gahp.submit.context import Context as Context
+    from boinc_gahp.submit.control import (
+        FORGOTTEN as FORGOTTEN,
+        abort_each as abort_each,
+        abort_jobs as abort_jobs,
+        reconcile as reconcile,
+        retire_batch as retire_batch,
+        set_lease as set_lease,
+    )
+    from boinc_gahp.submit.digests import Digests as Digests, stat_input as stat_input
+    from boinc_gahp.submit.engine import submit as submit
+    from boinc_gahp.submit.journal import Journal as Journal, Sending as Sending
+    from boinc_gahp.submit.meter import Interrupted as Interrupted, Meter as Meter
+    from boinc_gahp.submit.project_cache import BatchView as BatchView, ProjectCache as ProjectCache
+    from boinc_gahp.submit.query import (
+        look_at as look_at,
+        look_up as look_up,
+        missing as missing,
+        query_batches as query_batches,
+    )
+    from boinc_gahp.submit.staging import PhysicalNames as PhysicalNames
+    from boinc_gahp.submit.types import (
+        BatchLook as BatchLook,
+        BatchStatuses as BatchStatuses,
+        Client as Client,
+        File as File,
+        InlineFile as InlineFile,
+        Input as Input,
+        Job as Job,
+        JobIds as JobIds,
+        LocalFile as LocalFile,
+        OnProgress as OnProgress,
+        Parameters as Parameters,
+        Progress as Progress,
+        RemoteFile as RemoteFile,
+        StagedFile as StagedFile,
+        SubmitRequest as SubmitRequest,
+        Validation as Validation,
+        by_open_name as by_open_name,
+    )
+    from boinc_gahp.submit.validate import BatchValidator as BatchValidator
+
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "abort": ["ABORT_AGAIN", "abort_empty", "abort_once", "abort_until_certain"],
+        "association": ["Association"],
+        "boinc_submit": ["GridmanagerJournal", "PersonsJournal"],
+        "checks": ["base_name", "find_output", "fold"],
+        "context": ["Context"],
+        "control": [
+            "FORGOTTEN",
+            "abort_each",
+            "abort_jobs",
+            "reconcile",
+            "retire_batch",
+            "set_lease",
+        ],
+        "digests": ["Digests", "stat_input"],
+        "engine": ["submit"],
+        "journal": ["Journal", "Sending"],
+        "meter": ["Interrupted", "Meter"],
+        "project_cache": ["BatchView", "ProjectCache"],
+        "query": ["look_at", "look_up", "missing", "query_batches"],
+        "staging": ["PhysicalNames"],
+        "types": [
+            "BatchLook",
+            "BatchStatuses",
+            "Client",
+            "File",
+            "InlineFile",
+            "Input",
+            "Job",
+            "JobIds",
+            "LocalFile",
+            "OnProgress",
+            "Parameters",
+            "Progress",
+            "RemoteFile",
+            "StagedFile",
+            "SubmitRequest",
+            "Validation",
+            "by_open_name",
+        ],
+        "validate": ["BatchValidator"],
+    },
+)

@@ -354,7 +354,7 @@ def check_outputs(
         return
     made = dict.fromkeys(names, "")
     for name in outputs:
-        if find(name, made) is None:
+        if find_output(name, made) is None:
             known = ", ".join(quoted(each) for each in names) or "none"
             raise JobRefused(
                 f"job {quoted(job_name)}: transfer_output_files names {quoted(name)}; the outputs "
@@ -407,7 +407,7 @@ def _character(character: str) -> str:
     return f"a {character}" if "!" <= character <= "~" else character_name(character)
 
 
-def find(source: str, outputs: Mapping[str, str]) -> str | None:
+def find_output(source: str, outputs: Mapping[str, str]) -> str | None:
     """Return the output that a spec's source names: by its full path first, then its base name."""
     for name in (source, os.path.normpath(source), base_name(source)):
         if name in outputs:

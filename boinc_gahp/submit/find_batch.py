@@ -15,8 +15,7 @@ from boinc_gahp.submit import checks
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from boinc_gahp.rpc import WebRpcs
-    from boinc_gahp.rpc.types import BatchDetails, BatchInfo
+    from boinc_gahp.rpc import BatchDetails, BatchInfo, WebRpcs
 
 
 def oldest(batches: Iterable[BatchInfo], name: str) -> BatchInfo | None:

@@ -22,8 +22,7 @@ from boinc_gahp.templates import InputTemplate, OutputTemplate, read_templates
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
-    from boinc_gahp.rpc import WebRpcs
-    from boinc_gahp.rpc.types import BatchDetails, BatchInfo, JobInfo, ResultInfo
+    from boinc_gahp.rpc import BatchDetails, BatchInfo, JobInfo, ResultInfo, WebRpcs
 
 log = logging.getLogger("boinc_gahp.submit")
 

@@ -29,8 +29,7 @@ from boinc_gahp.errors import (
     TooManyFiles,
     TransportError,
 )
-from boinc_gahp.rpc import UploadFile
-from boinc_gahp.rpc.retry import dropped
+from boinc_gahp.rpc import UploadFile, dropped
 from boinc_gahp.submit import checks
 from boinc_gahp.submit.association import Association
 from boinc_gahp.submit.meter import Meter

@@ -11,9 +11,7 @@ from boinc_gahp.templates.rules import check_input, check_output
 from boinc_gahp.templates.scanning import Scan
 from boinc_gahp.templates.structure import check_structure
 from boinc_gahp.templates.types import Problem, Severity, TemplateError
-from boinc_gahp.templates.vocabulary import INPUT as INPUT_WORDS
-from boinc_gahp.templates.vocabulary import OUTPUT as OUTPUT_WORDS
-from boinc_gahp.templates.vocabulary import Vocabulary
+from boinc_gahp.templates.vocabulary import INPUT as INPUT_WORDS, OUTPUT as OUTPUT_WORDS, Vocabulary
 from boinc_gahp.text import listed
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.api import Batch, Project, fetching
-from boinc_gahp.api.failures import failures
+from boinc_gahp.api.failures import failures, save_failure
 from boinc_gahp.api.folders import NOTE
 from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.urls import ProjectUrl

@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.api.files import (
     read_file,

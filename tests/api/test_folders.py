@@ -6,8 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.api.folders import NOTE, Note, folder_name, read_note, write_note
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED

@@ -10,8 +10,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.api.rows import Format, WrongRow, read_rows, rows_of
 from boinc_gahp.api.types import File, InlineFile, Job, LocalFile, RemoteFile, StagedFile

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.api.watching import Forecast, Poll, Rhythm
 from boinc_gahp.errors import BadRequest, PermissionDenied, ProjectDown, RpcError

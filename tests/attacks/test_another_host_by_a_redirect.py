@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from urllib3.util import parse_url
 
 from boinc_gahp.errors import TransportError

@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.localproject.backend.staging import stage_file

@@ -11,8 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 import requests
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.localproject.server.application import make_app

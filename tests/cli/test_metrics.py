@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from boinc_gahp.cli.ledger.metrics import MetricFamily, exposition

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp import config
 from boinc_gahp.config import ProjectSettings, Settings, places

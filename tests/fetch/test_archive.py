@@ -10,8 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.archive import Archive

@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.job_directory import JobDirectory
 from boinc_gahp.fetch.names import plain_names
 from boinc_gahp.fetch.sinks import Delivery
 from boinc_gahp.fetch.types import FetchRequest
-from boinc_gahp.submit.checks import find
+from boinc_gahp.submit.checks import find_output
 
 DIRECTORY = "/home/me/job"
 APP = ["out1.txt", "out2.txt", "res/log"]
@@ -230,4 +229,6 @@ def test_what_is_delivered_was_asked_for(specs: list[tuple[str, str]], outputs: 
     for item in deliveries:
         assert isinstance(item, Delivery)
         assert item.output in outputs
-        assert any(find(source, dict.fromkeys(outputs, "")) == item.output for source, _ in specs)
+        assert any(
+            find_output(source, dict.fromkeys(outputs, "")) == item.output for source, _ in specs
+        )

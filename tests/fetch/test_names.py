@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.names import below, new_file, shown

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import OutputError, ProjectDown, ProjectError
 from boinc_gahp.fetch.uploaded import NotUploaded, Uploaded

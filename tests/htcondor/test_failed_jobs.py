@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import classad2
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.cli.main import main
 from boinc_gahp.fetch.types import Failure

@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from boinc_gahp.htcondor.files import MAX_TEMPLATE
 from boinc_gahp.htcondor.job_ad import AdRefused, read_ad

@@ -7,8 +7,7 @@ from typing import Any, get_args
 
 import classad2
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.gahp import words
 from boinc_gahp.htcondor.status_ad import status_ad

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.ledger import Ledger, upkeep
 from boinc_gahp.ledger.listing import all_pending_aborts
-from boinc_gahp.ledger.overview import Watch, overview
+from boinc_gahp.ledger.overview import Watch, overviews
 from tests.ledger.jobs import ACCOUNT, HOLD, LEASE, MINE, URL, finish, new_job, submitted
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def use_everything(jobs: JobLedger) -> None:
     jobs.strand(*MINE, HOLD)
     jobs.polled(*MINE, 1.0)
     jobs.take_turn("x", 1e12)
-    overview(jobs.store, Watch(1e12, 1e12, 1e12, 0.0, (2303, 2304), 1e12))
+    overviews(jobs.store, Watch(1e12, 1e12, 1e12, 0.0, (2303, 2304), 1e12))
     upkeep.forget(jobs.store, 1e12, 1e12, untold=True)
     jobs.accept(new_job("a"))
     jobs.move(MINE, (URL, "another"), "")

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from boinc_gahp.localproject import Quirks
-from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject import Quirks, directory as layout
 from boinc_gahp.localproject.backend.assimilator import assimilate_pass
 from boinc_gahp.localproject.backend.expiry import (
     delete_job_files,
@@ -45,8 +44,7 @@ from boinc_gahp.templates import (
     read_result,
     write_input_template,
 )
-from tests.localproject.client import job as job_element
-from tests.localproject.client import value
+from tests.localproject.client import job as job_element, value
 from tests.localproject.crashes import crash
 from tests.localproject.facts import APPS, Answer, Facts, Plan, Sent, payload
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS, make_app

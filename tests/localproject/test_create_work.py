@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import NewJob, Quirks, RemoteInput, WorkError, accounts
-from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject import (
+    NewJob,
+    Quirks,
+    RemoteInput,
+    WorkError,
+    accounts,
+    directory as layout,
+)
 from boinc_gahp.localproject.backend.create_work import create_work, submit
 from boinc_gahp.localproject.backend.file_deleter import delete_pass
 from boinc_gahp.localproject.backend.staging import stage_file

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject, Quirks
-from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject import LocalProject, Quirks, directory as layout
 from boinc_gahp.localproject.backend.generator import generate_pass
 from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.core import Core

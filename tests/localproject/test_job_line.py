@@ -7,8 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.localproject.hosts.command_line import split_command_line
 from boinc_gahp.localproject.server.job_line import read_job_line, through_sql

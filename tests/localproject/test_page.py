@@ -22,8 +22,7 @@ from boinc_gahp.localproject.states import (
 )
 from boinc_gahp.localproject.web import words
 from boinc_gahp.text import visible
-from tests.localproject.visitor import found
-from tests.localproject.visitor import words as plain
+from tests.localproject.visitor import found, words as plain
 
 if TYPE_CHECKING:
     from enum import IntEnum

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boinc_gahp.localproject import NewJob, RemoteInput
 from boinc_gahp.localproject.server.job_line import read_job_line

@@ -8,8 +8,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.localproject.hosts.fetch import FetchError, fetch
 from boinc_gahp.localproject.names import name_key, safe_open_name, valid_physical_name

@@ -7,8 +7,7 @@ import time
 from email.utils import formatdate
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.rpc import clock
 from boinc_gahp.rpc.clock import Clock

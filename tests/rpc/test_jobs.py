@@ -8,8 +8,7 @@ import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import NotFound, ProtocolError, RpcError
 from boinc_gahp.rpc import ClientOptions, JobInfo, NoRoom, WebRpcs

@@ -6,8 +6,7 @@ import html
 import re
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from boinc_gahp.rpc.pages import PAGE_BYTES, is_page, page_beginning, page_text, page_title
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from boinc_gahp.errors import (
     AppNotFound,

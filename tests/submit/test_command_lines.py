@@ -6,8 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from boinc_gahp import rpc
 from boinc_gahp.api import InlineFile, Job, Project

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boinc_gahp.submit.parameters import ELEMENTS, RequestedSizes
 from boinc_gahp.submit.types import Job, Parameters, SubmitRequest

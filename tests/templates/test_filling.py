@@ -5,8 +5,7 @@ from __future__ import annotations
 from xml.sax.saxutils import escape
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.templates import (
     DOCUMENT_LIMIT,

@@ -3,8 +3,7 @@ from __future__ import annotations
 import shlex
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.terminal.parsing import Group, Parser, command_lines, ended, kind_of
 from boinc_gahp.text import did_you_mean

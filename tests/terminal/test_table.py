@@ -7,8 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.terminal.table import Column, cells, cut, fitted, lines
 from boinc_gahp.terminal.words import printable

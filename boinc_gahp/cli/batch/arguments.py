@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from boinc_gahp.terminal.parsing import Parser
+    from boinc_gahp.terminal import Parser
 
 _UNITS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 #: Seconds of the longest time span, a hundred years: sums with longer ones are not valid times.

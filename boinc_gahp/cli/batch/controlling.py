@@ -8,17 +8,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.batch import arguments as reading
-from boinc_gahp.cli.batch import states
+from boinc_gahp.cli.batch import arguments as reading, states
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import command, opened
 from boinc_gahp.errors import BatchConflict, GahpError
 from boinc_gahp.states import BatchState
-from boinc_gahp.terminal import words
-from boinc_gahp.terminal.live import remark
-from boinc_gahp.terminal.output import complain
-from boinc_gahp.terminal.parsing import Parser
-from boinc_gahp.terminal.words import printable
+from boinc_gahp.terminal import Parser, complain, remark, words
+from boinc_gahp.text import printable
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -13,9 +13,7 @@ from boinc_gahp.cli.batch.job_options import (
 from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.cli.batch.opening import opened
 from boinc_gahp.cli.batch.submitting import look_up_jobs
-from boinc_gahp.terminal import words
-from boinc_gahp.terminal.live import Work
-from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal import Parser, Work, words
 
 _DESCRIPTION = """\
 Asks the project how long it would take to run jobs. Only the number of jobs and their requirements

@@ -6,21 +6,14 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.terminal import table, words
-from boinc_gahp.terminal.live import Work
-from boinc_gahp.terminal.output import complain
-from boinc_gahp.terminal.table import Column
-from boinc_gahp.terminal.words import count, printable
+from boinc_gahp.terminal import Column, Work, complain, table, words
+from boinc_gahp.text import count, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from boinc_gahp.api import Batch
-    from boinc_gahp.api.failures import JobFailure
-    from boinc_gahp.api.fetching import Fetched, FetchedZip
-    from boinc_gahp.api.fetching_batch import Jobs
-    from boinc_gahp.api.types import Progress
+    from boinc_gahp.api import Batch, Fetched, FetchedZip, JobFailure, Jobs, Progress
     from boinc_gahp.errors import GahpError
 
 #: The most errors of single jobs to print one by one.

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
 from boinc_gahp.cli.batch.opening import command, opened, said_again
 from boinc_gahp.cli.main import INTERRUPTED
-from boinc_gahp.terminal import words
-from boinc_gahp.terminal.output import command_line, complain
-from boinc_gahp.terminal.parsing import Parser, not_empty
+from boinc_gahp.terminal import Parser, command_line, complain, not_empty, words
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from boinc_gahp.api import Batch
-    from boinc_gahp.api.fetching import Fetched, FetchedZip
+    from boinc_gahp.api import Batch, Fetched, FetchedZip
 
 _DESCRIPTION = """\
 Fetches the outputs of a batch's finished jobs. DIR gets a folder per job, named after the job, with
@@ -174,8 +171,7 @@ def _zip(batch: Batch, options: Namespace) -> int:
 
 
 def _failed(batch: Batch, options: Namespace) -> int:
-    from boinc_gahp.api.failures import save_failure
-    from boinc_gahp.api.fetching_batch import jobs_of
+    from boinc_gahp.api import jobs_of, save_failure
     from boinc_gahp.cli.batch import fetch_view, states
     from boinc_gahp.cli.batch.jsons import print_json
 
@@ -210,7 +206,7 @@ def _failed(batch: Batch, options: Namespace) -> int:
 
 
 def _directory(batch: Batch, options: Namespace) -> Path:
-    from boinc_gahp.api.folders import folder_name
+    from boinc_gahp.api import folder_name
 
     return Path(options.directory or folder_name(batch.name))
 

@@ -18,16 +18,14 @@ from boinc_gahp.cli.batch import placeholders
 from boinc_gahp.cli.batch.arguments import add_common, span, whole_number
 from boinc_gahp.cli.batch.units import nbytes, operations
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.terminal.parsing import not_empty
+from boinc_gahp.terminal import not_empty
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from boinc_gahp.api import Job, LocalFile
-    from boinc_gahp.api.submission import Options
-    from boinc_gahp.api.types import File
+    from boinc_gahp.api import File, Job, LocalFile, Options
     from boinc_gahp.templates import InputTemplate
-    from boinc_gahp.terminal.parsing import Parser
+    from boinc_gahp.terminal import Parser
 
 #: Stands for a template in the project's own directory.
 _ON_PROJECT = "project:"
@@ -194,7 +192,7 @@ def read_options(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace
                 placeholders.check(pattern, with_file=options.each is not None)
             except placeholders.WrongPattern as error:
                 parser.error(f"--{option.replace('_', '-')}: {error}")
-    from boinc_gahp.api.files import split_args
+    from boinc_gahp.api import split_args
 
     try:
         _shared_inputs(options.input)
@@ -251,8 +249,7 @@ def read_jobs(
         BadRequest: an option's value is wrong, or a template cannot be read.
         WrongRow: a row is wrong.
     """
-    from boinc_gahp.api import Job
-    from boinc_gahp.api.files import split_args
+    from boinc_gahp.api import Job, split_args
 
     templates = {
         "input_template": _own_template(options.input_template, is_input=True),
@@ -295,7 +292,7 @@ def _row_jobs(
 ) -> CommandLineJobs:
     from dataclasses import replace
 
-    from boinc_gahp.api.rows import read_rows
+    from boinc_gahp.api import read_rows
 
     made = CommandLineJobs(rows="standard input" if options.rows == "-" else options.rows)
     for number, row in enumerate(read_rows(options.rows, options.format)):
@@ -317,7 +314,7 @@ def _row_jobs(
 
 
 def _shared_inputs(said: Sequence[str]) -> dict[str, File]:
-    from boinc_gahp.api.files import read_named
+    from boinc_gahp.api import read_named
 
     inputs: dict[str, File] = {}
     for text in said:

@@ -13,8 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.states import expected_end
-from boinc_gahp.terminal import words
-from boinc_gahp.terminal.words import moment
+from boinc_gahp.terminal import moment, words
 from boinc_gahp.text import visible
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from boinc_gahp.api import Batch, BatchJob
-    from boinc_gahp.rpc.types import ResultInfo
+    from boinc_gahp.rpc import ResultInfo
 
 __all__ = [
     "batch_json",

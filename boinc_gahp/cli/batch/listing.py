@@ -11,10 +11,7 @@ from boinc_gahp.cli.batch.arguments import add_common, whole_number
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import command, opened
 from boinc_gahp.states import BatchState
-from boinc_gahp.terminal import table, words
-from boinc_gahp.terminal.parsing import Parser
-from boinc_gahp.terminal.table import Column
-from boinc_gahp.terminal.terminal import bar, coloured, width_of
+from boinc_gahp.terminal import Column, Parser, bar, coloured, table, width_of, words
 from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from boinc_gahp.api import Batch, Project
-    from boinc_gahp.terminal.table import Cell
+    from boinc_gahp.terminal import Cell
 
 _DESCRIPTION = """\
 Lists the batches of your account, newest first: progress, number of failed jobs, age, estimated

@@ -7,9 +7,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from boinc_gahp.terminal.live import remark
-from boinc_gahp.terminal.output import command_line
-from boinc_gahp.terminal.words import one_line
+from boinc_gahp.terminal import command_line, one_line, remark
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -11,21 +11,17 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.errors import JobRefused
-from boinc_gahp.submit.types import InlineFile, LocalFile, RemoteFile
-from boinc_gahp.terminal import table, words
-from boinc_gahp.terminal.live import Work
-from boinc_gahp.terminal.output import complain
-from boinc_gahp.terminal.table import Column
+from boinc_gahp.submit import InlineFile, LocalFile, RemoteFile
+from boinc_gahp.terminal import Column, Work, complain, table, words
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterator
 
-    from boinc_gahp.api import Job, Project
-    from boinc_gahp.api.submission import Options, Plan
+    from boinc_gahp.api import Job, Options, Plan, Project
     from boinc_gahp.cli.batch.job_options import CommandLineJobs
-    from boinc_gahp.submit.types import Input
+    from boinc_gahp.submit import Input
 
 #: The most jobs, files and problems to show.
 _SHOWN = 10
@@ -71,7 +67,7 @@ def _parts(
     if not options.split:
         yield jobs
         return
-    from boinc_gahp.api.splitting import split
+    from boinc_gahp.api import split
 
     try:
         parts = split(project.session, options.app, jobs, **more)

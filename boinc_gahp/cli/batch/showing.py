@@ -13,11 +13,8 @@ from boinc_gahp.cli.batch.jsons import batch_json, instance_json, job_json, prin
 from boinc_gahp.cli.batch.listing import lease_lines
 from boinc_gahp.cli.batch.opening import opened
 from boinc_gahp.states import BatchState, JobState
-from boinc_gahp.terminal import table, words
-from boinc_gahp.terminal.parsing import Parser
-from boinc_gahp.terminal.table import Column
-from boinc_gahp.terminal.terminal import bar, coloured, width_of
-from boinc_gahp.terminal.words import printable
+from boinc_gahp.terminal import Column, Parser, bar, coloured, table, width_of, words
+from boinc_gahp.text import printable
 from boinc_gahp.threads import in_order
 
 if TYPE_CHECKING:
@@ -25,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from boinc_gahp.api import Batch, BatchJob
-    from boinc_gahp.rpc.types import ResultInfo
-    from boinc_gahp.terminal.table import Cell
+    from boinc_gahp.rpc import ResultInfo
+    from boinc_gahp.terminal import Cell
 
 _DESCRIPTION = """\
 Shows a batch and its jobs. A terminal shows the first 50 jobs, a pipe gets all. A retired batch is

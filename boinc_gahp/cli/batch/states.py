@@ -87,7 +87,7 @@ def unsent_words(batch: Batch) -> str | None:
 
     Only the machine that submitted them knows the version they are for.
     """
-    from boinc_gahp.api.records import Records
+    from boinc_gahp.api import Records
 
     if batch.state is not BatchState.IN_PROGRESS or batch.fraction_done or batch.gone:
         return None

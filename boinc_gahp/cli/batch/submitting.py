@@ -28,17 +28,13 @@ from boinc_gahp.errors import (
     ProjectDown,
     ProjectError,
 )
-from boinc_gahp.terminal import words
-from boinc_gahp.terminal.live import Work
-from boinc_gahp.terminal.output import command_line, complain
-from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal import Parser, Work, command_line, complain, words
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from boinc_gahp.api import Batch, Progress, Project
-    from boinc_gahp.api.submission import Options
+    from boinc_gahp.api import Batch, Options, Progress, Project
     from boinc_gahp.cli.batch.job_options import CommandLineJobs
 
 _DESCRIPTION = """\
@@ -121,7 +117,7 @@ def submit(arguments: list[str], config: str | None) -> int:
 
             more["name"] = options.name
             return dry_run(project, options, more)
-        from boinc_gahp.api.submission import new_batch_name
+        from boinc_gahp.api import new_batch_name
 
         # Whatever happens from here on, the same command can complete what was begun.
         more["name"] = new_batch_name(options.app) if options.name is None else options.name
@@ -194,8 +190,7 @@ class _Refused(Exception):
 
 
 def _sent(project: Project, options: Namespace, more: Options, work: Work) -> list[Batch]:
-    from boinc_gahp.api.comparing import is_final
-    from boinc_gahp.api.submission import drop_begun
+    from boinc_gahp.api import drop_begun, is_final
 
     jobs = look_up_jobs(project, options, work)
     more["progress"] = partial(show, work)
@@ -279,7 +274,7 @@ def _again(arguments: Sequence[str], config: str | None, name: str | None) -> st
 
 def _placed(error: JobRefused, jobs: CommandLineJobs, more: Options) -> GahpError:
     """Return an error that also names the row of the job that caused it."""
-    from boinc_gahp.api.request import job_names
+    from boinc_gahp.api import job_names
 
     if jobs.rows is None or error.job_name is None:
         return error

@@ -8,27 +8,21 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.batch import arguments as reading
-from boinc_gahp.cli.batch import states
+from boinc_gahp.cli.batch import arguments as reading, states
 from boinc_gahp.cli.batch.jsons import news_json, print_line
 from boinc_gahp.cli.batch.opening import command, no_more_remarks, opened
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import ProjectDown, TransportError
 from boinc_gahp.states import BatchState
-from boinc_gahp.terminal import table, words
-from boinc_gahp.terminal.live import Live
-from boinc_gahp.terminal.output import complain
-from boinc_gahp.terminal.parsing import Parser
-from boinc_gahp.terminal.table import Column
-from boinc_gahp.terminal.terminal import bar, coloured
-from boinc_gahp.terminal.words import printable
+from boinc_gahp.terminal import Column, Live, Parser, bar, coloured, complain, table, words
+from boinc_gahp.text import printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
     from boinc_gahp.api import Batch, Project
-    from boinc_gahp.terminal.table import Cell
+    from boinc_gahp.terminal import Cell
 
 _DESCRIPTION = """\
 Waits until each job of the batches is done or has failed. A terminal shows live progress; on a
@@ -101,7 +95,7 @@ def wait(arguments: list[str], config: str | None) -> int:
         try:
             batches = _found(options, project)
         except (ProjectDown, TransportError) as error:
-            from boinc_gahp.rpc.retry import BACKOFF
+            from boinc_gahp.rpc import BACKOFF
 
             # The rest of --timeout may be too short for another attempt.
             if until is None or time.monotonic() < until - BACKOFF.longest:
@@ -130,9 +124,7 @@ def wait(arguments: list[str], config: str | None) -> int:
 
 def _found(options: Namespace, project: Project) -> list[Batch]:
     """Return the batches, each once; a project that is down is not asked beyond --timeout."""
-    from boinc_gahp.api import Batch
-    from boinc_gahp.api.finding import find_batch
-    from boinc_gahp.api.session import Session
+    from boinc_gahp.api import Batch, Session, find_batch
 
     session = project.session
     if options.timeout is not None:
@@ -145,7 +137,7 @@ def _found(options: Namespace, project: Project) -> list[Batch]:
 def _wait(
     options: Namespace, project: Project, batches: Sequence[Batch], until: float | None
 ) -> None:
-    from boinc_gahp.api.watching import Poll, watch
+    from boinc_gahp.api import Poll, watch
 
     looks = watch(project.session, batches, poll=Poll(SHORTEST, LONGEST), until=until)
     if options.json:

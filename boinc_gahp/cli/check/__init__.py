@@ -14,9 +14,7 @@ from boinc_gahp.cli.check.htcondor_checks import htcondor_points
 from boinc_gahp.cli.check.project_checks import project_points
 from boinc_gahp.config import load
 from boinc_gahp.errors import ConfigError
-from boinc_gahp.terminal.parsing import Parser
-from boinc_gahp.terminal.terminal import coloured
-from boinc_gahp.terminal.words import one_line
+from boinc_gahp.terminal import Parser, coloured, one_line
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import cache_dir, ledger_file, log_file
-from boinc_gahp.config.accounts import find_project
+from boinc_gahp.config import cache_dir, find_project, ledger_file, log_file
 from boinc_gahp.errors import ConfigError, GahpError
 from boinc_gahp.files import NotOurs, make_private_directory
 from boinc_gahp.ledger import JobLedger, Ledger

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.check.checks import Check, failed, note, ok, warning
-from boinc_gahp.config.accounts import no_authenticator
+from boinc_gahp.config import no_authenticator
 from boinc_gahp.errors import (
     ConfigError,
     GahpError,

@@ -72,7 +72,7 @@ def route_points(version: tuple[int, int, int] | None) -> Iterator[Check]:
 
 def _constraint_points() -> Iterator[Check]:
     """Check whether the constraint on all routes admits a job that sets only its app."""
-    from boinc_gahp.htcondor.attributes import AdRefused, Attributes
+    from boinc_gahp.htcondor import AdRefused, Attributes
 
     name = "JOB_ROUTER_SOURCE_JOB_CONSTRAINT"
     text = condor_tools.value(name)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import GahpError
-from boinc_gahp.localproject.extra import need_local_project
-from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.localproject import need_local_project
+from boinc_gahp.terminal import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from boinc_gahp.terminal import table
-from boinc_gahp.terminal.live import Live
-from boinc_gahp.terminal.table import Column
+from boinc_gahp.terminal import Column, Live, table
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -9,7 +9,7 @@ from boinc_gahp.cli.ledger import words
 from boinc_gahp.cli.ledger.showing import find
 from boinc_gahp.config import ledger_file
 from boinc_gahp.ledger import JobLedger, Store
-from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

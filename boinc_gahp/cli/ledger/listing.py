@@ -11,23 +11,17 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.cli.ledger import words
 from boinc_gahp.cli.ledger.wrong import wrong, wrong_words
 from boinc_gahp.config import ledger_file
-from boinc_gahp.htcondor.owners import owner_key
-from boinc_gahp.ledger.jobs import ALIVE, STATES
-from boinc_gahp.ledger.listing import Owner, all_pending_aborts
+from boinc_gahp.htcondor import owner_key
+from boinc_gahp.ledger import ALIVE, STATES, Owner, all_pending_aborts
 from boinc_gahp.states import LEDGER_WORDS
-from boinc_gahp.terminal import table
-from boinc_gahp.terminal.parsing import Parser
-from boinc_gahp.terminal.table import Column
-from boinc_gahp.terminal.terminal import coloured
+from boinc_gahp.terminal import Column, Parser, coloured, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boinc_gahp.cli.ledger.words import Opened
     from boinc_gahp.config import Settings
-    from boinc_gahp.ledger import BatchRow, JobRow
-    from boinc_gahp.ledger.jobs import Tally, Trouble
-    from boinc_gahp.ledger.troubles import Lasting
+    from boinc_gahp.ledger import BatchRow, JobRow, Lasting, Tally, Trouble
 
 _DESCRIPTION = """\
 Lists projects, batches and unfinished jobs. For each project it shows problems, and the requests

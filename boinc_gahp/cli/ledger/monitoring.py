@@ -14,14 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 from boinc_gahp.cli.ledger import words
 from boinc_gahp.cli.ledger.wrong import wrong
-from boinc_gahp.config import ledger_file, load, state_dir
-from boinc_gahp.config.places import user_name
+from boinc_gahp.config import ledger_file, load, state_dir, user_name
 from boinc_gahp.errors import ConfigError, LedgerError
-from boinc_gahp.htcondor.hold_codes import HoldCode
-from boinc_gahp.htcondor.owners import known_owners, owner_key
-from boinc_gahp.ledger import AccountLock
-from boinc_gahp.ledger.overview import Watch, overview
-from boinc_gahp.ledger.store import LOG_LIMIT
+from boinc_gahp.htcondor import HoldCode, known_owners, owner_key
+from boinc_gahp.ledger import LOG_LIMIT, AccountLock, Watch, overviews
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +25,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.cli.ledger.words import Opened
     from boinc_gahp.config import Settings
-    from boinc_gahp.ledger.overview import Overview
+    from boinc_gahp.ledger import Overview
 
 #: Why a person should look, with explanations; metrics and JSON use these words.
 REASONS: Final = {
@@ -174,7 +170,7 @@ def _look_at_ledger(status: Status, ledger: Opened, settings: Settings, after: f
         overdue=now - OVERDUE,
     )
     known = known_owners(settings)
-    for each in overview(ledger.store, watch):
+    for each in overviews(ledger.store, watch):
         is_known = owner_key(each.url, each.account) in known
         # An owner that has left the settings matters as long as it has something left to do.
         if is_known or each.tally.alive or each.owed:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.ledger import words
-from boinc_gahp.config import ledger_file, state_dir
-from boinc_gahp.config.accounts import authenticator_of, find_project
-from boinc_gahp.config.urls import are_one_project
+from boinc_gahp.config import (
+    are_one_project,
+    authenticator_of,
+    find_project,
+    ledger_file,
+    state_dir,
+)
 from boinc_gahp.errors import RpcError
 from boinc_gahp.ledger import AccountLock, JobLedger, Store
-from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal import Parser
 
 if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Settings

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.ledger import words
 from boinc_gahp.config import ledger_file, state_dir
-from boinc_gahp.htcondor.owners import owner_key
-from boinc_gahp.ledger import AccountLock, JobLedger
-from boinc_gahp.ledger.listing import all_pending_aborts
-from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.htcondor import owner_key
+from boinc_gahp.ledger import AccountLock, JobLedger, all_pending_aborts
+from boinc_gahp.terminal import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from boinc_gahp.config import Settings
-    from boinc_gahp.htcondor.reconciling import Reconciliation
+    from boinc_gahp.htcondor import Reconciliation
     from boinc_gahp.ledger import BatchRow, Store
 
 _DESCRIPTION = """\
@@ -71,7 +70,7 @@ def run_parser(config: str | None = None) -> Parser:
 def _reconcile(settings: Settings, deadline: float, *, quiet: bool) -> int:
     from boinc_gahp import logs
     from boinc_gahp.bridge import Opener
-    from boinc_gahp.htcondor.reconciling import reconcile
+    from boinc_gahp.htcondor import reconcile
 
     logs.start(settings)
     opener = Opener()
@@ -171,7 +170,7 @@ def _debt_lines(
     worked_for: set[tuple[str, str]],
     quiet: bool,
 ) -> Iterator[str]:
-    from boinc_gahp.submit.control import FORGOTTEN
+    from boinc_gahp.submit import FORGOTTEN
 
     for owner in before.keys() | after.keys():
         left = after.get(owner, [])

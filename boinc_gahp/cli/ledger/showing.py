@@ -10,7 +10,7 @@ from boinc_gahp.cli.ledger import words
 from boinc_gahp.cli.ledger.listing import as_json
 from boinc_gahp.config import ledger_file
 from boinc_gahp.states import LEDGER_WORDS
-from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

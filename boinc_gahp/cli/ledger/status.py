@@ -11,16 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.ledger import metrics, words
 from boinc_gahp.cli.ledger.monitoring import look
-from boinc_gahp.config.places import expand
+from boinc_gahp.config import expand
 from boinc_gahp.files import write_whole
-from boinc_gahp.ledger.jobs import STATES
-from boinc_gahp.ledger.troubles import LASTING
+from boinc_gahp.ledger import LASTING, STATES
 from boinc_gahp.states import LEDGER_WORDS
-from boinc_gahp.terminal import table
-from boinc_gahp.terminal.parsing import Parser, not_empty
-from boinc_gahp.terminal.table import Column
-from boinc_gahp.terminal.terminal import coloured
-from boinc_gahp.terminal.words import moment
+from boinc_gahp.terminal import Column, Parser, coloured, moment, not_empty, table
 from boinc_gahp.text import visible
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from boinc_gahp.config import ledger_file, load
 from boinc_gahp.errors import GahpError, LedgerError
 from boinc_gahp.ledger import JobLedger, Store
 from boinc_gahp.states import LEDGER_WORDS
-from boinc_gahp.terminal.words import at, count, now, printable, size, span
+from boinc_gahp.terminal import at, now
+from boinc_gahp.text import count, printable, size, span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp.htcondor.owners import explain_unknown, known_owners, owner_key
-from boinc_gahp.ledger.troubles import LASTING, Lasting
-from boinc_gahp.terminal.words import printable, span
+from boinc_gahp.htcondor import explain_unknown, known_owners, owner_key
+from boinc_gahp.ledger import LASTING, Lasting
+from boinc_gahp.text import printable, span
 
 if TYPE_CHECKING:
     from boinc_gahp.config import Settings

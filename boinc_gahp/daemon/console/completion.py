@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.completion import Completer, Completion
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.gahp import requests, words
-from boinc_gahp.gahp.commands import COMMANDS, PREFIXES
-from boinc_gahp.gahp.grammar import (
+from boinc_gahp.gahp import (
+    COMMANDS,
+    PREFIXES,
     Choice,
     Counted,
     Field,
@@ -24,6 +24,8 @@ from boinc_gahp.gahp.grammar import (
     RequestId,
     Rest,
     Several,
+    requests,
+    words,
 )
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from boinc_gahp import __version__
-from boinc_gahp.config import log_file, state_dir
-from boinc_gahp.config.accounts import named_projects
+from boinc_gahp.config import log_file, named_projects, state_dir
 from boinc_gahp.daemon.console import display
 from boinc_gahp.daemon.console.completion import CompletionNames, LineCompleter, hint
 from boinc_gahp.daemon.console.input import MaskAuthenticator, PrivateHistory, lines_of
@@ -30,9 +29,7 @@ from boinc_gahp.daemon.engine import Engine, FinishedRequest
 from boinc_gahp.daemon.main import CLOSING, leave, prepare_process
 from boinc_gahp.daemon.projects import Projects, Selection
 from boinc_gahp.errors import GahpError
-from boinc_gahp.gahp import requests
-from boinc_gahp.gahp.lines import LineSplitter
-from boinc_gahp.gahp.words import decode
+from boinc_gahp.gahp import LineSplitter, decode, requests
 from boinc_gahp.text import count, visible
 from boinc_gahp.threads import start
 

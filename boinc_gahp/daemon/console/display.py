@@ -9,8 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from boinc_gahp.gahp import requests
-from boinc_gahp.gahp.commands import COMMANDS, PREFIXES, help_text
+from boinc_gahp.gahp import COMMANDS, PREFIXES, help_text, requests
 from boinc_gahp.states import HTCondorState
 from boinc_gahp.text import count, quoted, visible
 

@@ -17,10 +17,7 @@ from boinc_gahp.files import (
     open_private_file,
     write_whole,
 )
-from boinc_gahp.gahp.commands import COMMANDS
-from boinc_gahp.gahp.grammar import Secret
-from boinc_gahp.gahp.lines import LineSplitter
-from boinc_gahp.gahp.words import decode, encode
+from boinc_gahp.gahp import COMMANDS, LineSplitter, Secret, decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

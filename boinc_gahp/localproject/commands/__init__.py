@@ -10,7 +10,7 @@ from importlib import import_module
 
 from boinc_gahp.localproject.commands.arguments import LocalProjectTrouble, explained
 from boinc_gahp.localproject.extra import need_local_project
-from boinc_gahp.terminal.parsing import Group
+from boinc_gahp.terminal import Group
 
 __all__ = ["ACTIONS", "LocalProjectTrouble", "run", "run_parser"]
 

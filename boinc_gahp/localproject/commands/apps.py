@@ -15,7 +15,7 @@ from boinc_gahp.localproject.commands.arguments import (
 )
 
 if TYPE_CHECKING:
-    from boinc_gahp.terminal.parsing import Parser
+    from boinc_gahp.terminal import Parser
 
 _MOST = 2**31 - 1
 

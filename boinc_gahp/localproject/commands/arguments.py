@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import GahpError
-from boinc_gahp.terminal.parsing import Parser, not_empty
+from boinc_gahp.terminal import Parser, not_empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -16,7 +16,7 @@ from boinc_gahp.localproject.commands.arguments import (
 )
 
 if TYPE_CHECKING:
-    from boinc_gahp.terminal.parsing import Parser
+    from boinc_gahp.terminal import Parser
 
 #: The name is also a file name.
 _NAME = re.compile(r"[A-Za-z0-9_@+][A-Za-z0-9_@+.\-]{0,99}")

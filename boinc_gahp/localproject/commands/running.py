@@ -13,10 +13,10 @@ from boinc_gahp.localproject.commands.arguments import (
     number,
     whole_number,
 )
-from boinc_gahp.terminal.parsing import not_empty
+from boinc_gahp.terminal import not_empty
 
 if TYPE_CHECKING:
-    from boinc_gahp.terminal.parsing import Parser
+    from boinc_gahp.terminal import Parser
 
 _MOST_HOSTS = 100
 

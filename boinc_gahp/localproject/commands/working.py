@@ -17,8 +17,7 @@ from boinc_gahp.localproject.commands.arguments import (
     whole_number,
 )
 from boinc_gahp.templates import TemplateError, read_input_template, read_output_template
-from boinc_gahp.terminal.output import complain
-from boinc_gahp.terminal.parsing import Parser, not_empty
+from boinc_gahp.terminal import Parser, complain, not_empty
 
 if TYPE_CHECKING:
     import argparse

@@ -21,6 +21,7 @@ OPEN = (
     "config",
     "errors",
     "files",
+    "lazy",
     "secret",
     "states",
     "text",
@@ -28,8 +29,9 @@ OPEN = (
 )
 #: They are drawn as a floor under the rooms, without arrows; logs is for cli alone.
 FLOOR = (*OPEN, "logs")
-#: Parts of the package that are no rooms; the package itself hands out the Python API.
-_NO_ROOMS = ("", "_version")
+#: Parts of the package that are no rooms; the package itself hands out the Python API, and
+#: ``remote`` is its old name.
+_NO_ROOMS = ("", "_version", "remote")
 
 Arrows = dict[tuple[str, str], int]
 

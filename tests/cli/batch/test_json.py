@@ -8,8 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.cli.batch.jsons import moment, print_json
 

@@ -6,8 +6,7 @@ import argparse
 from pathlib import PurePath
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boinc_gahp.cli.batch.placeholders import Filling, WrongPattern, check
 from boinc_gahp.cli.batch.units import nbytes, operations

@@ -1,0 +1,1 @@
+"""The project's web server: BOINC's web RPCs, and downloads and uploads."""
