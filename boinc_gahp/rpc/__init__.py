@@ -68,7 +68,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     renamed = _RENAMED[name]
     warnings.warn(
-        f"{__name__}.{name} is called {renamed.__name__} now, and goes with the next version",
+        f"{__name__}.{name} is called {renamed.__name__} now; the next version drops the old name",
         DeprecationWarning,
         stacklevel=2,
     )

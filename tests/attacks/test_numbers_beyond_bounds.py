@@ -156,7 +156,7 @@ def test_a_number_that_nothing_can_hold_is_an_error_that_quotes_it(kind: str, fi
             continue  # what is no number at all is left to whoever hands it on
         with pytest.raises(ProtocolError) as caught:
             REPLIES[kind][3](project(reply(kind, **{field: value})))
-        assert f"<{field}> holds {value[:40]!r}" in str(caught.value)
+        assert f"<{field}> is {value[:40]!r}: expected" in str(caught.value)
         assert not caught.value.cut
 
 
@@ -183,7 +183,7 @@ LONG = "x" * 1000
     ],
 )
 def test_a_name_of_a_kilobyte_is_an_error(body: bytes, ask: Callable[[WebRpcs], object]) -> None:
-    with pytest.raises(ProtocolError, match="has 1,000 characters, where 255 are the most"):
+    with pytest.raises(ProtocolError, match="has 1,000 characters: at most 255 are expected"):
         ask(project(body))
 
 
@@ -193,7 +193,7 @@ def test_a_number_beyond_bounds_is_not_asked_for_again() -> None:
         options = ClientOptions(retry_total=60)
         with (
             WebRpcs(server.url, AUTHENTICATOR, options=options) as client,
-            pytest.raises(ProtocolError, match="<exit_status> holds '9223372036854775808'"),
+            pytest.raises(ProtocolError, match="<exit_status> is '9223372036854775808'"),
         ):
             client.query_batch(batch_id=1, get_job_details=True)
         assert len(server.requests) == 1
@@ -220,7 +220,7 @@ def test_a_list_of_batches_says_what_the_project_sent(tmp_path: Path, value: str
             check=False,
         )
     assert done.returncode == 1
-    assert f"<expire_time> holds '{value}', not a time" in done.stderr
+    assert f"<expire_time> is '{value}': expected a time in seconds since 1970" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -234,7 +234,7 @@ def test_whatever_is_read_as_a_number_is_one_or_an_error(found: str) -> None:
         try:
             value = read(found, "x")
         except Incomplete as error:
-            assert "<x> holds" in str(error)  # noqa: PT017  (either outcome is right)
+            assert "<x> is" in str(error)  # noqa: PT017  (either outcome is right)
         else:
             assert math.isfinite(value)
             assert least <= value <= most
