@@ -228,7 +228,7 @@ class Caller:
         if self.closing.is_set():
             raise self._refused(question.rpc, "was not asked: the connection to it was closed")
         if left < _NO_TIME:
-            raise self._refused(question.rpc, "was not asked: the time limit was reached before")
+            raise self._refused(question.rpc, "was not asked: the time limit was already reached")
         make_body = question.make_body
 
         def counted() -> Body:

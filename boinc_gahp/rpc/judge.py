@@ -124,7 +124,9 @@ class Judge:
         if reply.root is None:
             if reply.other:
                 said = shorten(self.redact(reply.other), 120)
-                return self._protocol(f"the answer {said!r} is not a BOINC project's: {_CHECK_URL}")
+                return self._protocol(
+                    f"the answer {said!r} is not from a BOINC project: {_CHECK_URL}"
+                )
             what = "the answer is empty" if reply.empty else "the answer is cut off"
             return self._protocol(f"{what}; try again", cut=True)
         if reply.mismatch:

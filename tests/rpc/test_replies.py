@@ -111,7 +111,7 @@ def test_php_fatal_error_is_told_and_not_asked_for_again(body: bytes, chunk: int
         (b"<?xml version='1.0'?>\n", True, "the answer is cut off"),
         (b"<ping>\n<success>1</success>\n", True, "the answer is cut off"),
         (b"<ping>\n<success>1</success>\n</pin", True, "the answer is cut off"),
-        (b"OK", False, "the answer 'OK' is not a BOINC project's"),
+        (b"OK", False, "the answer 'OK' is not from a BOINC project"),
         (b'{"status": "not found"}', False, "check the project's URL"),
         (b"<!DOCTYPE html>\n<html><head><title>Log in</title></head></html>", False, "'Log in'"),
         (b" <!-- x -->\n<HTML><body>Welcome  there</body>", False, "'Welcome there'"),
