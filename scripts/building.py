@@ -10,14 +10,14 @@ from setuptools.command.build import build
 
 
 class Build(build):
-    """Builds in a directory of its own.
+    """Builds in a temporary directory.
 
-    Setuptools' usual one, ``build/`` beside the source, is kept from one time to the next: modules
-    of an earlier version, which are no more, would get into the wheel.
+    Setuptools' default, ``build/`` beside the source, is kept between builds, so modules that an
+    earlier version had would get into the wheel.
     """
 
     def initialize_options(self) -> None:
-        """Choose where: a temporary directory, which goes with this process."""
+        """Make the temporary directory, which is removed when this process ends."""
         super().initialize_options()
         self.build_base = tempfile.mkdtemp(prefix="boinc_gahp-build-")
         atexit.register(shutil.rmtree, self.build_base, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Prints how much of each room (package) the tests have run: statements and branches."""
+"""Prints how many statements and branches of each room (package) the tests have run."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ import coverage
 
 
 def main() -> int:
-    """Print the table; needs the data that pytest-cov leaves in this directory."""
+    """Print the table from the data that pytest-cov leaves in this directory."""
     data = coverage.Coverage()
     data.load()
     with tempfile.NamedTemporaryFile(suffix=".json") as report:

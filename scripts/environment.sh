@@ -1,5 +1,5 @@
-# Sourced by the other scripts, in the project's root directory: makes .venv and installs into it
-# what is missing. An environment that has everything is left as it is, so that no network is needed.
+# The other scripts source this in the project's root directory. It makes .venv and installs what is
+# missing there. If nothing is missing, it changes nothing and needs no network.
 
 fail() {
     printf '%s: %s\n' "${0##*/}" "$*" >&2
@@ -10,7 +10,7 @@ is_supported() {
     "$1" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null
 }
 
-# Prints a Python that can make the environment: $PYTHON, or the first that will do.
+# Prints a Python that can make the environment: $PYTHON, or the first supported one.
 find_python() {
     if [ -n "${PYTHON:-}" ]; then
         is_supported "$PYTHON" || fail "PYTHON is $PYTHON; Python 3.10 to 3.14 is needed"
@@ -29,19 +29,19 @@ find_python() {
 make_environment() {
     if [ -x .venv/bin/python ] && .venv/bin/python -c 'import pip' 2>/dev/null; then
         is_supported .venv/bin/python ||
-            fail ".venv holds another Python than 3.10 to 3.14; remove it and try again"
+            fail ".venv has a Python other than 3.10 to 3.14; remove .venv and try again"
         return
     fi
     python=$(find_python) || exit 1
     "$python" -c 'import ensurepip, venv' 2>/dev/null ||
         fail "$python cannot make virtual environments; on Debian: apt install python3-venv"
     echo "Making a virtual environment in .venv"
-    # What an interrupted attempt has left has no pip; --clear begins anew.
+    # An interrupted attempt leaves a directory without pip; --clear empties it.
     "$python" -m venv --clear .venv || fail "the virtual environment could not be made"
 }
 
-# install_extra NAME...: boinc_gahp itself, and what setup.cfg wants for the extras NAME. What is in
-# $install_options goes to pip.
+# install_extra NAME...: installs boinc_gahp and the requirements of its extras NAME from setup.cfg.
+# pip gets the options in $install_options.
 install_extra() {
     make_environment
     if missing=$(.venv/bin/python scripts/missing_requirements.py "$@"); then

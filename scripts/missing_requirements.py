@@ -1,4 +1,4 @@
-"""Print what setup.cfg wants for extras, and this interpreter lacks: a requirement a line."""
+"""Print the requirements of extras in setup.cfg that this interpreter lacks, one per line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-# A bare environment has no packaging of its own.
+# A new environment has no package "packaging", but pip contains it.
 from pip._vendor.packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,7 +26,7 @@ def requirements(extras: list[str]) -> list[str]:
 
 
 def is_missing(requirement: Requirement) -> bool:
-    """Tell whether no installed version will do."""
+    """Tell whether no installed version satisfies the requirement."""
     if requirement.marker is not None and not requirement.marker.evaluate():
         return False
     try:
@@ -37,7 +37,7 @@ def is_missing(requirement: Requirement) -> bool:
 
 
 def is_installed_from_here() -> bool:
-    """Tell whether boinc_gahp is this directory's, with its command in place."""
+    """Tell whether boinc_gahp is installed from this directory, with its command."""
     sys.path = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
     try:
         import boinc_gahp  # noqa: PLC0415

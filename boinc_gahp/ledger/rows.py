@@ -66,7 +66,7 @@ class NewJob:
             ad" and "Crashes").
         project_name: the project's name in the settings; "" for the section ``[project]``.
         group_key: jobs of one owner (project and account) with equal keys can share a batch (column
-            ``together``).
+            ``group_key``).
         size: about how many bytes the job adds to a submit_batch.
         description: JSON, which the ledger does not read.
     """

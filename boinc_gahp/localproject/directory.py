@@ -85,7 +85,7 @@ class DirectoryLock:
             if time.monotonic() > deadline:
                 self._file.close()
                 raise ProjectDirectoryError(
-                    f"the project in {directory} is in use by another process: stop that one, or "
+                    f"the project in {directory} is in use by another process: stop it, or "
                     "use another directory"
                 )
             time.sleep(_LOCK_PAUSE)
@@ -265,7 +265,7 @@ def open_core(directory: Path) -> Core:
     """
     if not is_project(directory):
         raise ProjectDirectoryError(
-            f"there is no project in {directory}: boinc_gahp local-project init makes one"
+            f"there is no project in {directory}: make one with boinc_gahp local-project init"
         )
     core = Core(directory, Quirks())
     core.url = project_url(remembered_port(directory))

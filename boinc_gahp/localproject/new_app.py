@@ -88,9 +88,9 @@ def add(core: Core, app: NewApp) -> Added:
     if connection.execute("SELECT 1 FROM app WHERE name = ?", (app.name,)).fetchone():
         if app.inputs or app.outputs or app.templates:
             raise ValueError(
-                f"there is an app {app.name!r} already: for another version of it give --version "
-                "and --command alone; its templates can be edited in "
-                f"{core.templates}/{app.name}_in and {app.name}_out"
+                f"there is an app {app.name!r} already: to add a version, give only --version and "
+                f"--command; to change its templates, edit {core.templates}/{app.name}_in and "
+                f"{app.name}_out"
             )
         add_app_version(core.db, app.name, app.version, words)
         return Added(shlex.join(words))
@@ -132,7 +132,7 @@ def _command(core: Core, app: NewApp) -> list[str]:
     program = fill_in(words[0], core.directory)
     found = shutil.which(program)
     if found is None:
-        where = "it is no executable file" if "/" in program else "it is not in the PATH"
+        where = "it is not an executable file" if "/" in program else "it is not in the PATH"
         raise ValueError(f"the program {program!r} cannot be run: {where}")
     if not words[0].startswith("{"):
         words[0] = str(Path(found).absolute())

@@ -198,7 +198,7 @@ class LocalProject:
             try:
                 work()
             except Exception as error:
-                log.exception("%s has died", name)
+                log.exception("the thread %s has failed", name)
                 self._failure = self._failure or error
 
         self._threads.append(start(guarded, name))

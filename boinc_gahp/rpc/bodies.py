@@ -138,7 +138,7 @@ class _Checked:
         if self._file().read(1):
             raise self._changed("it is longer now")
         if self._md5.hexdigest() != self._wanted.md5.lower():
-            raise self._changed("its MD5 is another one now")
+            raise self._changed("its MD5 is different now")
 
     def _reading(self, work: Callable[[], T]) -> T:
         try:
@@ -153,6 +153,6 @@ class _Checked:
     def _changed(self, how: str) -> StagingError:
         return StagingError(
             f"input file {self._wanted.path!r} changed while it was sent: {how}; submit again when "
-            "nothing writes to it any more",
+            "no program writes to it any more",
             path=self._wanted.path,
         )

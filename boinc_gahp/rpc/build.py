@@ -86,7 +86,9 @@ def _secret(authenticator: Authenticator) -> etree._Element:
         pass
     else:
         return element
-    raise BadRequest("the authenticator holds a character that XML cannot hold: copy it again")
+    raise BadRequest(
+        "the authenticator contains a character that XML does not allow: copy it again"
+    )
 
 
 def leaf(tag: str, value: str, where: str = "") -> etree._Element:
@@ -109,7 +111,7 @@ def number(value: float, what: str) -> str:
     if isinstance(value, int):
         return str(value)
     if not math.isfinite(value):
-        raise BadRequest(f"{what} is {value}: expected a number")
+        raise BadRequest(f"{what} is {value}: expected a finite number")
     if value == int(value) and abs(value) < _EXACT_INTEGERS:
         return str(int(value))
     return repr(value)
@@ -142,7 +144,7 @@ def _set(element: etree._Element, value: str, where: str) -> None:
         else f"the character U+{ord(bad or chr(0)):04X}"
     )
     raise BadRequest(
-        f"{where}{tag}{quoted(value)} holds {what}, which a request to a project cannot hold"
+        f"{where}{tag}{quoted(value)} contains {what}, which a request to a project cannot contain"
     )
 
 

@@ -114,7 +114,7 @@ class Caller:
                 trouble = reply_errors.too_much(str(much))
             except IncompleteReply as lacking:
                 trouble = reply_errors.incomplete(str(lacking))
-            raise trouble or reply_errors.incomplete("its root")
+            raise trouble or reply_errors.incomplete("no root element")
 
         return self._attempts(question.rpc, until, attempt)
 
@@ -218,7 +218,7 @@ class Caller:
             if odd is not None and reply.status == 200:
                 raise reply_errors.encoded(odd)
             raise reply_errors.status(reply.status, reply.reason, page_beginning(body))
-        raise self._refused(rpc, f"redirects {_REDIRECTS} times and more: check the project's URL")
+        raise self._refused(rpc, f"redirects more than {_REDIRECTS} times: check the project's URL")
 
     def _request(
         self, question: RpcCall, url: str, until: float | None, traffic: Traffic, *, plain: bool
@@ -226,9 +226,9 @@ class Caller:
         options = self.options
         left = math.inf if until is None else until - time.monotonic()
         if self.closing.is_set():
-            raise self._refused(question.rpc, "is no longer asked: the connection was closed")
+            raise self._refused(question.rpc, "was not asked: the connection to it was closed")
         if left < _NO_TIME:
-            raise self._refused(question.rpc, "was not asked: the time for it was over")
+            raise self._refused(question.rpc, "was not asked: the time limit was already reached")
         make_body = question.make_body
 
         def counted() -> Body:
@@ -263,8 +263,8 @@ class Caller:
             if redirects.is_upgrade(url, there):
                 self.speaks_https.set()
             self._warn_once(
-                f"{rpc.name} of {self.host} was sent on to {redirects.shown(there)}: set the "
-                "project's URL so"
+                f"{rpc.name} of {self.host} was redirected to {redirects.shown(there)}: set the "
+                "project's URL accordingly"
             )
             return there
         raise self._refused(rpc, what)
@@ -285,7 +285,7 @@ class Caller:
             if rpc.dies and message.fatal:
                 continue  # normal, perhaps a thousand times; the error reports it
             said = shorten(self.redact(message.text), 300)
-            self._warn_once(f"PHP of {self.host} says in {rpc.name}: {message.kind}: {said}")
+            self._warn_once(f"{rpc.name} of {self.host}: PHP reports {message.kind}: {said}")
 
     def _warn_once(self, text: str) -> None:
         """Log ``text`` unless the same was logged in the last hour."""

@@ -42,7 +42,7 @@ def command_line(arguments: Iterable[str], *, doubled: bool = False) -> str:
     line = " ".join(_word(argument, doubled=doubled) for argument in arguments)
     if line == "0":
         raise BadRequest(
-            "the command line is 0, which the project drops; write it another way (00, or with an "
+            "the command line is 0, which the project drops: write it differently (00, or with an "
             "option before it)"
         )
     return line
@@ -57,8 +57,9 @@ def check_stored(text: str, where: str = "") -> str:
     """
     if "<" in text:
         raise BadRequest(
-            f"{where}command_line {quoted(text)} holds a <, at which volunteers' clients refuse "
-            "the job and all that come with it: make the text with boinc_gahp.rpc.command_line()"
+            f"{where}command_line {quoted(text)} contains a <; BOINC's client refuses such a "
+            "job, and all others in the same reply: make the text with "
+            "boinc_gahp.rpc.command_line()"
         )
     return text
 
@@ -69,19 +70,19 @@ def _word(argument: str, *, doubled: bool) -> str:
     what = f"argument {quoted(argument)}"
     if not argument:
         raise BadRequest(
-            f"{what} is empty, which no volunteer's client can read in a command line: leave it "
-            "out, or pass it in an input file"
+            f"{what} is empty, and BOINC's client cannot read an empty argument: leave it out, or "
+            "pass it in an input file"
         )
     if '"' in argument:
         raise BadRequest(
-            f'{what} holds a ", which ends the command line on the project: pass such a value in '
-            "an input file"
+            f'{what} contains a ", which ends the command line on the project: pass such a value '
+            "in an input file"
         )
     control = _CONTROL.search(argument)
     if control:
         raise BadRequest(
-            f"{what} holds {character_name(control[0])}, which cannot travel to the project: pass "
-            "such a value in an input file"
+            f"{what} contains {character_name(control[0])}, which cannot be sent to the project: "
+            "pass such a value in an input file"
         )
     if doubled:
         text = _between_quotes(argument, what)
@@ -89,14 +90,14 @@ def _word(argument: str, *, doubled: bool) -> str:
     for character in "'\\":
         if character in argument:
             raise BadRequest(
-                f"{what} holds a {character}, which the project's database would not keep: pass it "
+                f"{what} contains a {character}, which the project's database changes: pass it "
                 "in an input file, or set escape_command_lines for this project"
             )
     if _WHITE.search(argument):
         raise BadRequest(
-            f"{what} holds white space: a BOINC job has one command line, which is split at spaces "
-            "on the volunteer's computer; pass it in an input file, or set escape_command_lines "
-            "for this project"
+            f"{what} contains white space: a BOINC job has one command line, which is split at "
+            "spaces on the volunteer's computer; pass it in an input file, or set "
+            "escape_command_lines for this project"
         )
     return _escaped(argument)
 
@@ -111,8 +112,8 @@ def _between_quotes(argument: str, what: str) -> str:
         return argument
     if "'" in argument:
         raise BadRequest(
-            f"{what} holds a ' at its beginning or beside white space: the client that splits the "
-            "command line has no way to write that; pass it in an input file"
+            f"{what} begins with a ', or contains a ' and white space: BOINC's client cannot read "
+            "that in a command line; pass it in an input file"
         )
     return f"'{argument}'"
 

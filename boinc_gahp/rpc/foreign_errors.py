@@ -70,36 +70,37 @@ class _Rule:
 _RULES = (
     _Rule(
         (ssl.SSLCertVerificationError,),
-        "its certificate is not trusted ({why}): check the project's URL, or set ca_bundle to the "
-        "file of the authority that signed it",
+        "its certificate is not trusted ({why}): check the project's URL, or set ca_bundle to a "
+        "file with the certificate of the authority that signed it",
         sent=False,
         permanent=True,
     ),
     _Rule(
         (requests.exceptions.InvalidProxyURL,),
-        "the proxy's URL is wrong: check the setting or the variables for proxies",
+        "the proxy's URL is wrong: check the setting proxy and the variables HTTP_PROXY and "
+        "HTTPS_PROXY",
         sent=False,
         permanent=True,
     ),
     _Rule(
         (requests.exceptions.InvalidURL, urllib3.exceptions.LocationParseError),
-        "an address cannot be read ({why}): check the project's URL, and the setting or the "
-        "variables for proxies",
+        "a URL is wrong ({why}): check the project's URL, the setting proxy, and the variables "
+        "HTTP_PROXY and HTTPS_PROXY",
         sent=False,
         permanent=True,
     ),
     _Rule(
         (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError),
-        "the proxy cannot be reached or refuses ({why}): check the setting or the variables for "
-        "proxies",
+        "the proxy cannot be reached or refuses ({why}): check the setting proxy and the variables "
+        "HTTP_PROXY and HTTPS_PROXY",
         sent=False,
         unmade=True,
     ),
     # urllib3 also raises this when a connection through a proxy breaks after the request was sent.
     _Rule(
         (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError),
-        "the connection through the proxy failed ({why}): try again, or check the setting or the "
-        "variables for proxies",
+        "the connection through the proxy failed ({why}): try again, or check the setting proxy "
+        "and the variables HTTP_PROXY and HTTPS_PROXY",
     ),
     _Rule(
         (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError),
@@ -108,7 +109,7 @@ _RULES = (
     ),
     _Rule(
         (ssl.SSLError, requests.exceptions.SSLError),
-        "no secure connection ({why}): check whether the URL should begin with http://",
+        "no secure connection was made ({why}): check whether the URL should begin with http://",
         permanent=True,
     ),
     _Rule(
@@ -130,7 +131,7 @@ _RULES = (
             requests.ConnectTimeout,
             *_NOT_CONNECTED,
         ),
-        "cannot connect ({why}): is the project's URL right, and its web server running?",
+        "cannot connect ({why}): check the project's URL, and whether its web server is running",
         sent=False,
     ),
     _Rule(

@@ -58,7 +58,7 @@ class TimeLimits:
         """
         left = self.until - time.monotonic()
         if left <= 0:
-            raise TimeoutError("the time for the request and its reply is over")
+            raise TimeoutError("the time limit for the request and its reply was reached")
         return min(self.silence, left)
 
 

@@ -120,7 +120,7 @@ class OutputStream:
 
     def _wrong_length(self, how: str) -> ProtocolError:
         return self._reply_errors.cut(
-            f"{how} bytes than the {self.length} announced came ({self._read}); fetch it again"
+            f"{self._read} bytes came, {how} than the {self.length} announced; fetch it again"
         )
 
 

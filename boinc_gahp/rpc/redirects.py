@@ -42,11 +42,13 @@ def followed(status: int, location: str, url: str) -> str:
     upgrade = server[:2] == ("http", other[1]) and other[::2] == ("https", _PORTS["https"])
     if other[0] not in {server[0], "https"}:
         raise RedirectRefused(
-            f"sends from {server[0]} to {shown(there.url)}, which is not followed"
+            f"redirects from {server[0]} to {shown(there.url)}, which is not followed: check "
+            "the project's URL"
         )
     if other != server and not upgrade:
         raise RedirectRefused(
-            f"sends elsewhere, to {shown(there.url)}: if that is right, set the project's URL so"
+            f"redirects to another server, {shown(there.url)}: if that is right, set the project's "
+            "URL accordingly"
         )
     if there == here:
         raise RedirectRefused(f"answered HTTP {status}: check the project's URL")
@@ -73,7 +75,7 @@ def _read(location: str, url: str) -> Url:
             found = parse_url(joined)
     if not found.host or found.auth is not None or login:
         said = quoted(hide_logins(location.partition("?")[0]), 120)
-        raise RedirectRefused(f"sends to an address that is none ({said}): check the project's URL")
+        raise RedirectRefused(f"redirects to an invalid URL ({said}): check the project's URL")
     return found._replace(path=found.path or "/", fragment=None)
 
 

@@ -70,9 +70,7 @@ def _holds(words: str, error: type[ProjectError], advice: str = "") -> _Known:
 
 #: The authenticator came from BOINC_SELECT_PROJECT, so from the file in a job's grid_resource, or
 #: from a settings file.
-_CHECK_AUTHENTICATOR = (
-    "check the authenticator: in the file that grid_resource or the settings name"
-)
+_CHECK_AUTHENTICATOR = "check the authenticator in the file that grid_resource or the settings name"
 
 #: By the beginning of the message.
 _BEGINNINGS = (
@@ -104,7 +102,7 @@ _BEGINNINGS = (
         # Nothing after the colon: PHP dropped the request because of its size.
         r"can't parse request message:\s*\Z",
         RequestTooLarge,
-        "the request was larger than its post_max_size, or did not arrive whole",
+        "the request was larger than the project's post_max_size, or did not arrive whole",
     ),
 )
 #: By a text anywhere in the message.

@@ -205,7 +205,7 @@ class _Reading:
             reply.empty = not chunk or chunk.isspace()
         self._parse(self._repair.feed(chunk))
         if self._repair.repairs > _MOST_REPAIRS:
-            raise ReplyTooLong(f"{_MOST_REPAIRS:,} places that are no XML")
+            raise ReplyTooLong(f"{_MOST_REPAIRS:,} places that are not XML")
 
     def close(self) -> Reply:
         """Return the reply, which has ended."""

@@ -79,7 +79,7 @@ class ReplyErrors:
             # With display_errors off a PHP fatal error looks like this.
             return ProtocolError(
                 f"{who}: the project's PHP died of this request (HTTP 500 after the reply's "
-                "beginning): its admin finds why in the web server's error log",
+                "beginning): its admin can find the reason in the web server's error log",
                 rpc=self.rpc.name,
                 host=self.host,
                 php_fatal=True,
@@ -90,11 +90,11 @@ class ReplyErrors:
         if title and words.lower() not in title.lower():
             words = f"{words}, {title!r}"
         if status >= 500:
-            advice = "try again later; if it stays, tell the project's admin"
+            advice = "try again later; if this continues, tell the project's admin"
         elif status == 404:
             advice = "check the project's URL"
         elif status == 413:
-            advice = "the web server takes no request of this size"
+            advice = "the web server does not accept a request of this size"
         else:
             advice = "check the project's URL, or ask the project's admin"
         return TransportError(
@@ -124,11 +124,13 @@ class ReplyErrors:
         if reply.root is None:
             if reply.other:
                 said = shorten(self.redact(reply.other), 120)
-                return self._protocol(f"no BOINC project's answer but {said!r}: {_CHECK_URL}")
-            what = "an empty answer" if reply.empty else "an answer that is cut off"
+                return self._protocol(
+                    f"the answer {said!r} is not from a BOINC project: {_CHECK_URL}"
+                )
+            what = "the answer is empty" if reply.empty else "the answer is cut off"
             return self._protocol(f"{what}; try again", cut=True)
         if reply.mismatch:
-            return self._protocol(f"an answer that does not add up ({reply.mismatch})")
+            return self._protocol(f"the answer's tags do not match ({reply.mismatch})")
         return self.incomplete(reply.incomplete) if reply.incomplete else None
 
     def page(self, page: str) -> RpcError:
@@ -141,12 +143,13 @@ class ReplyErrors:
             )
             return self.refusal(number, down[0])
         title = shorten(self.redact(page_title(page)), 120)
-        return self._protocol(f"a web page ({title!r}) instead of an answer: {_CHECK_URL}")
+        return self._protocol(f"a web page ({title!r}) came instead of an answer: {_CHECK_URL}")
 
     def no_file(self, page: str) -> ProtocolError:
         """Return the error for a page of unknown form instead of an output."""
         said = shorten(self.redact(page), 120)
-        return self._protocol(f"not a file came but {said!r}", cut=not said)
+        what = repr(said) if said else "an empty answer"
+        return self._protocol(f"{what} came instead of a file", cut=not said)
 
     def cut(self, what: str) -> ProtocolError:
         """Return the error for an incomplete output."""
@@ -155,25 +158,25 @@ class ReplyErrors:
     def empty_archive(self) -> ProtocolError:
         """Return the error for an archive of 0 bytes (``web-rpcs.rst``, "get_output")."""
         return self._protocol(
-            "an archive of 0 bytes: servers make none for a job whose name has a dot, nor for one "
-            "without outputs; fetch its outputs one by one (Project.result_file)"
+            "the archive has 0 bytes: servers make none for a job whose name contains a dot, or "
+            "that has no outputs; fetch the outputs one by one (WebRpcs.result_file)"
         )
 
     def incomplete(self, what: str) -> ProtocolError:
         """Return the error for a complete reply that lacks ``what``."""
-        return self._protocol(f"an answer that lacks what it should hold: {shorten(what, 200)}")
+        return self._protocol(f"the answer is incomplete or wrong: {shorten(what, 200)}")
 
     def too_much(self, what: str) -> ProtocolError:
         """Return the error for a reply that is too long to be read."""
         return self._protocol(
-            f"an answer that was not read to its end, for it has more than {what}: {_CHECK_URL}"
+            f"the answer has more than {what}, so it was not read to its end: {_CHECK_URL}"
         )
 
     def encoded(self, how: str) -> ProtocolError:
         """Return the error for a body in an encoding that was not requested."""
         return self._protocol(
-            f"it came encoded ({shorten(self.redact(how), 60)}), which was not asked for: the "
-            "project's admin should look at the web server's settings"
+            f"the answer is encoded ({shorten(self.redact(how), 60)}), which was not requested: "
+            "the project's admin should check the web server's settings"
         )
 
     def _protocol(self, what: str, *, php_fatal: bool = False, cut: bool = False) -> ProtocolError:

@@ -27,7 +27,7 @@ def text(element: etree._Element, tag: str) -> str:
     """Return the text of the child ``tag``; raise :class:`IncompleteReply` if there is none."""
     child = element.find(tag)
     if child is None:
-        raise IncompleteReply(f"no <{tag}> in its <{element.tag}>")
+        raise IncompleteReply(f"<{element.tag}> has no <{tag}>")
     return child.text or ""
 
 
@@ -45,7 +45,7 @@ _LAST_TIME = 253_402_300_800
 def word(found: str, tag: str) -> str:
     """Return ``found`` if it can be a name or a word."""
     if len(found) > LONGEST_WORD:
-        raise IncompleteReply(f"<{tag}> has {len(found):,} characters, where 255 are the most")
+        raise IncompleteReply(f"<{tag}> has {len(found):,} characters: at most 255 are expected")
     return found
 
 
@@ -60,7 +60,7 @@ def number(found: str, tag: str) -> float:
     """Return ``found`` as a number of plausible size."""
     value = _float(found)
     if not -_LARGEST <= value <= _LARGEST:
-        raise IncompleteReply(f"<{tag}> holds {found[:40]!r}, not a number that it can have")
+        raise IncompleteReply(f"<{tag}> is {found[:40]!r}: expected a number of at most 1e12")
     return value
 
 
@@ -68,7 +68,7 @@ def time(found: str, tag: str) -> float:
     """Return ``found`` as a point in time, in seconds since the epoch; 0 means none."""
     value = _float(found)
     if not 0 <= value < _LAST_TIME:
-        raise IncompleteReply(f"<{tag}> holds {found[:40]!r}, not a time")
+        raise IncompleteReply(f"<{tag}> is {found[:40]!r}: expected a time in seconds since 1970")
     return value
 
 
@@ -98,7 +98,9 @@ def whole(found: str, tag: str) -> int:
         real = _float(found)
         value = int(real) if math.isfinite(real) else _WHOLE.stop
     if value not in _WHOLE:
-        raise IncompleteReply(f"<{tag}> holds {found[:40]!r}, not a whole number that it can have")
+        raise IncompleteReply(
+            f"<{tag}> is {found[:40]!r}: expected a whole number of at most 64 bits"
+        )
     return value
 
 
@@ -116,7 +118,7 @@ def batch(element: etree._Element) -> BatchInfo:
 
     def said(tag: str) -> str:
         if tag not in texts:
-            raise IncompleteReply(f"no <{tag}> in its <{element.tag}>")
+            raise IncompleteReply(f"<{element.tag}> has no <{tag}>")
         return texts[tag]
 
     def decimal_of(tag: str) -> float:
@@ -169,7 +171,7 @@ def batch_job(element: etree._Element) -> JobInfo:
             cpu_time=decimal(element, "cpu_time") if "cpu_time" in texts else None,
         )
     except KeyError as lacking:
-        raise IncompleteReply(f"no <{lacking.args[0]}> in its <job>") from None
+        raise IncompleteReply(f"<job> has no <{lacking.args[0]}>") from None
 
 
 def job_status(element: etree._Element) -> JobStatus:
@@ -229,7 +231,7 @@ def absent(root: etree._Element, listed: Sequence[int], asked: int) -> tuple[int
     """Return the result of query_files for so many names."""
     text(root, "absent_files")
     if len(listed) > asked or not all(0 <= each < asked for each in listed):
-        raise IncompleteReply("indices of the files that were asked for")
+        raise IncompleteReply("<absent_files> has numbers of files that were not asked for")
     return tuple(listed)
 
 
@@ -257,5 +259,5 @@ def _grouped(found: Sequence[int | JobStatus], batches: int) -> tuple[tuple[JobS
     if len(groups) != batches:
         raise IncompleteReply(f"{batches} batches were asked for, {len(groups)} came")
     if sizes != [len(group) for group in groups]:
-        raise IncompleteReply("a <batch_size> that is not the number of the jobs after it")
+        raise IncompleteReply("a <batch_size> differs from the number of jobs after it")
     return tuple(tuple(group) for group in groups)

@@ -106,7 +106,7 @@ class SpooledJobs(RepeatedElements[JobInfo]):
     def _no_room(self, error: OSError) -> NoRoom:
         return NoRoom(
             f"no room for the jobs of {self._whose} in a temporary file: {error.strerror}; free "
-            "some, or set TMPDIR to another directory"
+            "some space, or set TMPDIR to another directory"
         )
 
 

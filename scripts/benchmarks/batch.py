@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from scripts.benchmarks.cases import Bench
     from scripts.benchmarks.client import Gahp
 
-#: Requests that a gridmanager has under way (``gridmanager-batch.rst``, "Concurrency").
+#: Concurrent requests of a gridmanager (``gridmanager-batch.rst``, "Concurrency").
 IN_FLIGHT = 50
 
-#: Statuses that it asks for in a second, at most (conf/: GRIDMANAGER_JOB_PROBE_RATE_BATCH).
+#: Largest number of statuses that it asks for per second (conf/: GRIDMANAGER_JOB_PROBE_RATE_BATCH).
 PROBE_RATE = 100
 
 

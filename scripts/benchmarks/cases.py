@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Bench:
-    """What the cases work with.
+    """The parameters of a benchmark.
 
     Attributes:
         command: the GAHP program.
         url: the stand-in's.
         directory: for files; empty at first.
-        quick: smaller numbers, for a look.
-        round: tells one program's batches from another's.
+        quick: whether to use smaller numbers.
+        round: a prefix that distinguishes the batches of one program from those of another.
     """
 
     command: Sequence[str]
@@ -44,7 +44,7 @@ class Bench:
     round: str
 
     def gahp(self, *, select: bool = True) -> Gahp:
-        """Start the program; all of a bench's share a home, as runs of a user's daemon do."""
+        """Start the program; all runs share a home directory, as those of a user's daemon do."""
         home = self.directory / "home"
         home.mkdir(exist_ok=True)
         gahp = Gahp(self.command, home)
@@ -53,11 +53,11 @@ class Bench:
         return gahp
 
     def some(self, number: int) -> int:
-        """Return a number, or the tenth part of it when it has to be quick."""
+        """Return a number, or a tenth of it if ``quick`` is set."""
         return number // 10 if self.quick else number
 
     def control(self, action: str, **query: object) -> object:
-        """Ask the stand-in something of its own; its answer."""
+        """Send a control request to the stand-in, and return its answer."""
         parts = urlsplit(self.url)
         target = f"http://{parts.netloc}/{action}?{urlencode(query)}"
         with urlopen(target) as answer:
@@ -194,7 +194,7 @@ def statuses(bench: Bench) -> Iterator[Measure]:
     number = bench.some(100_000)
     batch = f"condor#submit.example.edu#uppercase#{bench.round}"
     bench.control("seed", batch=batch, jobs=number, app="uppercase")
-    # The stand-in makes its reply for the first asker, and compresses it.
+    # The stand-in makes and compresses its reply when it is first asked.
     with bench.gahp() as gahp:
         _query(gahp, batch)
     with bench.gahp() as gahp:
@@ -250,10 +250,10 @@ def fetches(bench: Bench) -> Iterator[Measure]:
         yield Measure("  peak memory", gahp.peak_memory / MB, "MB")
 
 
-#: No other program does what these measure.
+#: Benchmarks of commands that no other program has, by the beginnings of their names.
 WITHOUT_PEER = ("batch-", "local-", "people-")
 
-#: By name, in the order of the table. Those that begin with one of :data:`WITHOUT_PEER` have none.
+#: By name, in the order of the table.
 CASES: dict[str, Callable[[Bench], Iterator[Measure]]] = {
     "spawn": spawn,
     "version": version,
@@ -283,7 +283,7 @@ def _file(bench: Bench, name: str, contents: bytes) -> str:
 
 
 def _age(path: Path) -> None:
-    """Make a file an hour old: of one just written, no MD5 is remembered."""
+    """Make a file an hour old, because the MD5 of a new file is not stored."""
     then = time.time() - 3600
     os.utime(path, (then, then))
 

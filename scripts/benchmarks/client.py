@@ -1,4 +1,4 @@
-"""A GAHP program on pipes, driven as a gridmanager drives it, with what it costs."""
+"""Drives a GAHP program on pipes, as a gridmanager does, and measures it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Gahp:
 
     @property
     def peak_memory(self) -> int:
-        """Most memory that the process has had, in bytes (VmHWM)."""
+        """The peak memory of the process, in bytes (VmHWM)."""
         status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="ascii")
         (line,) = [line for line in status.splitlines() if line.startswith("VmHWM")]
         return int(line.split()[1]) * 1024
@@ -88,7 +88,7 @@ class Gahp:
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def next_id(self) -> str:
-        """Return a request id that was not used."""
+        """Return a new request id."""
         self._number += 1
         return str(self._number)
 
@@ -98,7 +98,7 @@ class Gahp:
         return self.return_line()
 
     def send(self, line: str | bytes) -> None:
-        """Send a Request Line, while what is printed is taken."""
+        """Send a Request Line."""
         data = (line.encode() if isinstance(line, str) else line) + b"\r\n"
         writer = threading.Thread(target=self._write, args=(data,))
         if len(data) > 4096:  # a long line fills the pipe: another thread writes it
@@ -153,7 +153,7 @@ class Gahp:
             self._results[line.split(b" ", 1)[0].decode()] = line
 
     def _line(self) -> bytes:
-        # What is searched once is not searched again: a result can have 10 MB.
+        # Search each byte only once: a result can have 10 MB.
         searched = 0
         while (end := self._buffer.find(b"\n", searched)) < 0:
             searched = len(self._buffer)
@@ -167,6 +167,6 @@ class Gahp:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """Return what a gridmanager leaves of the environment, and no settings of this user."""
+    """Return the variables that a gridmanager passes on, without this user's settings."""
     kept = {key: value for key, value in os.environ.items() if key in {"PATH", "LANG"}}
     return {**kept, "HOME": str(home), "GAHP_TEMP": str(home)}

@@ -34,7 +34,7 @@ _FILE = "input.dat"
 
 
 class Client:
-    """A project in a process of its own, and its submitter."""
+    """A project in another process, and its submitter."""
 
     def __init__(self, process: subprocess.Popen[str], url: str, authenticator: str) -> None:
         self._process = process
@@ -61,14 +61,14 @@ class Client:
 
     @property
     def peak_memory(self) -> int:
-        """Most memory that the process has had, in bytes."""
+        """The peak memory of the process, in bytes."""
         status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="ascii")
         return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
 @contextlib.contextmanager
 def running(directory: Path) -> Iterator[Client]:
-    """Run a project in a process of its own until the end of the block."""
+    """Run a project in another process until the end of the block."""
     with subprocess.Popen(
         [sys.executable, "-c", _SERVE, str(directory)],
         stdin=subprocess.PIPE,
@@ -79,7 +79,7 @@ def running(directory: Path) -> Iterator[Client]:
         try:
             line = process.stdout.readline().split()
             if len(line) != 2:
-                raise RuntimeError("the project has not come up")
+                raise RuntimeError("the project did not start")
             yield Client(process, *line)
         finally:
             process.communicate()
@@ -160,7 +160,7 @@ def _batch(name: str, jobs: int) -> str:
 
 
 def _finished_jobs(project: LocalProject, number: int) -> None:
-    """Fill a project with a batch of so many done jobs, by copying one."""
+    """Fill a project with a batch of that many finished jobs, by copying one."""
     core = project.core
     try:
         create_work(core, "uppercase", [NewJob(name="job_0", files=(_FILE,))])

@@ -1,4 +1,4 @@
-"""The benchmarks of what people look at: many batches, and a batch of many jobs."""
+"""The benchmarks of ``batch list`` and ``batch show``: many batches, and many jobs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def people_list(bench: Bench) -> Iterator[Measure]:
     directory = bench.directory / "list"
     _batches(directory, number)
     with running(directory) as client:
-        # What the project needs is told beside what the command needs.
+        # Measure the project's part separately from the command's.
         answer, reply = client.timed("query_batches", "")
         _must_be(number, reply.count("<batch>"))
         for label, words in (
@@ -64,7 +64,7 @@ def people_show(bench: Bench) -> Iterator[Measure]:
 
 
 def _ran(bench: Bench, client: Client, words: Sequence[str]) -> tuple[float, float, str]:
-    """Run an action on a pipe; return the seconds, those of a processor, and its output."""
+    """Run a command on a pipe; return its seconds, its processor time, and its output."""
     settings = bench.directory / "people.toml"
     settings.write_text(
         f'[project]\nurl = "{client.url}"\nauthenticator = "{client.authenticator}"\n'

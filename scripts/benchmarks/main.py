@@ -22,15 +22,15 @@ _LABEL = 52
 
 
 def main() -> int:
-    """Run what the command line asks for; 1 if a benchmark could not be run."""
+    """Run the benchmarks; return 1 if one could not be run."""
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
         description="Measures boinc_gahp against a project that answers from memory, and (local-…) "
-        "the local project. The numbers depend on the machine and on what else it does; 'of aim' "
-        "is a number's ratio to what it should be at most (1/s: at least).",
+        "the local project. The numbers depend on the machine and on its other load. An aim is the "
+        "largest good value (for 1/s, the smallest); 'of aim' is the ratio of the number to it.",
     )
     parser.add_argument(
-        "other", nargs="?", help="another GAHP program, to be measured too (a command line)"
+        "other", nargs="?", help="the command line of another GAHP program to measure"
     )
     parser.add_argument("--only", action="append", choices=CASES, help="may be given repeatedly")
     parser.add_argument("--quick", action="store_true", help="a tenth of everything")

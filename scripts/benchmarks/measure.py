@@ -15,7 +15,7 @@ class Measure:
         label: what was measured.
         value: how much.
         unit: s, MB, or 1/s (where more is better).
-        aim: what it should be at most (1/s: at least), or None.
+        aim: the largest good value (for 1/s, the smallest), or None.
     """
 
     label: str

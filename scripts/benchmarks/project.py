@@ -1,8 +1,8 @@
 """The memory of a stand-in project: batches, jobs and files, and its replies to web RPCs.
 
-Only what a client's speed depends on: every job is done as soon as it is submitted (unless another
-status is set), every authenticator is good, and nothing is refused. The replies have a real
-project's form.
+It has only what affects a client's speed: every job is done as soon as it is submitted (unless
+another status is set), every authenticator is accepted, and nothing is refused. The replies have
+the form of a real project's.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _value(document: str, tag: str) -> str:
 
 
 class Project:
-    """All that the stand-in knows."""
+    """The state of the stand-in."""
 
     def __init__(self, output: bytes) -> None:
         self.status = "DONE"
@@ -65,12 +65,12 @@ class Project:
         self.counts: dict[str, int] = {}
 
     def seed(self, name: str, jobs: int, app: str) -> None:
-        """Make a batch of so many jobs, as if it had been submitted."""
+        """Make a batch of that many jobs, as if it had been submitted."""
         batch = self._create(name, app)
         self._submit(batch, [f"{name}#1.{number}" for number in range(jobs)])
 
     def job_count(self, name: str) -> int:
-        """Return how many jobs a batch has; 0 where there is none of that name."""
+        """Return the number of jobs of a batch; 0 if there is no batch with that name."""
         return len(self._by_name[name].jobs) if name in self._by_name else 0
 
     def rpc(self, document: str) -> Answer:
@@ -148,7 +148,7 @@ class Project:
                     f"        <status>{self.status}</status>\n    </job>\n"
                     for job in jobs
                 ]
-            # Making it is the project's time, not the client's: the second asker gets it at once.
+            # The time to make it is the project's, not the client's, so make it once.
             self._statuses[names] = "".join(parts)
         return self._statuses[names]
 

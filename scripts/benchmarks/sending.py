@@ -1,4 +1,4 @@
-"""The benchmark of what people submit: a CSV file with 10,000 rows."""
+"""The benchmark of ``batch submit``: a CSV file with 10,000 rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scripts.benchmarks.cases import Bench
     from scripts.benchmarks.localproject import Client
 
-#: Input files that the rows take turns with.
+#: Number of input files that the rows use in turn.
 _FILES = 200
 
 
@@ -57,7 +57,7 @@ def _rows(directory: Path, number: int) -> Path:
 
 
 def _ran(bench: Bench, client: Client, words: list[str]) -> tuple[float, float]:
-    """Run an action on pipes; return the seconds that it took, and those of a processor."""
+    """Run a command on pipes; return its seconds and its processor time."""
     settings = bench.directory / "sender.toml"
     settings.write_text(
         f'[project]\nurl = "{client.url}"\nauthenticator = "{client.authenticator}"\n'

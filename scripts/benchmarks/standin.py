@@ -1,9 +1,9 @@
-"""A stand-in for a project that answers from memory: so that a client's own speed is seen.
+"""A stand-in for a project that answers from memory, so that only the client's speed counts.
 
-Run as a program of its own, it prints its URL and serves until its input ends. ``/stats`` tells
-what it was asked, ``/latency?seconds=S`` makes it answer RPCs that much later, ``/seed?…`` makes a
-batch, ``/jobs?batch=B`` tells how many jobs a batch has, ``/status?word=W`` sets
-the status of all jobs.
+As a program, it prints its URL and serves until its input ends. ``/stats`` returns the number of
+requests, ``/latency?seconds=S`` delays answers to RPCs, ``/seed?…`` makes a batch,
+``/jobs?batch=B`` returns the number of jobs of a batch, ``/status?word=W`` sets the status of all
+jobs.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from scripts.benchmarks.project import Answer, Project, request_document
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-#: Of an upload, the part that holds the request document; the files after it are counted only.
+#: The part of an upload that has the request document; of the files after it only the size counts.
 _KEPT_OF_UPLOAD = 1 << 20
 #: Shorter replies are not worth gzip.
 _GZIP_FROM = 2000
 
 
 class Server:
-    """What the connections share."""
+    """The state that the connections share."""
 
     def __init__(self) -> None:
         self.project = Project(output=b"The output of a job.\n" * 100)
@@ -56,7 +56,7 @@ class Server:
         return Answer(json.dumps(told).encode(), "application/json")
 
     def zipped(self, body: bytes) -> bytes:
-        """Return ``body`` gzipped; the long ones are asked for again and again."""
+        """Return ``body`` gzipped; bodies are kept, because long ones are requested repeatedly."""
         if body not in self._zipped:
             if len(self._zipped) > 8:
                 self._zipped.clear()

@@ -1,4 +1,4 @@
-"""The app of two examples: what becomes of a population that grows logistically.
+"""The app of two examples: it computes how a population grows logistically.
 
 ``sweep.py`` makes jobs for it on the project, ``parameter_sweep.py`` submits them from outside.
 """

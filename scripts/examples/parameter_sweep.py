@@ -1,23 +1,24 @@
 """A parameter sweep on volunteers' computers, from the first line to the plot.
 
-A population grows logistically: each year it is ``rate * x * (1 - x)`` of what there is room for.
-For small rates it settles down; for larger ones it swings between 2, 4, 8, ... values, and then it
-is chaos. 200 jobs, one for each rate, follow the population for some thousand years; this script
-submits them, waits for them, fetches what they found, and draws it::
+A population ``x``, as a part of what there is room for, grows logistically: a year later it is
+``rate * x * (1 - x)``. For small rates it settles down, for larger ones it swings between 2, 4,
+8, ... values, and in the end it is chaotic. 200 jobs, one for each rate, follow the population for
+some thousand years. This script submits them, waits for them, fetches their outputs, and draws a
+plot::
 
     python scripts/examples/parameter_sweep.py sweep.png
 
-It takes about a minute on any machine with Python: instead of a real BOINC project it starts one on
-this machine, with four volunteers. To use yours, which has to have the app, replace the cell "The
-project" with::
+It takes about a minute: instead of using a real BOINC project it starts one on this machine, with
+four volunteers. To use your own project, which must have the app, replace the cell "The project"
+with::
 
     project = Project.from_settings()       # or Project(url, authenticator)
 
 The lines ``# %%`` divide the script into cells: editors such as VS Code, PyCharm and Spyder run
-them one by one, as a notebook. Each cell needs only those above it. matplotlib has to be installed.
+them one by one, like a notebook. Each cell needs only those above it. matplotlib must be installed.
 """
 
-# %% What is needed
+# %% Imports and directories
 from __future__ import annotations
 
 import atexit
@@ -44,15 +45,15 @@ from boinc_gahp.localproject.new_app import NewApp, add
 PICTURE = Path(sys.argv[1] if len(sys.argv) > 1 else "parameter_sweep.png")
 HERE = Path(__file__).parent
 
-# What is opened below is closed when this ends, and the directory is removed.
+# When the script ends, this closes what is opened below, and removes the directory.
 running = ExitStack()
 atexit.register(running.close)
 directory = Path(tempfile.mkdtemp(prefix="parameter-sweep-"))
 running.callback(shutil.rmtree, directory)
 
 # %% The project
-# A project of our own, which goes away with everything in it when this script ends. Its app is a
-# program that reads parameters.json and writes orbit.txt: look at it, it has no idea of BOINC.
+# A local project, which is removed when this script ends. Its app is logistic.py, a program that
+# reads parameters.json and writes orbit.txt; nothing in it is special to BOINC.
 local = running.enter_context(LocalProject(directory / "project", hosts=4))
 add(
     local.core,
@@ -69,11 +70,11 @@ print(project)
 print(project.app("logistic"))
 
 # %% The jobs
-# One for each growth rate. Small inputs may travel with the job, as here; a path instead of an
-# InlineFile is a file of yours, which is sent once however many jobs use it.
+# One for each growth rate. Small inputs can be sent with the job, as here. Give a path instead of
+# an InlineFile for a file on this machine; it is sent once, however many jobs use it.
 RATES = np.linspace(2.5, 4.0, 200, endpoint=False)
 GENERATIONS = 3000
-SHOWN = 200  # populations that each job writes down, the last ones
+SHOWN = 200  # number of populations that each job writes, the last ones
 
 jobs = {}
 for number, rate in enumerate(RATES):
@@ -81,8 +82,8 @@ for number, rate in enumerate(RATES):
     name = f"logistic-sweep-{number:03d}"
     jobs[name] = Job(name=name, inputs={"parameters.json": InlineFile(json.dumps(parameters))})
 
-# %% Look before you leap
-# Nothing is sent by this. It finds mistakes in the jobs, and tells how large the batch would be.
+# %% Check
+# This sends nothing. It finds mistakes in the jobs, and says how large the batch would be.
 needs = Parameters(fpops_est=3.0 * GENERATIONS, delay_bound=86400)
 plan = project.plan("logistic", jobs.values(), name="logistic-sweep", parameters=needs)
 print(plan)
@@ -90,9 +91,9 @@ for name, problem in plan.problems.items():
     print(f"{name}: {problem}")
 
 # %% Submit
-# With a name of its own the batch is submitted once, however often this cell is run, and also if it
-# is interrupted, or the network fails, and it is run again tomorrow. Names of batches and jobs are
-# taken for ever, on the whole project: on a real one, put your own and a date into them.
+# A batch with a name is submitted only once, however often you run this cell. So you can run it
+# again if it was interrupted or the network failed. Names of batches and jobs can be used only once
+# in the whole project: on a real project, put your own name and a date into them.
 
 
 def show(progress: Progress) -> None:
@@ -107,7 +108,7 @@ batch = project.submit(
 print(batch)
 
 # %% Wait
-# This can be interrupted, too. In another session, project.batch("logistic-sweep") is this batch.
+# You can interrupt this, too. Later, project.batch("logistic-sweep") is this batch.
 last_shown = 0
 
 
@@ -116,7 +117,7 @@ def news(now: Batch) -> None:
     global last_shown  # noqa: PLW0603  (a cell's variables are global)
     if now.nover - last_shown >= now.njobs / 10 or now.is_over:
         last_shown = now.nover
-        end = now.expected_end  # None while nobody can tell
+        end = now.expected_end  # None while there is no estimate
         print(f"  {now}", "" if end is None else f"about {end - time.time():.0f} s to go")
     if now.trouble:
         print(f"  {now.trouble}")
@@ -128,7 +129,7 @@ for failure in batch.failures():
     print(f"{failure.name}: {failure.why}")
 
 # %% Fetch
-# A folder for each job; what is there already is not fetched again.
+# Each job gets a folder. Outputs that are there already are not fetched again.
 fetched = batch.fetch(directory / "results", threads=8)
 print(f"{fetched.fetched} jobs' outputs came, {len(fetched.errors)} could not be fetched")
 
@@ -144,8 +145,8 @@ print(f"{len(orbits)} of {len(RATES)} growth rates are there")
 batch.retire()
 
 # %% The plot
-# Above: where the population goes. Below: whether it is chaos. The Lyapunov exponent says how fast
-# two populations that were nearly the same become different; below zero they become the same.
+# Above: the values of the population. Below: whether it is chaotic. The Lyapunov exponent says how
+# fast two nearly equal populations become different; if it is below zero, they become equal.
 BLUE, RED, GREY = "#2a5f9e", "#c0392b", "#555555"
 
 rates = np.array(list(orbits))

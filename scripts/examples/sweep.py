@@ -1,8 +1,8 @@
 """A work generator for a local project: a parameter sweep over the logistic map.
 
-For each growth rate there is a job that follows the population for some generations; when all jobs
-of the sweep are made, the generator returns nothing more. It remembers nothing: which jobs there
-are already, it asks of the project. To try it, with this directory's ``logistic.py`` as the app::
+For each growth rate it makes a job that follows the population for some generations. When all jobs
+of the sweep exist, it yields no more. It stores nothing: it asks the project which jobs exist
+already. To try it, with ``logistic.py`` of this directory as the app::
 
     cp scripts/examples/sweep.py scripts/examples/logistic.py DIR/modules/
     boinc_gahp local-project add-app DIR logistic \
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from boinc_gahp.localproject import WorkRequest
 
-#: In thousandths, so that names and values are exact.
+#: Growth rates in thousandths, so that names and values are exact.
 RATES = range(2500, 4000, 50)
 GENERATIONS = 1000
 
 
 def sweep(request: WorkRequest) -> Iterator[NewJob]:
-    """Yield the jobs of the sweep that are not made yet; no more are taken than are wanted."""
+    """Yield the jobs of the sweep that do not exist yet; the project takes as many as it wants."""
     for rate in RATES:
         name = f"{request.app}_{rate}"
         if request.exists(name):

@@ -84,7 +84,7 @@ def test_nothing_is_asked_after_the_end_and_closing_twice_is_fine(site: Site) ->
         batch = site.batch(1, project=project)
     project.close()
     for ask in (project.ping, project.batches, batch.refresh, batch.abort, batch.retire):
-        with pytest.raises(TransportError, match="the connection was closed"):
+        with pytest.raises(TransportError, match="the connection to it was closed"):
             ask()
 
 

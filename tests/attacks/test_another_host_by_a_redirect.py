@@ -139,7 +139,7 @@ def test_a_broken_location_is_an_error_of_every_rpc(
     server.answers.append(status(301, Location=f"http://[::1/?auth_str={AUTHENTICATOR}"))
     with (
         WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project,
-        pytest.raises(TransportError, match="sends to an address that is none") as caught,
+        pytest.raises(TransportError, match="redirects to an invalid URL") as caught,
     ):
         EVERY[rpc](project, path)
     assert server.host in str(caught.value)

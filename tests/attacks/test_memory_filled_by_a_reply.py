@@ -199,7 +199,7 @@ def jobs(number: int) -> str:
 
 def test_files_that_were_not_asked_for_are_no_answer() -> None:
     body = inside("query_files", f"<absent_files>{'<file>0</file>' * 3}</absent_files>")
-    with pytest.raises(ProtocolError, match="indices of the files"):
+    with pytest.raises(ProtocolError, match="numbers of files that were not asked for"):
         project(body).query_files(["a", "b"])
 
 
@@ -272,7 +272,7 @@ def test_an_encoding_that_was_not_asked_for_is_refused(server: Scripted, encodin
     options = ClientOptions(retry_total=20)
     with (
         WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
-        pytest.raises(ProtocolError, match=r"it came encoded \(.*\), which was not asked for"),
+        pytest.raises(ProtocolError, match=r"answer is encoded \(.*\), which was not requested"),
     ):
         project.ping()
     assert len(server.requests) == 1
@@ -292,7 +292,7 @@ def test_an_output_that_is_compressed_unasked_is_refused(
     options = ClientOptions(retry_total=20)
     with (
         WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
-        pytest.raises(RpcError, match=r"which was not asked for|HTTP 404"),
+        pytest.raises(RpcError, match=r"which was not requested|HTTP 404"),
     ):
         project.result_file("job_0", 0)
     assert len(server.requests) == 1

@@ -17,7 +17,6 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import ProtocolError
 from boinc_gahp.rpc import ClientOptions, WebRpcs, results
-from boinc_gahp.rpc.replies import IncompleteReply
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
 
@@ -155,7 +154,7 @@ def test_a_number_that_nothing_can_hold_is_an_error_that_quotes_it(kind: str, fi
             continue  # what is no number at all is left to whoever hands it on
         with pytest.raises(ProtocolError) as caught:
             REPLIES[kind][3](project(reply(kind, **{field: value})))
-        assert f"<{field}> holds {value[:40]!r}" in str(caught.value)
+        assert f"<{field}> is {value[:40]!r}: expected" in str(caught.value)
         assert not caught.value.cut
 
 
@@ -182,7 +181,7 @@ LONG = "x" * 1000
     ],
 )
 def test_a_name_of_a_kilobyte_is_an_error(body: bytes, ask: Callable[[WebRpcs], object]) -> None:
-    with pytest.raises(ProtocolError, match="has 1,000 characters, where 255 are the most"):
+    with pytest.raises(ProtocolError, match="has 1,000 characters: at most 255 are expected"):
         ask(project(body))
 
 
@@ -192,7 +191,7 @@ def test_a_number_beyond_bounds_is_not_asked_for_again() -> None:
         options = ClientOptions(retry_total=60)
         with (
             WebRpcs(server.url, AUTHENTICATOR, options=options) as client,
-            pytest.raises(ProtocolError, match="<exit_status> holds '9223372036854775808'"),
+            pytest.raises(ProtocolError, match="<exit_status> is '9223372036854775808'"),
         ):
             client.query_batch(batch_id=1, get_job_details=True)
         assert len(server.requests) == 1
@@ -219,7 +218,7 @@ def test_a_list_of_batches_says_what_the_project_sent(tmp_path: Path, value: str
             check=False,
         )
     assert done.returncode == 1
-    assert f"<expire_time> holds '{value}', not a time" in done.stderr
+    assert f"<expire_time> is '{value}': expected a time in seconds since 1970" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -232,8 +231,8 @@ def test_whatever_is_read_as_a_number_is_one_or_an_error(found: str) -> None:
     ):
         try:
             value = read(found, "x")
-        except IncompleteReply as error:
-            assert "<x> holds" in str(error)  # noqa: PT017  (either outcome is right)
+        except Incomplete as error:
+            assert "<x> is" in str(error)  # noqa: PT017  (either outcome is right)
         else:
             assert math.isfinite(value)
             assert least <= value <= most

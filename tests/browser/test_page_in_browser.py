@@ -211,7 +211,7 @@ def test_a_project_that_is_gone_is_noticed_and_its_return_too(
         person = Person(browser, project)
         person.sign_in()
         port = project.port
-    person.sees("The project does not answer any more. What is shown is of")
+    person.sees("The project does not answer any more. The page shows the state of")
     assert "No batch yet" in person.find("#live").text
     browser.complaints()  # The console tells of each request that fails.
     with LocalProject(tmp_path / "p", port=port, hosts=0) as project:

@@ -136,14 +136,14 @@ def test_another_version_of_an_app_is_added(do: Do, directory: Path) -> None:
     status, _, errors = do("add-app", "grows", "--command", "false", "--version", "101")
     assert (status, "has a version 101 already (it has 100, 101)" in errors) == (1, True)
     status, _, errors = do("add-app", "grows", "--command", "false", "--version", "102", *given)
-    assert (status, "give --version and --command alone" in errors) == (1, True)
+    assert (status, "give only --version and --command" in errors) == (1, True)
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--command", "nosuchprogram x", "--out", "o"], "'nosuchprogram' cannot be run"),
-        (["--command", "/etc/passwd", "--out", "o"], "it is no executable file"),
+        (["--command", "/etc/passwd", "--out", "o"], "it is not an executable file"),
         (["--command", "sh 'x", "--out", "o"], "cannot be split: No closing quotation"),
         (["--command", "", "--out", "o"], "the command is empty"),
         (["--command", "sh"], "the app has no output file"),
@@ -221,7 +221,11 @@ def test_a_host_gets_other_capacities(do: Do, directory: Path, host: str) -> Non
     ("words", "status", "said"),
     [
         (["behave", "nosuch", "fail=3"], 1, "there is no host 'nosuch'"),
-        (["behave", "volunteer-0", "fial=3"], 1, "'fial=3' is no behaviour: expected fail=STATUS"),
+        (
+            ["behave", "volunteer-0", "fial=3"],
+            1,
+            "'fial=3' is not a behaviour: expected fail=STATUS",
+        ),
         (["behave", "volunteer-0"], 2, "the behaviour is missing: fail=STATUS"),
         (["behave", "volunteer-0", "normal", "crash"], 1, "goes with no other behaviour"),
         (["set-host", "nosuch", "speed=1"], 1, "there is no host 'nosuch'"),
@@ -296,7 +300,7 @@ def test_an_action_on_no_project_says_how_to_make_one(
         "status": [],
     }
     assert main(["local-project", action, str(tmp_path), *words[action]]) == 1
-    assert f"there is no project in {tmp_path}: boinc_gahp local-project init" in (
+    assert f"there is no project in {tmp_path}: make one with boinc_gahp local-project init" in (
         capsys.readouterr().err
     )
     assert list(tmp_path.iterdir()) == []

@@ -178,5 +178,5 @@ def test_an_address_of_another_machine_is_one_line(do: Do) -> None:
     status, _, errors = do("run", "--listen", "192.0.2.1")
     assert status == 1
     assert "cannot listen on 192.0.2.1, port" in errors
-    assert "name an address of this machine" in errors
+    assert "give an address of this machine" in errors
     assert errors.count("\n") == 1

@@ -105,7 +105,7 @@ def test_of_lines_with_a_mistake_no_job_is_made(do: Do, directory: Path) -> None
         ),
         (
             "--wu_name x2 nofile.txt",
-            "number 2 of 2 jobs: the input file 'nofile.txt' is not staged",
+            "job 2 of 2: the input file 'nofile.txt' is not staged",
         ),
         ("--wu_name x1 data.txt", "there is a job 'x1' already"),
     ):
@@ -142,7 +142,7 @@ def test_a_template_of_a_job_is_kept_as_it_was(do: Do, directory: Path, tmp_path
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["upper", "data.txt"], "there is no app 'upper': there are uppercase, "),
+        (["upper", "data.txt"], "there is no app 'upper'; the apps are uppercase, "),
         (["uppercase", "--batch", "4711", "data.txt"], "there is no such batch"),
         (["uppercase", "--target-host", "nosuch", "data.txt"], "there is no such host"),
         (["uppercase", "--target-user", "nosuch", "data.txt"], "there are volunteers, submitter"),

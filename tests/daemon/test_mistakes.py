@@ -263,7 +263,7 @@ def test_a_project_that_is_selected_needs_nothing_but_sound_settings(
         for key, words in (
             (project.authenticator, "NULL"),
             ("", "is empty"),
-            ("key\x01", "cannot hold"),
+            ("key\x01", "does not allow"),
             ("0" * 32, "bad authenticator"),
         ):
             assert gridmanager.say(["BOINC_SELECT_PROJECT", project.url, key]) == ["S"]

@@ -226,7 +226,7 @@ def test_jobs_that_the_checks_refuse_are_held_before_anything_is_sent(
     more = desk.accept(3)
     desk.run()
     desk.check_once(good + more)
-    for (job_id,), words in ((quoted, 'holds a "'), (spaced, "white space")):
+    for (job_id,), words in ((quoted, 'contains a "'), (spaced, "white space")):
         row = desk.row(job_id)
         assert (row.state, row.hold_code) == ("failed", HoldCode.REFUSED)
         assert words in str(row.hold_reason)

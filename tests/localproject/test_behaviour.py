@@ -47,14 +47,14 @@ def test_a_behaviour_is_read_as_it_is_written(text: str, behaviour: Behaviour) -
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "'' is no behaviour: expected fail=STATUS"),
-        ("explode", "'explode' is no behaviour"),
+        ("", "'' is not a behaviour: expected fail=STATUS"),
+        ("explode", "'explode' is not a behaviour"),
         ("fail", "expected fail=STATUS with a status from 1 to 255"),
         ("fail=0", "a status from 1 to 255"),
         ("fail=256", "a status from 1 to 255"),
         ("exit", "expected exit=STATUS with a status from 1 to 255"),
         ("fail=1.5", "a status from 1 to 255"),
-        ("fail=-1", "is no behaviour"),
+        ("fail=-1", "is not a behaviour"),
         ("fail=3x0", "'fail=3x0': xN: expected a whole number from 1"),
         ("crashx9999999999", "'crashx9999999999': xN: expected a whole number from 1"),
         ("slow", "expected slow=FACTOR with a factor from 1"),
@@ -62,7 +62,7 @@ def test_a_behaviour_is_read_as_it_is_written(text: str, behaviour: Behaviour) -
         ("slow=1.2.3", "a factor from 1"),
         ("late=0", "expected late=SECONDS with a positive number"),
         ("crash=11", "expected crash without a value"),
-        ("vanish x2", "is no behaviour"),
+        ("vanish x2", "is not a behaviour"),
     ],
 )
 def test_what_is_no_behaviour_is_told_with_what_is_expected(text: str, words: str) -> None:
@@ -203,10 +203,10 @@ def test_a_job_may_be_named_before_it_is_made(bench: Bench) -> None:
 
 
 def test_unknown_hosts_are_told_with_those_that_there_are(bench: Bench) -> None:
-    with pytest.raises(UnknownHost, match=r"no host 'h9': there are h1, .*, h6$"):
+    with pytest.raises(UnknownHost, match=r"no host 'h9'; the hosts are h1, .*, h6$"):
         set_behaviours(bench.core.db, [Behaviour("crash")], host="h9")
     bench.set("host", active=0)
     with bench.core.db.write() as connection:
         connection.execute("DELETE FROM host")
-    with pytest.raises(UnknownHost, match="hosts are made when a project is run"):
+    with pytest.raises(UnknownHost, match="a project makes its hosts when it runs"):
         clear(bench.core.db, host="h1")

@@ -191,8 +191,8 @@ def test_a_job_for_a_host_or_a_user_is_assigned(core: Core) -> None:
         "SELECT workunitid, target_type, target_id FROM assignment ORDER BY id"
     )
     assert [tuple(each) for each in assigned] == [(first, 1, host), (second, 2, 2)]
-    assert "there is no host of that id" in refusal(core, new(), new(target_host=99))
-    assert "there is no user of that id" in refusal(core, new(target_user=99))
+    assert "there is no host with that id" in refusal(core, new(), new(target_host=99))
+    assert "there is no user with that id" in refusal(core, new(target_user=99))
 
 
 @pytest.mark.parametrize(
@@ -204,9 +204,9 @@ def test_a_job_for_a_host_or_a_user_is_assigned(core: Core) -> None:
         ({"delay_bound": 1e300}, r"delay_bound 1e\+300 was given: expected at most 2147483647"),
         ({"min_quorum": 0}, "min_quorum 0 was given: expected 1 or more"),
         ({"min_quorum": 3, "target_nresults": 2}, "target_nresults 2 is less than min_quorum 3"),
-        ({"target_nresults": 4, "max_success_results": 3}, "max_success_results 3 is too few"),
-        ({"target_nresults": 4, "max_total_results": 3}, "max_total_results 3 is too few"),
-        ({"max_error_results": -2}, "max_error_results -2 is too few"),
+        ({"target_nresults": 4, "max_success_results": 3}, "max_success_results 3 is too small"),
+        ({"target_nresults": 4, "max_total_results": 3}, "max_total_results 3 is too small"),
+        ({"max_error_results": -2}, "max_error_results -2 is too small"),
         ({"files": ()}, "has 0 input files: 1 are expected, for in"),
         ({"files": ("in.txt", "in.txt")}, "has 2 input files: 1 are expected"),
         ({"files": ("absent.txt",)}, "'absent.txt' is not staged.*stage-file"),
@@ -263,11 +263,11 @@ def test_a_name_is_taken_once_in_the_whole_project(core: Core) -> None:
 
 def test_one_of_many_that_is_wrong_is_named(core: Core) -> None:
     words = refusal(core, new(), new(files=("absent.txt",)), new())
-    assert words.startswith("number 2 of 3 jobs: the input file 'absent.txt' is not staged")
+    assert words.startswith("job 2 of 3: the input file 'absent.txt' is not staged")
 
 
 def test_an_unknown_app_is_refused_with_the_names_of_all(core: Core) -> None:
-    assert "there is no app 'upper': there are uppercase, multi" in refusal(
+    assert "there is no app 'upper'; the apps are uppercase, multi" in refusal(
         core, new(), app="upper"
     )
 
@@ -391,7 +391,7 @@ def test_submit_makes_a_batch_that_is_in_progress_and_jobs_can_be_added(core: Co
     create_work(core, "uppercase", [new()], batch_id=batch_id)
     batch = _batch(core, batch_id)
     assert (batch["njobs"], batch["state"]) == (3, BatchState.IN_PROGRESS)
-    assert "for another app than 'multi'" in refusal(
+    assert "is not for app 'multi'" in refusal(
         core, new(files=("in.txt", "in.txt")), app="multi", batch_id=batch_id
     )
     with core.db.write() as connection:

@@ -89,7 +89,7 @@ def test_a_full_disk_costs_nothing_but_the_time_that_it_is_full(project: _Projec
     assert "x.dat upload failed because: Failed to write file to disk." in kept.text
     large = project.send("upload_files", other, bytes(1_000_000))
     assert large.status_code == 500
-    assert "the request cannot be kept: File too large" in large.text
+    assert "the request cannot be stored: File too large" in large.text
     refused = project.send("submit_batch", submit)
     assert refused.status_code == 500
     assert refused.text.endswith("<submit_batch>\n")

@@ -116,7 +116,7 @@ def test_a_generator_that_has_nothing_is_asked_again_later(make: Callable[[str],
         ("def generate(request):\n    raise KeyError('oops')", "KeyError: 'oops'"),
         (
             "def generate(request):\n    yield 'job'",
-            "TypeError: 'job' came from the work generator",
+            "TypeError: the work generator yielded 'job'",
         ),
         ("def generate(request):\n    return 3", "TypeError: 'int' object is not iterable"),
         ("def generate(request):\n    return None", "TypeError: 'NoneType' object is not iterable"),
@@ -127,7 +127,7 @@ def test_a_generator_that_has_nothing_is_asked_again_later(make: Callable[[str],
             "def generate(request):\n"
             "    return [NewJob(name='good', files=(request.stage(b'x', 'x'),)),"
             " NewJob(files=('absent',))]",
-            "number 2 of 2 jobs: the input file 'absent' is not staged",
+            "job 2 of 2: the input file 'absent' is not staged",
         ),
         (
             "def generate(request):\n    request.stage(b'x', '../../x')",
@@ -144,7 +144,7 @@ def test_a_generator_that_fails_makes_nothing_is_logged_shown_and_asked_again_la
         assert generate_pass(core, NOW) == 0
     assert names(core) == []
     assert words in error_of(core)
-    assert "the work generator of made has failed; again in 1 s" in caplog.text
+    assert "the work generator of made failed; it is tried again in 1 s" in caplog.text
     caplog.clear()
     assert generate_pass(core, NOW + 0.5) == 0
     assert caplog.text == ""

@@ -159,7 +159,7 @@ def test_a_job_page_tells_all_of_an_instance(bench: Bench, visitor: Visitor) -> 
         "Exit status": "0",
         "Run time": "10 s",
         "CPU time": "9 s",
-        "File deletion": "done, but for no_delete",
+        "File deletion": "done, except files with no_delete",
     }
     assert "canonical" in text_of(card)
     assert f"out 3 bytes MD5 {hashlib.md5(b'OUT').hexdigest()}" in text_of(card)
@@ -223,12 +223,12 @@ def test_a_job_page_tells_its_history_in_order(bench: Bench, visitor: Visitor) -
     told = [text_of(li) for li in visitor.page("jobs/1").xpath("//ol/li")]
     assert [re.sub(r" (just now|in .*)$", "", line) for line in told] == [
         "Job created",
-        "_0 Sent to h1 , to be back within 1 min 40 s",
+        "_0 Sent to h1 , due within 1 min 40 s",
         "_0 Reported: Error while computing",
-        "_2 Instance made",
-        "_1 Sent to h2 , to be back within 1 min 40 s",
+        "_2 Instance created",
+        "_1 Sent to h2 , due within 1 min 40 s",
         "_1 Reported: Completed and validated",
-        "_2 Sent to h3 , to be back within 1 min 40 s",
+        "_2 Sent to h3 , due within 1 min 40 s",
         "_2 Reported: Completed and validated",
         "_1 Chosen as the canonical instance",
     ]

@@ -226,18 +226,18 @@ def test_a_batch_is_aborted(bench: Bench, visitor: Visitor) -> None:
     visitor.sign_in().batch("b", 2)
     bench.transition()
     told = visitor.said(visitor.send("batches/1/abort"))
-    assert told == "Batch b was aborted. What was done stays done."
+    assert told == "Batch b was aborted. Jobs that had ended stay as they are."
     assert bench.column("batch", "state") == [BatchState.ABORTED]
     assert bench.column("workunit", "error_mask") == [ErrorMask.CANCELLED] * 2
     assert set(bench.results("outcome")) == {Outcome.DIDNT_NEED}
-    assert visitor.said(visitor.send("batches/1/abort")) == "Batch b was over already."
+    assert visitor.said(visitor.send("batches/1/abort")) == "Batch b had already ended."
 
 
 def test_a_job_is_aborted(bench: Bench, visitor: Visitor) -> None:
     visitor.sign_in().batch("b", 2)
     assert visitor.said(visitor.send("jobs/2/abort")).startswith("Job b_1 was aborted.")
     assert bench.column("workunit", "error_mask") == [0, ErrorMask.CANCELLED]
-    assert "over already: nothing was done" in visitor.said(visitor.send("jobs/2/abort"))
+    assert "had already ended: nothing was done" in visitor.said(visitor.send("jobs/2/abort"))
 
 
 def test_ticked_jobs_are_aborted_and_others_not(bench: Bench, visitor: Visitor) -> None:
@@ -247,7 +247,7 @@ def test_ticked_jobs_are_aborted_and_others_not(bench: Bench, visitor: Visitor) 
     assert boxes == ["job_1", "job_2", "job_3"]
     ticked = dict.fromkeys(("job_1", "job_3", "job_4"), "on")
     told = visitor.said(visitor.send("batches/1/abort-jobs", ticked))
-    assert told == "2 jobs aborted; 1 had ended already."
+    assert told == "2 jobs aborted; 1 had already ended."
     assert bench.column("workunit", "error_mask") == [16, 0, 16, 0]
     assert "No job was ticked" in visitor.said(visitor.send("batches/1/abort-jobs"))
 
@@ -255,9 +255,9 @@ def test_ticked_jobs_are_aborted_and_others_not(bench: Bench, visitor: Visitor) 
 def test_a_batch_is_retired(bench: Bench, visitor: Visitor) -> None:
     visitor.sign_in().batch("b")
     told = visitor.said(visitor.send("batches/1/retire"))
-    assert told == "Batch b was retired: its outputs go after a while."
+    assert told == "Batch b was retired. Its outputs will be deleted later."
     assert bench.column("batch", "state") == [BatchState.RETIRED]
-    assert visitor.said(visitor.send("batches/1/retire")) == "Batch b was retired already."
+    assert visitor.said(visitor.send("batches/1/retire")) == "Batch b was already retired."
     assert bench.column("batch", "state") == [BatchState.RETIRED]
 
 

@@ -164,7 +164,7 @@ def test_what_cannot_be_loaded_is_named_with_what_to_do(
 
 def test_a_module_that_was_mended_is_loaded(bench: Bench) -> None:
     bench.module("mine", "def f(:\n")
-    with pytest.raises(PluginError, match="mend it"):
+    with pytest.raises(PluginError, match="fix it"):
         load(bench.core, "mine:f", VALIDATORS)
     bench.module("mine", "def f():\n    return 'mended'\n")
     assert load(bench.core, "mine:f", VALIDATORS)() == "mended"

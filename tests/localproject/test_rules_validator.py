@@ -210,13 +210,16 @@ def test_each_valid_result_is_granted_the_canonical_credit_once(bench: Bench) ->
     ("files", "says", "problem"),
     [
         pytest.param(
-            {"out": b"half"}, {"out": b"half of it"}, "the host reported 10 bytes, 4 are", id="cut"
+            {"out": b"half"},
+            {"out": b"half of it"},
+            "the host reported 10 bytes, but the file has 4",
+            id="cut",
         ),
         pytest.param(
             {"out": b"fort"}, {"out": b"four"}, "the host reported MD5", id="other contents"
         ),
         pytest.param({}, {"out": b"whole"}, "the file w_0_r", id="not uploaded"),
-        pytest.param({"out": b"whole"}, {}, "the host reported no such file", id="not reported"),
+        pytest.param({"out": b"whole"}, {}, "the host did not report this file", id="not reported"),
     ],
 )
 def test_a_result_whose_files_are_not_what_its_host_reported_is_an_error(
@@ -234,7 +237,7 @@ def test_a_result_whose_files_are_not_what_its_host_reported_is_an_error(
     assert bench.results("validate_state") == [INVALID, INIT]
     assert bench.results("server_state") == [OVER, ServerState.UNSENT]
     assert total_credit(bench, "user") == 0
-    assert f"w_0 is a validate error: out: {problem}" in caplog.text
+    assert f"w_0 has a validate error: out: {problem}" in caplog.text
     bench.answer(bench.send(2), 2)
     bench.settle()
     assert bench.wu["canonical_resultid"] == 2

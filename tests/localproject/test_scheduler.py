@@ -420,7 +420,7 @@ def test_a_host_keeps_what_it_was_changed_to(bench: Bench) -> None:
 def test_an_unknown_host_is_told_with_those_that_there_are(bench: Bench) -> None:
     _register(bench, 2)
     with pytest.raises(
-        hosts.UnknownHost, match=r"no host 'volunteer-2': there are volunteer-0, volunteer-1$"
+        hosts.UnknownHost, match=r"no host 'volunteer-2'; the hosts are volunteer-0, volunteer-1$"
     ):
         hosts.set_host(bench.core.db, "volunteer-2", speed=1)
 

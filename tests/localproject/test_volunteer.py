@@ -112,7 +112,7 @@ def test_a_host_unescapes_a_command_line_once_and_takes_none_that_is_not_escaped
     report = host.run(program, arguments="a&lt;b &amp;amp; a&b ]]>")
     assert stderr_text(report) == "['a<b', '&amp;', 'a&b', ']]>']\n"
     report = host.run(program, arguments="a<b")
-    assert (report.exit_status, "holds a <" in message(report)) == (-185, True)
+    assert (report.exit_status, "contains a <" in message(report)) == (-185, True)
 
 
 def test_a_job_knows_nothing_of_the_projects_environment(

@@ -72,8 +72,8 @@ FAULTS: dict[str, tuple[Play, type[RpcError], str]] = {
     "500": (scripted.status(500, b"<html>oops</html>"), TransportError, "HTTP 500"),
     "500 of a PHP fatal error": (QUIET_FATAL, ProtocolError, "PHP died"),
     "502": (scripted.status(502), TransportError, "HTTP 502"),
-    "empty": (ok(b""), ProtocolError, "an empty answer"),
-    "cut XML": (ok(PONG[:-9]), ProtocolError, "an answer that is cut off"),
+    "empty": (ok(b""), ProtocolError, "the answer is empty"),
+    "cut XML": (ok(PONG[:-9]), ProtocolError, "the answer is cut off"),
     "shorter than announced": (scripted.short(), ProtocolError, "broke off"),
     "cut chunks": (scripted.chunked(whole=False), ProtocolError, "broke off"),
     "cut gzip": (scripted.compressed(cut=30), ProtocolError, "cut off"),
@@ -291,7 +291,7 @@ def test_a_deadline_does_not_hold_for_the_next_reply_on_the_connection(server: S
 def test_nothing_is_sent_after_the_deadline(server: Scripted) -> None:
     server.answers.append(ok())
     with WebRpcs(server.url, AUTHENTICATOR) as project:
-        with pytest.raises(TransportError, match="time for it was over") as caught:
+        with pytest.raises(TransportError, match="time limit was already reached") as caught:
             project.until(time.monotonic() - 1).ping()
         assert not caught.value.may_have_happened
         project.ping()

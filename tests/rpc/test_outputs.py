@@ -94,7 +94,7 @@ PAGES: list[tuple[str, type[RpcError], str]] = [
     ("ERROR: bad file num: 3 > 1", NotFound, "bad file num: 3 > 1"),
     ("ERROR: something new", ProjectError, "something new"),
     ("bad command", ProtocolError, "'bad command'"),
-    ("", ProtocolError, "not a file"),
+    ("", ProtocolError, "an empty answer came instead of a file"),
     ("<!DOCTYPE html><html><title>Log in</title></html>", ProtocolError, "'Log in'"),
     (
         "<html><title>Project down for maintenance</title>Project down for maintenance</html>",
@@ -188,8 +188,8 @@ def test_an_archive_of_no_bytes_is_an_error_that_tells_the_way_round(
     server.answers.append(raw(file(b"", "attachment; filename=boinc_wu_a.b_0GkZXO"), stay=True))
     with project.workunit_files(12) as stream, pytest.raises(ProtocolError) as caught:
         b"".join(stream.chunks())
-    assert "none for a job whose name has a dot" in str(caught.value)
-    assert "Project.result_file" in str(caught.value)
+    assert "none for a job whose name contains a dot" in str(caught.value)
+    assert "WebRpcs.result_file" in str(caught.value)
     # A batch may have no outputs yet.
     with project.batch_files(3) as stream:
         assert b"".join(stream.chunks()) == b""

@@ -105,17 +105,17 @@ def test_php_fatal_error_is_told_and_not_asked_for_again(body: bytes, chunk: int
 @pytest.mark.parametrize(
     ("body", "cut", "says"),
     [
-        (b"", True, "an empty answer"),
-        (b" \n\t", True, "an empty answer"),
-        (b"<?xml version='1.0'?>\n", True, "an answer that is cut off"),
-        (b"<ping>\n<success>1</success>\n", True, "an answer that is cut off"),
-        (b"<ping>\n<success>1</success>\n</pin", True, "an answer that is cut off"),
-        (b"OK", False, "no BOINC project's answer but 'OK'"),
+        (b"", True, "the answer is empty"),
+        (b" \n\t", True, "the answer is empty"),
+        (b"<?xml version='1.0'?>\n", True, "the answer is cut off"),
+        (b"<ping>\n<success>1</success>\n", True, "the answer is cut off"),
+        (b"<ping>\n<success>1</success>\n</pin", True, "the answer is cut off"),
+        (b"OK", False, "the answer 'OK' is not from a BOINC project"),
         (b'{"status": "not found"}', False, "check the project's URL"),
         (b"<!DOCTYPE html>\n<html><head><title>Log in</title></head></html>", False, "'Log in'"),
         (b" <!-- x -->\n<HTML><body>Welcome  there</body>", False, "'Welcome there'"),
-        (b"<pong><success>1</success></pong>", True, "an answer that is cut off"),
-        (inside("ping", "<success>1</wrong>"), False, "does not add up"),
+        (b"<pong><success>1</success></pong>", True, "the answer is cut off"),
+        (inside("ping", "<success>1</wrong>"), False, "tags do not match"),
         (inside("ping", ""), False, "no <success>"),
     ],
 )
@@ -193,9 +193,9 @@ def test_error_of_a_job_is_no_error_of_the_reply() -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("<batch_size>0</batch_size>", "no <server_time>"),
+        ("<batch_size>0</batch_size>", "<query_batch2> has no <server_time>"),
         ("<server_time>1</server_time>", "1 batches were asked for, 0 came"),
-        (JOBS.format("") + JOB.format("a") * 2, "not the number of the jobs"),
+        (JOBS.format("") + JOB.format("a") * 2, "differs from the number of jobs"),
         (JOBS.format("<job><status>DONE</status></job>"), "without <job_name>"),
         ("<server_time>1</server_time>" + JOB.format("a"), "before the first <batch_size>"),
     ],

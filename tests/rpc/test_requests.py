@@ -74,10 +74,10 @@ def test_names_arrive_in_their_order(names: list[str]) -> None:
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
-        ("a\x00b", r'"a\x00b" holds the character U+0000'),
-        ("a\x1b[0m", "holds the character U+001B"),
-        ("a\uffff", r'"a\uffff" holds the character U+FFFF'),
-        (NOT_UTF8, r'"caf\xe9" holds bytes that are not UTF-8'),
+        ("a\x00b", r'"a\x00b" contains the character U+0000'),
+        ("a\x1b[0m", "contains the character U+001B"),
+        ("a\uffff", r'"a\uffff" contains the character U+FFFF'),
+        (NOT_UTF8, r'"caf\xe9" contains bytes that are not UTF-8'),
     ],
     ids=["NUL", "escape", "no character", "not UTF-8"],
 )
@@ -110,7 +110,7 @@ def test_authenticator_that_no_request_can_hold_is_not_quoted() -> None:
     project = WebRpcs(URL, "sesame\x01open", transport=Canned(b""))
     with pytest.raises(BadRequest) as caught:
         project.query_batches()
-    assert "the authenticator holds a character" in str(caught.value)
+    assert "the authenticator contains a character" in str(caught.value)
     assert "sesame" not in str(caught.value)
 
 

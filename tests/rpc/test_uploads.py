@@ -69,7 +69,7 @@ def test_files_arrive_as_they_are_in_the_order_of_their_names(
     [
         (b"longer than before", "it is longer now"),
         (b"short", "it ended 5 bytes early"),
-        (b"ten bytes!", "its MD5 is another one now"),
+        (b"ten bytes!", "its MD5 is different now"),
         (None, "No such file or directory"),
     ],
     ids=["longer", "shorter", "other contents", "gone"],

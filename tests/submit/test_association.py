@@ -120,6 +120,6 @@ def test_a_deadline_ends_it() -> None:
     server = Server(set(NAMES), set(NAMES))
     project = server.script.project()
     association = Association(project.until(0.0), 7, 4)
-    with pytest.raises(TransportError, match="time for it was over"):
+    with pytest.raises(TransportError, match="time limit was already reached"):
         association.associate(NAMES)
     assert server.requests == 0

@@ -140,7 +140,7 @@ def test_the_limit_of_a_jobs_line_counts_what_is_sent() -> None:
 
 def test_a_command_line_at_which_clients_refuse_the_jobs_of_others_is_not_sent() -> None:
     batch = rpc.BatchSubmission("a", [rpc.JobSubmission("j7", "--tag <b>")])
-    with pytest.raises(BadRequest, match=r"job 'j7': command_line .* holds a <"):
+    with pytest.raises(BadRequest, match=r"job 'j7': command_line .* contains a <"):
         submission_document("submit_batch", Authenticator("a" * 32), batch)
 
 

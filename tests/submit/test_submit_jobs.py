@@ -99,7 +99,7 @@ def test_each_job_is_refused_for_what_is_wrong_with_itself(site: Site) -> None:
     status = Path(good.path).stat()
     as_it_was = replace(good, expected=(status.st_size, status.st_mtime_ns))
     wanted: dict[str, tuple[tuple[str, Job], str]] = {
-        "quote": (("quote", Job(('a"b',), {"in": good})), 'holds a "'),
+        "quote": (("quote", Job(('a"b',), {"in": good})), 'contains a "'),
         "none": (("none", Job()), "wants 1 input file"),
         "gone": (("gone", Job(inputs={"in": gone})), "No such file"),
         "other": (

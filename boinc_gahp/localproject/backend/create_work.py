@@ -62,7 +62,7 @@ def submit(
     """
     jobs = list(jobs)
     if not jobs:
-        raise WorkError("a batch without jobs would never end: expected one job at least")
+        raise WorkError("a batch without jobs would never end: expected at least one job")
     # Before the transaction: it takes long, and meanwhile nobody else could write.
     rows = _rows(core, app, jobs, 0)
     with core.db.write() as connection:
@@ -91,7 +91,7 @@ def submit_as_submitter(core: Core, app_name: str, batch_name: str, jobs: Iterab
     connection = core.db.connection()
     user = accounts.find_user(connection, SUBMITTER)
     if user is None:
-        raise WorkError(f"there is no user {SUBMITTER!r} whose the batch could be")
+        raise WorkError(f"there is no user {SUBMITTER!r}, who would own the batch")
     return submit(core, user, _app(connection, app_name), batch_name, jobs)
 
 
@@ -109,7 +109,7 @@ def _rows(
             if len(jobs) == 1:
                 raise
             raise WorkError(
-                f"number {number} of {len(jobs)} jobs: {error.advice}; no job was made",
+                f"job {number} of {len(jobs)}: {error.advice}; no job was made",
                 error.message,
             ) from error
     return rows
@@ -129,7 +129,7 @@ def _app(connection: sqlite3.Connection, name: str) -> accounts.AppRow:
     except RpcFailed as error:
         rows = connection.execute("SELECT name FROM app WHERE deprecated = 0 ORDER BY id")
         names = ", ".join(row["name"] for row in rows)
-        raise WorkError(f"there is no app {name!r}: there are {names}", error.message) from error
+        raise WorkError(f"there is no app {name!r}; the apps are {names}", error.message) from error
 
 
 def _check_batch(connection: sqlite3.Connection, app: accounts.AppRow, batch_id: int) -> None:
@@ -141,6 +141,6 @@ def _check_batch(connection: sqlite3.Connection, app: accounts.AppRow, batch_id:
         raise WorkError(f"batch {batch_id} ({batch['name']!r}) is {state}: use another one")
     if batch["app_id"] != app.id:
         raise WorkError(
-            f"batch {batch_id} ({batch['name']!r}) is for another app than {app.name!r}: all jobs "
-            "of a batch use the same app"
+            f"batch {batch_id} ({batch['name']!r}) is not for app {app.name!r}: all jobs of a "
+            "batch use the same app"
         )

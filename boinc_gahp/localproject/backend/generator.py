@@ -86,7 +86,9 @@ def _ask(core: Core, app: sqlite3.Row, now: float) -> int:
     except Exception as error:
         # Any exception is the plug-in's own problem; the project goes on.
         pause = _BACKOFF.seconds(app["work_failures"])
-        log.exception("the work generator of %s has failed; again in %g s", app["name"], pause)
+        log.exception(
+            "the work generator of %s failed; it is tried again in %g s", app["name"], pause
+        )
         kind = "" if isinstance(error, (PluginError, WorkError)) else f"{type(error).__name__}: "
         _note(core, app, app["work_failures"] + 1, shorten(f"{kind}{error}"), now + pause)
         return 0
@@ -105,7 +107,7 @@ def _generate(core: Core, app: sqlite3.Row, wanted: int) -> int:
     jobs = list(islice(generator(WorkRequest(app["name"], wanted, stage, exists)), wanted))
     for job in jobs:
         if not isinstance(job, NewJob):
-            raise TypeError(f"{job!r} came from the work generator: expected a NewJob")
+            raise TypeError(f"the work generator yielded {job!r}: expected a NewJob")
     if jobs:
         create_work(core, app["name"], jobs)
     return len(jobs)

@@ -111,7 +111,7 @@ def _entry_point(spec: str, group: str) -> object:
     except (Exception, SystemExit) as error:
         raise PluginError(
             f"{_asked(spec, group)} is the entry point {points[0].value!r}, which cannot be "
-            f"loaded: {_cause(error)}: mend or reinstall the package"
+            f"loaded: {_cause(error)}: fix or reinstall the package"
         ) from error
 
 
@@ -138,7 +138,7 @@ def _module(core: Core, spec: str, group: str, name: str) -> ModuleType:
 
 def _broken(spec: str, group: str, error: BaseException) -> PluginError:
     return PluginError(
-        f"{_asked(spec, group)}: the module cannot be imported: {_cause(error)}: mend it"
+        f"{_asked(spec, group)}: the module cannot be imported: {_cause(error)}: fix it"
     )
 
 
@@ -174,8 +174,8 @@ def _attribute(module: ModuleType, spec: str, group: str, name: str | None) -> o
         return reduce(getattr, name.split("."), module) if name else module
     except AttributeError as error:
         raise PluginError(
-            f"{_asked(spec, group)}: {module.__file__} has no {name!r}: define it there, or name "
-            "what it does define"
+            f"{_asked(spec, group)}: {module.__file__} has no {name!r}: define it there, or "
+            "give a name that is defined there"
         ) from error
 
 

@@ -63,7 +63,7 @@ class _Program:
         except Exception as problem:
             error = shorten(f"{type(problem).__name__}: {problem}")
             if error != self.error:
-                log.exception("the %s has failed; it goes on when it can", self.name)
+                log.exception("the %s has failed; it will be tried again", self.name)
             self.next_time = now + _BACKOFF.seconds(self.failures)
             self.failures += 1
         else:
@@ -158,7 +158,7 @@ class Supervisor:
                         error=program.error,
                     )
         except sqlite3.Error as error:
-            log.debug("the table program cannot be written: %s", error)
+            log.debug("the database table program cannot be written: %s", error)
             return
         if now >= self._next_note:
             self._next_note = now + _NOTE_EVERY

@@ -299,7 +299,7 @@ def _apply(
         if granted:
             _grant(connection, rows[key], granted)
     for key, problem in decision.errors.items():
-        log.warning("%s is a validate error: %s", rows[key]["name"], problem)
+        log.warning("%s has a validate error: %s", rows[key]["name"], problem)
         connection.execute(
             "UPDATE result SET outcome = ?, validate_state = ? WHERE id = ?",
             (Outcome.VALIDATE_ERROR, ValidateState.INVALID, key),

@@ -168,7 +168,7 @@ def _outputs(core: Core, result: sqlite3.Row) -> tuple[tuple[OutputFile, ...], s
         report = reported.get(file.name)
         if report is None:
             if not file.optional:
-                problems.append(f"{file.open_name}: the host reported no such file")
+                problems.append(f"{file.open_name}: the host did not report this file")
             continue
         stored = core.upload.find(file.name)
         if stored is None:
@@ -185,7 +185,7 @@ def _outputs(core: Core, result: sqlite3.Row) -> tuple[tuple[OutputFile, ...], s
 
 def _differences(open_name: str, report: UploadedFile, nbytes: int, md5: str) -> list[str]:
     if report.nbytes != nbytes:
-        return [f"{open_name}: the host reported {report.nbytes} bytes, {nbytes} are there"]
+        return [f"{open_name}: the host reported {report.nbytes} bytes, but the file has {nbytes}"]
     if report.md5.lower() != md5:
-        return [f"{open_name}: the host reported MD5 {report.md5!r}, the file has {md5}"]
+        return [f"{open_name}: the host reported MD5 {report.md5!r}, but the file has {md5}"]
     return []

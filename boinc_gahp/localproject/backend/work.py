@@ -313,7 +313,7 @@ class WorkMaker:
         gzipped = self.core.download.find(f"{name}.gz") if gzip else None
         if gzip and gzipped is None:
             raise WorkError(
-                f"the template wants {name!r} with <gzip/>, and {name}.gz is not staged: stage "
+                f"the template lists {name!r} with <gzip/>, but {name}.gz is not staged: stage "
                 "the file again with --gzip"
             )
         url = f"{self.core.url}download/{place}"
@@ -349,8 +349,8 @@ def _counts(template: InputTemplate, job: NewJob) -> tuple[int, ...]:
             given = max(int(DEFAULTS[name]), least)
         elif given < least:
             raise WorkError(
-                f"{_label(job)}: {name} {given} is too few: expected {least} or more"
-                + (", as target_nresults is" if least else "")
+                f"{_label(job)}: {name} {given} is too small: expected {least} or more"
+                + (" (target_nresults)" if least else "")
             )
         limits[name] = given
     return quorum, target, *limits.values()
@@ -427,7 +427,7 @@ def _assign(connection: sqlite3.Connection, workunit_id: int, kind: int, target:
     table = next(table for number, table in _TARGETS.values() if number == kind)
     found = connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (target,))  # noqa: S608
     if found.fetchone() is None:
-        raise WorkError(f"target_{table} {target} was given: there is no {table} of that id")
+        raise WorkError(f"target_{table} {target} was given: there is no {table} with that id")
     connection.execute(
         "INSERT INTO assignment (create_time, target_type, target_id, workunitid) "
         "VALUES (?, ?, ?, ?)",

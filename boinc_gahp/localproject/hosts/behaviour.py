@@ -26,12 +26,18 @@ KINDS = {
     "fail": ("STATUS", "the app runs, then exits with STATUS"),
     "exit": ("STATUS", "the app runs well, and the host reports it with exit status STATUS"),
     "crash": ("", "the app dies by a signal in the middle of an output"),
-    "vanish": ("", "the host takes a job and is never heard of again about it"),
+    "vanish": ("", "the host takes a job and never reports it"),
     "detach": ("", "the host leaves the project with the job, and comes back without it"),
-    "late": ("[SECONDS]", "reports SECONDS after the job's end, or just after its deadline"),
-    "differ": ("", "returns outputs with other bytes"),
-    "truncate": ("", "uploads half of an output, reports the size and MD5 of the whole"),
-    "slow": ("FACTOR", "takes FACTOR times as long"),
+    "late": (
+        "[SECONDS]",
+        "the host reports SECONDS after the job's end, or just after its deadline",
+    ),
+    "differ": ("", "the host returns outputs with wrong contents"),
+    "truncate": (
+        "",
+        "the host uploads half of an output, and reports the size and MD5 of the whole",
+    ),
+    "slow": ("FACTOR", "the job takes FACTOR times as long"),
 }
 _WORDS = re.compile(r"(?P<kind>[a-z]+?)(?:=(?P<value>[0-9.]+))?(?:x(?P<times>[0-9]+))?")
 
@@ -79,7 +85,7 @@ def parse_behaviour(text: str) -> Behaviour:
     """
     match = _WORDS.fullmatch(text.strip())
     if match is None or match["kind"] not in KINDS:
-        raise ValueError(f"{text!r} is no behaviour: expected {expected()}")
+        raise ValueError(f"{text!r} is not a behaviour: expected {expected()}")
     kind, times = match["kind"], match["times"]
     try:
         value = float(match["value"] or 0)

@@ -119,8 +119,12 @@ def find(connection: sqlite3.Connection, name: str) -> int:
             "SELECT domain_name FROM host ORDER BY id LIMIT ?", (_MAX_HOSTS,)
         )
     ]
-    there = f"there are {', '.join(names)}" if names else "hosts are made when a project is run"
-    raise UnknownHost(f"there is no host {name!r}: {there}")
+    there = (
+        f"the hosts are {', '.join(names)}"
+        if names
+        else "a project makes its hosts when it runs (boinc_gahp local-project run --hosts N)"
+    )
+    raise UnknownHost(f"there is no host {name!r}; {there}")
 
 
 def mean_speed(connection: sqlite3.Connection) -> float:

@@ -173,7 +173,7 @@ def _unpack(source: Path, path: Path, nbytes: int | None) -> None:
             while chunk := packed.read(_CHUNK):
                 written += len(chunk)
                 if written > limit:
-                    raise FetchError(f"unpacked it has more than {limit:,} bytes")
+                    raise FetchError(f"it has more than {limit:,} bytes when unpacked")
                 target.write(chunk)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise FetchError(f"cannot be unpacked: {error}") from error

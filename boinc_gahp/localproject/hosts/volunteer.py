@@ -99,7 +99,9 @@ class Volunteer:
         While the disk is full the job is tried again: it is not the job's fault.
         """
         if "vanish" in task.behaviours:
-            log.info("host %d vanishes with %s, as it was told", self._host_id, task.result_name)
+            log.info(
+                "host %d vanishes with %s, as its behaviour says", self._host_id, task.result_name
+            )
             return None
         if "detach" in task.behaviours:
             return Report(Outcome.CLIENT_DETACHED, 0, 0.0, 0.0, "")
@@ -195,7 +197,7 @@ class Volunteer:
             # A real client refuses the scheduler's whole reply, and the job hangs for good.
             raise JobFailed(
                 ERR_RESULT_START,
-                "Can't parse workunit in scheduler reply: the command line holds a <",
+                "Can't parse workunit in scheduler reply: the command line contains a <",
             )
         linked = sum(self._inputs.bring(file, self._slot) for file in workunit.files)
         bounds = JobBounds(task.time_limit, task.memory_bound, task.disk_bound)

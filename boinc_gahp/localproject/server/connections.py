@@ -130,8 +130,8 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc]
         try:
             taken: int = super().received(data)
         except OSError as error:
-            log.error("a request cannot be kept in %s: %s", self._channel.spool, error)
-            self.error = InternalServerError(f"the request cannot be kept: {error.strerror}")
+            log.error("a request's body cannot be written to %s: %s", self._channel.spool, error)
+            self.error = InternalServerError(f"the request cannot be stored: {error.strerror}")
             self.completed = True
             return len(data)
         self._check(self.body_bytes_received)

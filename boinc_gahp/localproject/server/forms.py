@@ -162,5 +162,5 @@ def _on_disk(file: FormFile) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        log.error("an uploaded file cannot be kept: %s", error)
+        log.error("an uploaded file cannot be written: %s", error)
         file.refuse("Failed to write file to disk.")

@@ -47,8 +47,8 @@ _RECV = 1 << 18
 _STOP_TIMEOUT = 10.0
 _POLL = 1.0
 _ADVICE = {
-    errno.EADDRINUSE: "another program does: name another port",
-    errno.EACCES: "the lowest ports are for root: name one from 1024",
+    errno.EADDRINUSE: "another program uses this port: give another one",
+    errno.EACCES: "only root can use ports below 1024: give a higher one",
 }
 
 
@@ -144,7 +144,7 @@ def _bound(port: int, host: str) -> socket.socket:
     except OSError as error:
         listener.close()
         # An unknown host name has no number among these.
-        advice = _ADVICE.get(error.errno or 0, "name an address of this machine")
+        advice = _ADVICE.get(error.errno or 0, "give an address of this machine")
         raise OSError(
             error.errno, f"cannot listen on {host}, port {port}: {error.strerror}: {advice}"
         ) from error

@@ -95,9 +95,9 @@ def check_host(core: Core) -> None:
     if host is not None and name not in core.names:
         raise Refused(
             "This is not the project's address",
-            f"The project answers at {core.url}, and was asked as {name[:100]!r}, as a page of "
-            "another site might do it. If that is a name of this machine, name it to "
-            "boinc_gahp local-project run: --name NAME.",
+            f"The project answers at {core.url}. This request was for {name[:100]!r}; a page of "
+            "another site may have sent it. If that is a name of this machine, start the project "
+            "with it: boinc_gahp local-project run --name NAME.",
             421,
         )
 
@@ -114,9 +114,9 @@ def check_request(core: Core) -> None:
     if not core.remote_page and not is_loopback(request.remote_addr or ""):
         raise Refused(
             "This page is for the project's own machine",
-            "It shows nothing to browsers on other machines. Whoever runs the project can open "
-            "it to everyone who reaches this address: boinc_gahp local-project run "
-            "--page-for-everyone. The web RPCs are not affected.",
+            "Browsers on other machines cannot use it. To open it to everyone who reaches this "
+            "address, start the project with: boinc_gahp local-project run --page-for-everyone. "
+            "The web RPCs are not affected.",
         )
     if request.method not in _READING:
         _check_origin()
@@ -130,8 +130,8 @@ def _check_origin() -> None:
     ):
         raise Refused(
             "Nothing was done",
-            "The form was sent from a page of another site. Open the project's page itself, and "
-            "do there what you mean to do.",
+            "The form was sent from a page of another site. Open the project's own page, and use "
+            "the form there.",
         )
 
 
@@ -148,7 +148,7 @@ def check_token(given: str) -> None:
     if not expected or not secrets.compare_digest(given.encode(), expected.encode()):
         raise Refused(
             "Nothing was done",
-            "The form had expired, or cookies are off in this browser. Go back, load the page "
+            "The form has expired, or cookies are off in this browser. Go back, load the page "
             "again, and send the form once more.",
         )
 
@@ -225,8 +225,8 @@ def need_visitor(core: Core) -> accounts.User:
     if found is None:
         raise Refused(
             "Sign in first",
-            "Looking is free, but this needs an account on the project: sign in with its "
-            "authenticator.",
+            "Everyone can look, but this needs an account on the project: sign in with the "
+            "account's authenticator.",
             401,
         )
     return found

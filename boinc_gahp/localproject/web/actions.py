@@ -52,7 +52,7 @@ def check_manage(
     if not accounts.may_manage(connection, user, accounts.AppRow(app_id, ""), owner_id):
         raise access.Refused(
             "This is not yours",
-            f"You are signed in as {user.name}, and it belongs to someone else. Sign in as its "
+            f"You are signed in as {user.name}, but this belongs to another user. Sign in as its "
             "owner, or ask the project's admin for the right to manage it.",
         )
 
@@ -65,7 +65,7 @@ def abort_batch(core: Core, batch_id: int) -> AnyResponse:
         done = batch["state"] not in (BatchState.ABORTED, BatchState.RETIRED)
         if done:
             batches.abort(connection, batch_id)
-    said = "was aborted. What was done stays done." if done else "was over already."
+    said = "was aborted. Jobs that had ended stay as they are." if done else "had already ended."
     return _over(
         core, f"Batch {batch['name']} {said}", done, url_for("page.batch", batch_id=batch_id)
     )
@@ -79,7 +79,7 @@ def retire_batch(core: Core, batch_id: int) -> AnyResponse:
         done = batch["state"] != BatchState.RETIRED
         if done:
             batches.retire(connection, batch)
-    said = "was retired: its outputs go after a while." if done else "was retired already."
+    said = "was retired. Its outputs will be deleted later." if done else "was already retired."
     return _over(
         core, f"Batch {batch['name']} {said}", done, url_for("page.batch", batch_id=batch_id)
     )
@@ -93,7 +93,7 @@ def abort_job(core: Core, job_id: int) -> AnyResponse:
         done = _open(job)
         if done:
             batches.cancel_jobs(connection, "id = ?", (job_id,))
-    said = "was aborted." if done else "was over already: nothing was done."
+    said = "was aborted." if done else "had already ended: nothing was done."
     return _over(core, f"Job {job['name']} {said}", done, url_for("page.job", job_id=job_id))
 
 
@@ -115,7 +115,7 @@ def abort_jobs(core: Core, batch_id: int) -> AnyResponse:
     if not jobs:
         said = "No job was ticked: nothing was done"
     elif over:
-        said += f"; {words.thousands(over)} had ended already"
+        said += f"; {words.thousands(over)} had already ended"
     return _over(core, f"{said}.", bool(aborted), url_for("page.batch", batch_id=batch_id))
 
 

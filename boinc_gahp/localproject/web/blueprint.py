@@ -83,8 +83,8 @@ def _missing(core: Core, _error: Exception) -> Response:
         "message.html",
         404,
         title="There is nothing here",
-        words="The project has no such batch, job or page. A batch that was deleted takes its jobs "
-        "with it.",
+        words="The project has no such batch, job or page. When a batch is deleted, its jobs are "
+        "deleted, too.",
     )
 
 

@@ -322,7 +322,7 @@ def _instance_history(row: sqlite3.Row, one: ShownInstance) -> list[Event]:
     it, short = one.it, _short(row, one)
     events = []
     if one.create_time > row["create_time"]:
-        events.append(Event(one.create_time, "queued", "Instance made", short))
+        events.append(Event(one.create_time, "queued", "Instance created", short))
     if it.sent_time:
         events.append(
             Event(it.sent_time, "in_progress", "Sent", short, one.host, it.report_deadline)

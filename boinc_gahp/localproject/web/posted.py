@@ -49,8 +49,8 @@ def posted(core: Core) -> Iterator[Posted]:
     if (request.content_length or 0) > access.STRANGERS_BODY and access.visitor(core) is None:
         raise access.Refused(
             "Nothing was done",
-            "The form is too large for somebody who is not signed in. Sign in, and send it once "
-            "more.",
+            "The form is too large: only signed-in users can send one of this size. Sign in, and "
+            "send it again.",
             413,
         )
     try:

@@ -290,12 +290,12 @@ class ShownProgram:
 
 _DOES = {
     names.WORK_GENERATOR: "makes jobs while few are waiting",
-    names.TRANSITIONER: "makes instances, notices time-outs and errors",
+    names.TRANSITIONER: "makes instances, handles time-outs and errors",
     names.SIZE_REGULATOR: "offers instances of each size class",
     names.VALIDATOR: "compares results, chooses the canonical one, grants credit",
-    names.ASSIMILATOR: "hands finished jobs to their app's handler",
+    names.ASSIMILATOR: "calls the app's assimilator for finished jobs",
     names.FILE_DELETER: "removes files that are no longer needed",
-    names.BATCH_EXPIRY: "ends batches whose time is up",
+    names.BATCH_EXPIRY: "ends batches that have expired",
     names.JOB_FILE_CLEANER: "removes staged files that no batch uses",
 }
 

@@ -52,8 +52,8 @@ def signed_in(core: Core) -> AnyResponse:
         except RpcFailed as error:
             words = {
                 "no authenticator": "Enter the authenticator of your account on this project.",
-                "bad authenticator": "No account has this authenticator. The submitter's is in "
-                "boinc_gahp.toml in the project's directory.",
+                "bad authenticator": "No account has this authenticator. The submitter's "
+                "authenticator is in boinc_gahp.toml in the project's directory.",
                 "no file access": "This account may not submit jobs: the project's admin can "
                 "allow it.",
             }.get(error.message, error.message)

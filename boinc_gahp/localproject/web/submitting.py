@@ -63,7 +63,7 @@ class Parameter:
 PARAMETERS = (
     Parameter("min_quorum", "Quorum", "results that must agree"),
     Parameter("target_nresults", "Instances at first", "at least the quorum"),
-    Parameter("max_error_results", "Failures allowed", "instances; one more ends the job"),
+    Parameter("max_error_results", "Failures allowed", "instances; with one more, the job ends"),
     Parameter("max_total_results", "Instances at most", "in all"),
     Parameter("max_success_results", "Successes at most", "without agreement"),
     Parameter("delay_bound", "Deadline", "seconds after sending", whole=False),
@@ -132,7 +132,7 @@ def _draft(core: Core, connection: sqlite3.Connection, app_name: str) -> Draft:
     except (OSError, TemplateError) as error:
         raise access.Refused(
             f"{app_name} has no usable input template",
-            f"{error}. Mend it (boinc_gahp template check helps), or choose another app.",
+            f"{error}. Correct it (see boinc_gahp template check), or choose another app.",
             409,
         ) from error
     return Draft(app, template)
@@ -238,7 +238,7 @@ def _stage(core: Core, draft: Draft, sent: Posted) -> list[str]:
         elif not core.download.exists(name):
             draft.errors[key] = (
                 f"{info.open_name}: no file is staged as “{name}”. Choose a file to send instead, "
-                "or type the physical name of one that is there."
+                "or type the physical name of one that is staged."
             )
         names.append(name)
     return names

@@ -18,7 +18,7 @@ _YEAR_2100 = 4_102_444_800
 DELETIONS = {
     FileDeleteState.INIT: "not yet",
     FileDeleteState.READY: "due",
-    FileDeleteState.DONE: "done, but for no_delete",
+    FileDeleteState.DONE: "done, except files with no_delete",
     FileDeleteState.ERROR: "failed",
 }
 ASSIMILATIONS = {

@@ -1,12 +1,12 @@
-// Keeps what is shown up to date: fetches the changing part of the page every few seconds and
-// changes only what differs, so that scrolling, focus, selections, ticks and opened details stay.
+// Keeps the page up to date: fetches its changing part every few seconds and changes only what
+// differs, so that scrolling, focus, selections, ticks and opened details stay.
 "use strict";
 
 (() => {
   const PERIOD = 2000;
   const RETRY = 4000;
   const TIMEOUT = 15000;
-  // What the person at the page decides, not the project.
+  // The person at the page decides these, not the project.
   const THEIRS = new Set(["DETAILS open", "INPUT value", "INPUT checked"]);
 
   const live = document.getElementById("live");
@@ -49,7 +49,7 @@
       else child.remove();
     }
     let next = old.firstChild;
-    // What is moved loses its focus, so rather what stands before it goes.
+    // A node that is moved loses its focus, so the nodes before it are removed instead.
     const skipTo = (node) => {
       while (next && next !== node && !byId.has(next.id)) {
         const gone = next;
@@ -103,12 +103,12 @@
       } else if (answer.status === 304) {
         say("");
       } else {
-        say(`The project answers with an error (${answer.status}). What is shown is of ${clock(seen)}.`);
+        say(`The project answers with an error (${answer.status}). The page shows the state of ${clock(seen)}.`);
         pause = RETRY;
       }
       if (answer.status === 200 || answer.status === 304) seen = new Date();
     } catch {
-      say(`The project does not answer any more. What is shown is of ${clock(seen)}.`);
+      say(`The project does not answer any more. The page shows the state of ${clock(seen)}.`);
       pause = RETRY;
     } finally {
       clearTimeout(late);
