@@ -33,8 +33,8 @@ class ProjectSettings:
     ca_bundle: str | None = None
     #: The proxy for requests, instead of that of ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY``.
     proxy: str | None = None
-    #: Double each ``'`` and ``\`` in command lines, and put arguments with spaces between ``'``, for
-    #: servers that do not escape command lines themselves. If this is false, jobs with such
+    #: Double each ``'`` and ``\`` in command lines, and put arguments with spaces between ``'``.
+    #: Servers that do not escape command lines themselves need this. If it is false, jobs with such
     #: arguments are refused (``web-rpcs.rst``, "Command lines").
     escape_command_lines: bool = False
     #: The largest request that the project's PHP accepts: its ``post_max_size`` (8 MiB by default),
