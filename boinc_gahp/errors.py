@@ -72,7 +72,10 @@ class GahpError(Exception):
 
 
 class BadRequest(GahpError):
-    """The request's form is wrong: on pipes an ``E`` line, on the console this text."""
+    """A request, an argument or a row has the wrong form.
+
+    HTCondor gets an ``E`` line for such a request; the console shows the text.
+    """
 
     code = "BG-BAD-REQUEST"
 
@@ -84,10 +87,10 @@ class ConfigError(GahpError):
 
 
 class JobRefused(GahpError):
-    """A job that the project would mangle or choke on; nothing was created.
+    """The project would change a job or fail on it, so it was refused; nothing was created.
 
     Attributes:
-        job_name: the job to blame, if there is one.
+        job_name: the refused job, if the error is about a single one.
     """
 
     code = "BG-JOB-REFUSED"
@@ -152,7 +155,7 @@ class JobsNotListed(BatchConflict):
 
 
 class WrongBatch(GahpError):
-    """A name or id does not stand for one batch of this account.
+    """A name or id does not identify one batch of this account.
 
     Attributes:
         said: the name or id.

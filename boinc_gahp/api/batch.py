@@ -45,7 +45,7 @@ class Counts:
 
 
 class Batch:
-    """One of the account's batches on a project; made by :class:`Project`, never by its class.
+    """One of the account's batches, as methods of :class:`Project` return it.
 
     Its attributes say what the project answered when it was last asked: by :meth:`refresh`,
     :meth:`wait` or :meth:`Project.watch`. All requests use the batch's id, so another batch whose
@@ -99,7 +99,7 @@ class Batch:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing will change any more unless somebody changes it."""
+        """Whether the batch is complete, aborted, retired or gone, or has no jobs to wait for."""
         # Jobs are created before the batch is in progress: without jobs it stays in progress for
         # ever (web-rpcs.rst, "submit_batch").
         is_empty = self.state is BatchState.IN_PROGRESS and not self.njobs
@@ -117,7 +117,7 @@ class Batch:
 
     @property
     def fraction_done(self) -> float:
-        """Which part of the jobs is done or has failed, between 0 and 1."""
+        """The part of the jobs that are done or have failed, from 0 to 1."""
         return self.info.fraction_done
 
     @property
@@ -147,7 +147,7 @@ class Batch:
 
     @property
     def completion_time(self) -> float | None:
-        """When the last job ended, by the project's clock; None: it has not, or is not told."""
+        """When the last job ended, by the project's clock; None if it has not, or is not known."""
         return self.info.completion_time or None
 
     @property

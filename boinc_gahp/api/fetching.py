@@ -39,7 +39,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The outcome of a fetch; the numbers count jobs unless it says bytes.
+    """The outcome of a fetch; all numbers except ``nbytes`` count jobs.
 
     Attributes:
         directory: where the jobs' folders are.

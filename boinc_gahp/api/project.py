@@ -316,10 +316,10 @@ class Project:
         *,
         poll: Poll = Poll(),  # noqa: B008  (frozen)
     ) -> Iterator[tuple[Batch, ...]]:
-        """Yield the batches, refreshed, after every look at them; end when all are over.
+        """Ask for the batches again and again; yield them each time, until all are over.
 
-        The first look is immediate. While the project is down, the same handles are yielded and
-        :attr:`Batch.trouble` says what is wrong.
+        The project is asked for the first time at once. While it is down, the same handles are
+        yielded, and :attr:`Batch.trouble` says what is wrong.
 
         Raises:
             PermissionDenied: the project does not let the account look at them (any more).
@@ -330,7 +330,7 @@ class Project:
     # -- the end
 
     def close(self) -> None:
-        """Close the connections; waits for batches, in any thread, end."""
+        """Close the connections; a thread that is waiting for a batch stops waiting."""
         self.session.close()
 
     def __enter__(self) -> Self:

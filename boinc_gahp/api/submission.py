@@ -168,9 +168,9 @@ def submit(
 
 
 def drop_begun(session: Session, batch_name: str) -> bool:
-    """Retire the batch of a submit that failed for good, if it has no jobs; return if it had none.
+    """Retire the batch of a submit that failed for good, if it is empty; return whether it was.
 
-    Its name stays taken, so this is for made-up names only.
+    The name of a retired batch cannot be used again, so this is only for generated names.
     """
     try:
         return session.bridge.abort_empty(batch_name)

@@ -21,8 +21,9 @@ _MOST = 4 << 20
 ACTIONS = {"check": ("template", "check", "check templates for errors")}
 
 _DESCRIPTION = """\
-Checks job templates: an input template, an output template, or both in one file. Each finding is
-one line: file:line: error or warning: what was found, what is expected and why [code].
+Checks job templates: an input template, an output template, or both in one file. Each error or
+warning is a line of the form "file:line: error: message [code]". The message says what was found,
+what is expected, and why.
 """
 _EXAMPLES = (
     "boinc_gahp template check templates/uppercase_in templates/uppercase_out",
@@ -82,7 +83,11 @@ def check_parser(_config: str | None = None) -> Parser:
     parser = Parser("template check", _DESCRIPTION, examples=_EXAMPLES, statuses=_STATUSES)
     parser.completes(
         parser.add_argument(
-            "files", nargs="+", metavar="FILE", type=not_empty, help="- is standard input"
+            "files",
+            nargs="+",
+            metavar="FILE",
+            type=not_empty,
+            help="a template file; - is standard input",
         ),
         "file",
     )

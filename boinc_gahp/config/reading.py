@@ -86,7 +86,7 @@ def read_layer(file: FileText) -> Layer:
 
 
 def is_two_lines(text: str) -> bool:
-    """Tell whether this is the C++ program's kind of file: TOML never begins with a URL."""
+    """Tell whether a text is the C++ program's ``config.txt``; TOML never begins with a URL."""
     return text.lstrip().lower().startswith(("http://", "https://"))
 
 

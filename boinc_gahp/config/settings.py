@@ -33,9 +33,9 @@ class ProjectSettings:
     ca_bundle: str | None = None
     #: The proxy for requests, instead of that of ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY``.
     proxy: str | None = None
-    #: Send ``'`` and ``\`` in command lines doubled, and arguments with spaces between ``'``, as
-    #: servers without a fix need it. Otherwise jobs with such arguments are refused
-    #: (``web-rpcs.rst``, "Command lines").
+    #: Double each ``'`` and ``\`` in command lines, and put arguments with spaces between ``'``.
+    #: Servers that do not escape command lines themselves need this. If it is false, jobs with such
+    #: arguments are refused (``web-rpcs.rst``, "Command lines").
     escape_command_lines: bool = False
     #: The largest request that the project's PHP accepts: its ``post_max_size`` (8 MiB by default),
     #: less a margin.

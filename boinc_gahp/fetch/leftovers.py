@@ -199,10 +199,10 @@ def _make_directory(name: str, at: int) -> bool:
 
 
 def _lock(descriptor: int) -> bool | None:
-    """Return whether this process has locked a file; None if another one has.
+    """Try to lock a file; return True if that succeeded, None if another process has locked it.
 
-    False means a file system without locks (some NFS). All that could go wrong there is that two
-    daemons of one user fetch the same job at the same moment.
+    The result is False on a file system without locks (some NFS). There, two daemons of one user
+    could fetch the same job at the same moment; nothing else could go wrong.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -93,7 +93,7 @@ class Name(Field):
 
     @property
     def allowed(self) -> str:
-        """Return what is allowed."""
+        """Return a description of the allowed words, for error messages."""
         return "a name, not empty"
 
     def check(self, word: str, position: int) -> str:
@@ -110,7 +110,7 @@ class RequestId(Field):
 
     @property
     def allowed(self) -> str:
-        """Return what is allowed."""
+        """Return a description of the allowed words, for error messages."""
         return f"a whole number above 0 of at most {MAX_DIGITS} digits"
 
     def check(self, word: str, position: int) -> str:
@@ -127,7 +127,7 @@ class Number(Field):
 
     @property
     def allowed(self) -> str:
-        """Return what is allowed."""
+        """Return a description of the allowed words, for error messages."""
         return "a number"
 
     def check(self, word: str, position: int) -> str:
@@ -145,7 +145,7 @@ class Choice(Field):
 
     @property
     def allowed(self) -> str:
-        """Return what is allowed."""
+        """Return a description of the allowed words, for error messages."""
         return " or ".join(self.choices)
 
     @property

@@ -60,11 +60,11 @@ def join(arguments: Iterable[str]) -> bytes:
 def split(line: bytes) -> list[str]:
     r"""Return the arguments of a line, unescaped.
 
-    Every unescaped space is a border, so two in a row have an empty argument between them. An empty
-    line has one empty argument.
+    Every unescaped space separates two arguments, so two spaces in a row have an empty argument
+    between them. An empty line has one empty argument.
 
-    It all works in passes over the whole line: lines of 30 MB (100,000 jobs) are common enough, and
-    a loop over their characters would take longer than the gridmanager waits.
+    The function replaces texts in the whole line: a line with 100,000 jobs has 30 MB, and a loop
+    over its characters would take longer than the gridmanager waits.
 
     Raises:
         BadRequest: the line ends in a backslash that escapes nothing.

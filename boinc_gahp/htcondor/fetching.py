@@ -127,7 +127,8 @@ class Fetcher:
         """Hold the job or let it wait.
 
         Returns:
-            Whether it is no longer ``finished``, or it is now known that its program failed.
+            True if the job has left the state ``finished``, or if the ledger now says that its
+            program failed; False if it waits.
         """
         over = False
         if not isinstance(error, OutputError):

@@ -1,6 +1,6 @@
 """Manages one account on one project: the thread that sends, follows, fetches and ends jobs.
 
-All that it knows is in the ledger, and the states there decide what it does, not who asked for it.
+It has no memory of its own: what it does depends only on the states of jobs in the ledger.
 So a manager can die at any point, and the next one needs nothing but the ledger: it sends an
 unfinished batch again under the same names, fetches unfinished outputs again, and still owes what
 was owed.

@@ -279,7 +279,7 @@ class Sender:
         request: SubmitRequest | None,
         error: GahpError,
     ) -> bool:
-        """Do what a failed submission calls for; return whether to try again at once."""
+        """Do what a failed submission requires; return whether to try again at once."""
         action = action_after(attempt, error)
         if action is Action.LATER:
             self._put_off(batch, error)

@@ -158,7 +158,7 @@ class AccountLock:
             ) from error
 
     def _sign(self, descriptor: int) -> None:
-        """Write this process's id into the file, for people; ignores a full disk."""
+        """Write this process's id into the file, so that people can read it; ignore errors."""
         try:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)

@@ -126,7 +126,7 @@ class Ledger:
         )
 
     def end_submit(self, project_url: str, account: str, batch_name: str) -> None:
-        """Drop the note of a submission: it succeeded, or the batch was asked about again."""
+        """Delete the record of a submission: it succeeded, or HTCondor has asked for the batch."""
         self._change(
             f"DELETE FROM batch WHERE {OF_SUBMIT} AND name = ? AND state = 'sent'",  # noqa: S608
             (url_identity(project_url), account, text(batch_name)),

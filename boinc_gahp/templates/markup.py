@@ -1,9 +1,9 @@
-"""XML as admins write it: shared by reading templates and reading filled-in documents.
+"""Reads the XML of templates and of filled-in documents, which need not be well-formed.
 
-BOINC's own reader goes through a template tag by tag, so a project's templates need not be XML:
-there are comments, odd white space, declarations in the middle, several root elements
-(``templates.rst``, "How they come back"). Here lxml recovers what it can; it fetches nothing and
-expands no entities.
+BOINC's own parser reads a template tag by tag, so admins can write templates that are not valid
+XML: with comments, odd white space, declarations in the middle, several root elements
+(``templates.rst``, "How they come back"). lxml reads as much of them as it can; it fetches nothing
+and expands no entities.
 """
 
 from __future__ import annotations

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Fetches the outputs of a batch's finished jobs. DIR gets a folder per job, named after the job, with
-the outputs under their open names and the job's stderr as stderr.txt. Without DIR the folders go
-into a directory here that is named after the batch.
+the outputs under the names that the app uses, and the job's stderr as stderr.txt. Without DIR the
+folders go into ./BATCH, a directory with the name of the batch.
 
 If fetch is interrupted, run it again. It then fetches what is missing: jobs that have finished
-since, and files that were deleted. A file gets its name only when it is complete. A hidden file in
-each folder lists the files that were fetched; other files in the folder are left alone.
+since, and files that were deleted here. A file gets its name only when it is complete. A hidden
+file in each folder lists the files that were fetched; other files in the folder are left alone.
 
 Files from the project are never hidden: a dot at the beginning of a name is written as %2E.
 
-A job that was submitted with its own output template may have more outputs than its app. The
-project does not tell the names of these; they are called output_1, output_2 and so on.
+A job that was submitted with its own output template may have more outputs than the app's template
+lists. The project does not tell their names; they are called output_1, output_2 and so on.
 
 With --zip everything goes into one archive, which is written from scratch each time. With --failed
-no outputs are fetched; it shows what the project knows about the failed jobs.
+no outputs are fetched; instead, the command shows what the project knows about the failed jobs.
 """
 
 _STATUSES = {

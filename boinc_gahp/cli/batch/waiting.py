@@ -72,7 +72,7 @@ def wait_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch wait 12",
             "boinc_gahp batch wait sweep sweep2 --timeout 2h",
             "boinc_gahp batch wait 12 && boinc_gahp batch fetch 12",
-            "boinc_gahp batch wait 12 --json  # an object a line for each change",
+            "boinc_gahp batch wait 12 --json  # a JSON object on a line for each change",
         ),
         statuses=_STATUSES,
     )
@@ -169,7 +169,7 @@ class _News:
         self._last: dict[int, object] = {}
 
     def changed(self) -> list[Batch]:
-        """Return those that have changed since the last call."""
+        """Return the batches that have changed since the last call."""
         found = []
         for batch in self._batches:
             trouble = None if batch.trouble is None else type(batch.trouble)

@@ -28,8 +28,9 @@ _COLOURS = {
 }
 
 _DESCRIPTION = """\
-Checks that the settings, directories, project, account, apps and HTCondor work together. Each point
-is "ok"; a "note" on something that cannot be checked; a "warning"; or "FAILED", with what to do.
+Checks that the settings, directories, project, account, apps and HTCondor work together. It prints
+a line for each point: "ok"; "note", if the point cannot be checked; "warning" or "FAILED", with
+what to do.
 """
 
 

@@ -80,7 +80,7 @@ class _Found:
 
 
 def run(arguments: list[str], config: str | None) -> int:
-    """Print the lists; return 1 if something has been wrong for long, else 0."""
+    """Print the lists; return 1 if a problem has lasted for an hour, else 0."""
     options = run_parser(config).read(arguments)
     settings = words.settings_of(options)
     with words.opened(settings) as ledger:

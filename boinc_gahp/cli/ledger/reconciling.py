@@ -22,8 +22,9 @@ _DESCRIPTION = """\
 Sends the requests that are owed to projects: aborts of cancelled jobs, retirements of finished
 batches, leases. HTCondor stops a user's daemon when the user's last job has left the queue.
 Requests that the daemon could not send are sent by the user's next daemon, or by this command. If a
-daemon of this user is working for a project, this command leaves the project to it. Jobs of an
-interrupted BOINC_SUBMIT are aborted once HTCondor has not asked for them for an hour.
+daemon of this user is working for a project, this command leaves the project to it. If a submit of
+HTCondor 9 (BOINC_SUBMIT) was interrupted, and HTCondor has not asked for it for an hour, this
+command aborts its jobs.
 """
 _EXAMPLES = (
     "boinc_gahp ledger settle",

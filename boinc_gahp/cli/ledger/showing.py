@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 _MANY = 20
 
 _DESCRIPTION = """\
-Shows everything that is known about a job or a batch. A job is given by its number in the ledger,
-by its id (boinc/<token>.<number>), by its cluster and process in HTCondor's queue (12.0), by its
-JobDirectory or a part of it, or by its name on the project; a batch by its name or the beginning of
-it. This command only reads.
+Shows everything that is known about a job or a batch. This command only reads.
+
+Name a job by its number in the ledger, its id (boinc/<token>.<number>), its cluster and process in
+HTCondor's queue (12.0), its JobDirectory or a part of it, or its name on the project. Name a batch
+by its name or the beginning of it.
 """
 _EXAMPLES = ("boinc_gahp ledger show 12.0", "boinc_gahp ledger show 7 --json")
 

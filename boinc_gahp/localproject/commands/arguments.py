@@ -118,7 +118,7 @@ def opened(directory: Path) -> Iterator[Core]:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Turn the project's own errors and the system's into one line."""
+    """Turn errors of the local project and of the operating system into errors of one line."""
     from boinc_gahp import localproject as room
     from boinc_gahp.localproject.backend.new_job import WorkError
     from boinc_gahp.localproject.backend.plugins import PluginError

@@ -67,23 +67,23 @@ class Crowd:
         self._awaited: dict[Channel, float] = {}
 
     def await_head(self, channel: Channel) -> None:
-        """Count a connection as one without a head, from now on or from an earlier time."""
+        """Note that a client still has to send a head; its time runs from the first such call."""
         self._awaited.setdefault(channel, time.monotonic())
         if len(self._awaited) > _HEADS:
             next(iter(self._awaited)).handle_close()
 
     def let_go(self, channel: Channel) -> None:
-        """Stop counting a connection: its head has arrived, or it is closed."""
+        """Stop waiting for a connection's head, because it has arrived or is no longer needed."""
         self._awaited.pop(channel, None)
 
     def make_room(self, channels: list[Channel]) -> None:
-        """Close the one whose client has been silent longest, if there are too many."""
+        """If there are too many connections, close the one that has been silent longest."""
         if len(channels) > CONNECTIONS:
             waiting = [channel for channel in channels if not channel.requests]
             min(waiting, key=lambda channel: channel.last_activity).handle_close()
 
     def end_late(self, channels: list[Channel]) -> None:
-        """Close those whose head or body takes too long."""
+        """Close the connections whose head or body takes too long."""
         now = time.monotonic()
         late = [each for each, since in self._awaited.items() if now > since + self._patience]
         for channel in channels:
