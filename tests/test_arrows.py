@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import importlib
+from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -153,6 +156,115 @@ def test_a_room_imports_only_what_it_may(room: str) -> None:
 )
 def test_a_new_arrow_is_noticed(place: str, line: str, is_wrong: bool) -> None:
     assert bool(wrong_arrows(line, PACKAGE / place)) == is_wrong
+
+
+#: Rooms, from which others import names that the room hands out, and nothing from its modules.
+ROOMS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+
+
+def handed_out(room: str) -> dict[str, set[str]]:
+    """Return the names that a room's ``__init__`` imports from its modules, by module."""
+    path = PACKAGE / room / "__init__.py"
+    found: dict[str, set[str]] = {}
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith(f"boinc_gahp.{room}."):
+            module = str(node.module).removeprefix(f"boinc_gahp.{room}.")
+            found.setdefault(module, set()).update(alias.name for alias in node.names)
+    return found
+
+
+def insides(source: str, path: Path) -> list[str]:
+    """Return the imports of another room's modules, or of names that it does not hand out."""
+    own = room_of(path)
+    found = []
+    for line, name in imported(source, path):
+        package, room, *inside = f"{name}..".split(".")[:4]
+        if package != "boinc_gahp" or room == own or room not in ROOMS:
+            continue
+        if inside[1] or (inside[0] and inside[0] not in offered(room)):
+            found.append(f"{path.relative_to(PACKAGE.parent)}:{line}: {name}")
+    return found
+
+
+@cache
+def offered(room: str) -> set[str]:
+    """Return everything that others may import from a room."""
+    tree = ast.parse((PACKAGE / room / "__init__.py").read_text("utf-8"))
+    own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    names = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assigned = {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    return own | names | assigned | NAMESPACES.get(room, set())
+
+
+#: Modules that others use as a whole: their names need the module's to be understood.
+NAMESPACES = {"gahp": {"requests", "words"}, "terminal": {"table", "words"}}
+
+
+def test_no_room_imports_anothers_insides() -> None:
+    assert [each for path in SOURCES for each in insides(path.read_text("utf-8"), path)] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "is_inside"),
+    [
+        ("from boinc_gahp.ledger.rows import JobRow", True),
+        ("import boinc_gahp.ledger.rows", True),
+        ("from boinc_gahp.ledger import rows", True),
+        ("from boinc_gahp.ledger import JobRow", False),
+        ("from boinc_gahp.htcondor.sending import Sender", False),
+        ("from boinc_gahp.errors import LedgerError", False),
+    ],
+)
+def test_an_import_of_insides_is_noticed(line: str, is_inside: bool) -> None:
+    assert bool(insides(line, PACKAGE / "htcondor" / "manager.py")) == is_inside
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_hands_out_what_it_says(room: str) -> None:
+    package = importlib.import_module(f"boinc_gahp.{room}")
+    for module, names in handed_out(room).items():
+        there = importlib.import_module(f"boinc_gahp.{room}.{module}")
+        for name in names:
+            assert getattr(package, name) is getattr(there, name), name
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = package.nothing
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports for types, and imports inside functions, are not counted: they close no circle."""
+    modules = {module_of(path): path for path in SOURCES}
+    TopologicalSorter(
+        {
+            module: {
+                name if name in modules else name.rpartition(".")[0] for name in at_import(path)
+            }
+            for module, path in modules.items()
+        }
+    ).prepare()
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def at_import(path: Path) -> Iterator[str]:
+    """Yield the modules, or names in modules, that a module imports when it is imported."""
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for _, name in imported(ast.unparse(node), path):
+                yield name
 
 
 def test_the_protocol_imports_nothing_that_does_input_or_output() -> None:

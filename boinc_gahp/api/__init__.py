@@ -35,11 +35,15 @@ if TYPE_CHECKING:
     from boinc_gahp.api.job import BatchJob as BatchJob
     from boinc_gahp.api.project import Project as Project
     from boinc_gahp.api.records import Records as Records
-    from boinc_gahp.api.request import job_names as job_names, new_batch_name as new_batch_name
+    from boinc_gahp.api.request import (
+        Options as Options,
+        job_names as job_names,
+        new_batch_name as new_batch_name,
+    )
     from boinc_gahp.api.rows import read_rows as read_rows
     from boinc_gahp.api.session import Session as Session
     from boinc_gahp.api.splitting import split as split
-    from boinc_gahp.api.submission import Options as Options, Plan as Plan, drop_begun as drop_begun
+    from boinc_gahp.api.submission import Plan as Plan, drop_begun as drop_begun
     from boinc_gahp.api.types import (
         Failure as Failure,
         File as File,
@@ -98,11 +102,11 @@ __getattr__, __dir__ = exports(
         "job": ["BatchJob"],
         "project": ["Project"],
         "records": ["Records"],
-        "request": ["job_names", "new_batch_name"],
+        "request": ["Options", "job_names", "new_batch_name"],
         "rows": ["read_rows"],
         "session": ["Session"],
         "splitting": ["split"],
-        "submission": ["Options", "Plan", "drop_begun"],
+        "submission": ["Plan", "drop_begun"],
         "types": [
             "Failure",
             "File",

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from boinc_gahp.api.app import App
-    from boinc_gahp.api.submission import Options, Plan
+    from boinc_gahp.api.request import Options
+    from boinc_gahp.api.submission import Plan
     from boinc_gahp.api.types import Job
     from boinc_gahp.bridge import Bridge
     from boinc_gahp.config import Settings

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from boinc_gahp.api.files import split_args
 from boinc_gahp.api.types import (
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from boinc_gahp.api.submission import Options
+    from boinc_gahp.submit import OnProgress
 
     Measure = Callable[[Sequence[str]], Mapping[str, RemoteFile]]
 
@@ -262,3 +262,16 @@ def unmeasured(jobs: Iterable[Job]) -> list[str]:
         if isinstance(file, RemoteFile) and (file.nbytes is None or file.md5 is None)
     )
     return list(urls)
+
+
+class Options(TypedDict, total=False):
+    """Arguments of :meth:`boinc_gahp.api.Project.submit` besides app and jobs."""
+
+    name: str | None
+    parameters: Parameters
+    priority: int | None
+    app_version_num: int | None
+    lease: float | None
+    input_template_filename: str | None
+    output_template_filename: str | None
+    progress: OnProgress | None

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
-    from boinc_gahp.api.submission import Options
     from boinc_gahp.api.types import Job
 
 

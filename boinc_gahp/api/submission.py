@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from boinc_gahp.api import remote_files
 from boinc_gahp.api.app import unknown_app
@@ -29,29 +29,17 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
-    from boinc_gahp.api.types import Job, Parameters, RemoteFile
+    from boinc_gahp.api.types import Job, RemoteFile
     from boinc_gahp.submit import OnProgress, SubmitRequest, Validation
 
-__all__ = ["Options", "Plan", "PlannedFile", "estimate", "new_batch_name", "plan", "submit"]
+__all__ = ["Plan", "PlannedFile", "estimate", "new_batch_name", "plan", "submit"]
 
 log = logging.getLogger("boinc_gahp.api")
 
 #: How many requests with part of the jobs are written to learn how many fit.
 _LOOKS = 6
-
-
-class Options(TypedDict, total=False):
-    """Arguments of :meth:`boinc_gahp.api.Project.submit` besides app and jobs."""
-
-    name: str | None
-    parameters: Parameters
-    priority: int | None
-    app_version_num: int | None
-    lease: float | None
-    input_template_filename: str | None
-    output_template_filename: str | None
-    progress: OnProgress | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.main import COMMANDS
+from boinc_gahp.cli import COMMANDS
 from boinc_gahp.terminal import Group
 
 if TYPE_CHECKING:

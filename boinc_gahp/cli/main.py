@@ -16,29 +16,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from boinc_gahp import __version__
+from boinc_gahp.cli import COMMANDS
 from boinc_gahp.errors import GahpError
 from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:
     from boinc_gahp.config import Settings
-
-#: Each command's module, and its purpose. A module's ``run(arguments, config)`` does the work and
-#: returns the exit status.
-COMMANDS = {
-    "batch": (
-        "boinc_gahp.cli.batch",
-        "submit jobs, watch them, and fetch outputs, without HTCondor",
-    ),
-    "check": ("boinc_gahp.cli.check", "check the settings, project, account, apps and HTCondor"),
-    "completion": ("boinc_gahp.cli.completion", "print a shell completion script"),
-    "demo": ("boinc_gahp.cli.demo", "run 20 jobs from start to end on a local project"),
-    "ledger": ("boinc_gahp.cli.ledger", "list and manage the jobs that came from HTCondor"),
-    "local-project": (
-        "boinc_gahp.localproject.commands",
-        "create and run a BOINC project on this machine",
-    ),
-    "template": ("boinc_gahp.cli.template", "check job templates for errors"),
-}
 
 #: The options before a command.
 OPTIONS = ("--config", "--version", "--help", "-h")

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import JobRefused
-from boinc_gahp.submit.types import Parameters
+from boinc_gahp.submit.types import FilledSizes, Parameters
 from boinc_gahp.templates import DEFAULTS, TemplateError, set_parameters
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from boinc_gahp.submit.types import Job, SubmitRequest
     from boinc_gahp.templates import InputTemplate
 
@@ -28,27 +25,6 @@ if TYPE_CHECKING:
 ELEMENTS = tuple(Parameters().by_element)
 #: The columns are doubles, except delay_bound, which is whole seconds in 32 bits: 68 years.
 _MOST = dict.fromkeys(ELEMENTS, sys.float_info.max) | {"delay_bound": 2**31 - 1}
-
-
-@dataclass(frozen=True, slots=True)
-class FilledSizes:
-    """What becomes of the sizes that a job asks for.
-
-    Attributes:
-        template: the input template that the job takes with it; None: the app's, or the one that
-            the batch names.
-        elements: the elements that were filled in.
-        stored: the values that the project stores for the job, by the names in :data:`ELEMENTS`.
-    """
-
-    template: str | None
-    elements: tuple[str, ...]
-    stored: Mapping[str, float]
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of a template that is only sent because of these sizes."""
-        return len((self.template or "").encode("utf-8", "surrogatepass")) if self.elements else 0
 
 
 class RequestedSizes:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from boinc_gahp.errors import GahpError
-    from boinc_gahp.submit.parameters import FilledSizes
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -295,3 +294,24 @@ class Client:
 
     gridmanager: bool = False
     answer_by: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FilledSizes:
+    """What becomes of the sizes that a job asks for.
+
+    Attributes:
+        template: the input template that the job takes with it; None: the app's, or the one that
+            the batch names.
+        elements: the elements that were filled in.
+        stored: the values that the project stores for the job, by the names in :data:`ELEMENTS`.
+    """
+
+    template: str | None
+    elements: tuple[str, ...]
+    stored: Mapping[str, float]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of a template that is only sent because of these sizes."""
+        return len((self.template or "").encode("utf-8", "surrogatepass")) if self.elements else 0

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from boinc_gahp.rpc import WebRpcs
     from boinc_gahp.submit.context import Context
-    from boinc_gahp.submit.parameters import FilledSizes
     from boinc_gahp.submit.project_cache import AppTemplates
-    from boinc_gahp.submit.types import Input, Job, SubmitRequest
+    from boinc_gahp.submit.types import FilledSizes, Input, Job, SubmitRequest
     from boinc_gahp.templates import InputTemplate, OutputTemplate
 
 #: As long as the path that a project gives a job's own template (``templates/tmp/<md5>``), with

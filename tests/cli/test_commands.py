@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.cli import commands
-from boinc_gahp.cli.main import COMMANDS, main
+from boinc_gahp.cli import COMMANDS, commands
+from boinc_gahp.cli.main import main
 from boinc_gahp.terminal.parsing import Group, arguments_of, command_lines
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pexpect
 import pytest
 
-from boinc_gahp.cli.main import COMMANDS, main
+from boinc_gahp.cli import COMMANDS
+from boinc_gahp.cli.main import main
 from tests.cli.conftest import COMMAND
 from tests.daemon.process import Daemon
 from tests.helpers import hang_up, wait_for

@@ -12,7 +12,7 @@ from boinc_gahp.cli.batch.job_options import (
 )
 from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.cli.batch.opening import opened
-from boinc_gahp.cli.batch.submitting import look_up_jobs
+from boinc_gahp.cli.batch.reading_jobs import look_up_jobs
 from boinc_gahp.terminal import Parser, Work, words
 
 _DESCRIPTION = """\

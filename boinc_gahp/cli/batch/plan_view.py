@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import print_json
+from boinc_gahp.cli.batch.reading_jobs import look_up_jobs, show_progress
 from boinc_gahp.errors import JobRefused
 from boinc_gahp.submit import InlineFile, LocalFile, RemoteFile
 from boinc_gahp.terminal import Column, Work, complain, table, words
@@ -43,12 +44,10 @@ _FILES = (
 
 def dry_run(project: Project, options: Namespace, more: Options) -> int:
     """Print the plan of a submit; return 0 if nothing is wrong with it, else 1."""
-    from boinc_gahp.cli.batch.submitting import look_up_jobs, show
-
     plans: list[Plan] = []
     with Work(stream=sys.stderr) as work:
         jobs = look_up_jobs(project, options, work)
-        more["progress"] = partial(show, work)
+        more["progress"] = partial(show_progress, work)
         for part in _parts(project, options, jobs.jobs, more):
             plans.append(project.plan(options.app, part, **more))
     first, status = 0, 0
@@ -111,7 +110,6 @@ def _problems(plan: Plan, jobs: CommandLineJobs, first: int) -> Iterator[tuple[s
 
 
 def _print(project: Project, options: Namespace, plan: Plan) -> None:
-    from boinc_gahp.cli.batch.submitting import NOT_COMPARED
 
     request = plan.request
     called = repr(words.printable(request.batch_name))
@@ -125,7 +123,7 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
             "only the others would be sent."
         )
         if not plan.compared:
-            print(NOT_COMPARED)
+            print(states.NOT_COMPARED)
     print()
     _print_some(
         _JOBS,

@@ -144,3 +144,10 @@ def reason_words(job: BatchJob) -> str:
         if status in client_exits.MEANINGS
     ]
     return "; ".join(parts)
+
+
+#: The message for a batch that was not submitted from this machine, or long ago.
+NOT_COMPARED = (
+    "What arguments and files they have was not compared: that is known only where they were "
+    "submitted."
+)

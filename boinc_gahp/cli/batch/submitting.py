@@ -10,12 +10,12 @@ from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.arguments import span
 from boinc_gahp.cli.batch.job_options import (
     add_job_options,
-    read_jobs,
     read_options,
     submit_options,
 )
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import command, opened, said_again
+from boinc_gahp.cli.batch.reading_jobs import look_up_jobs, show_progress
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import (
     BadRequest,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from boinc_gahp.api import Batch, Options, Progress, Project
+    from boinc_gahp.api import Batch, Options, Project
     from boinc_gahp.cli.batch.job_options import CommandLineJobs
 
 _DESCRIPTION = """\
@@ -51,19 +51,9 @@ template.
 shows which files would be sent, which ones the project has, and whether the request is too large.
 """
 
-#: The message for a batch that was not submitted from this machine, or long ago.
-NOT_COMPARED = (
-    "What arguments and files they have was not compared: that is known only where they were "
-    "submitted."
-)
 
 #: Errors after which the same command would fail again in the same way.
 _FINAL = (BadRequest, BatchConflict, ConfigError, JobRefused, NotFound, PermissionDenied)
-_STEPS = {
-    "reading": "reading files",
-    "staging": "sending files",
-    "submitting": "sending jobs",
-}
 
 
 def submit_parser(config: str | None = None) -> Parser:
@@ -193,7 +183,7 @@ def _sent(project: Project, options: Namespace, more: Options, work: Work) -> li
     from boinc_gahp.api import drop_begun, is_final
 
     jobs = look_up_jobs(project, options, work)
-    more["progress"] = partial(show, work)
+    more["progress"] = partial(show_progress, work)
 
     def is_dropped() -> bool:
         return options.name is None and drop_begun(project.session, more["name"] or "")
@@ -220,30 +210,6 @@ def _sent(project: Project, options: Namespace, more: Options, work: Work) -> li
         raise _Unfinished(error.told()) from error
 
 
-def look_up_jobs(project: Project, options: Namespace, work: Work) -> CommandLineJobs:
-    """Return the jobs that the options describe; shows the progress."""
-    jobs = read_jobs(
-        options,
-        lambda: [file.open_name for file in project.app(options.app).inputs],
-        lambda number: work.show("reading rows", number, 0),
-    )
-    count = len(jobs.jobs)
-    work.show("checking jobs", 0, count, words.count(count, "job"))
-    return jobs
-
-
-def show(work: Work, progress: Progress) -> None:
-    """Show progress."""
-    amount = words.size if progress.unit == "bytes" else "{:,}".format
-    work.show(
-        _STEPS.get(progress.step, progress.step),
-        progress.done,
-        progress.total,
-        f"{amount(progress.done)} of {amount(progress.total)}"
-        + ("" if progress.unit == "bytes" else f" {progress.unit}"),
-    )
-
-
 def _tell(project: Project, options: Namespace, batch: Batch) -> None:
     jobs = words.count(batch.njobs, "job")
     name = words.printable(batch.name)
@@ -255,7 +221,7 @@ def _tell(project: Project, options: Namespace, batch: Batch) -> None:
         else:
             # A user who has changed files or arguments would wait for new outputs in vain.
             print("It was there already, with jobs of these names: nothing was sent.")
-            print(NOT_COMPARED)
+            print(states.NOT_COMPARED)
     if batch.expire_time:
         end = words.at(batch.expire_time)[:-3]
         print(f"It is kept until {end}; waiting for it and fetching from it renew that.")

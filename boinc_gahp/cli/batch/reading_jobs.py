@@ -1,0 +1,46 @@
+"""Reads the jobs that a command line describes, and shows the progress of work on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli.batch.job_options import read_jobs
+from boinc_gahp.terminal import words
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from boinc_gahp.api import Progress, Project
+    from boinc_gahp.cli.batch.job_options import CommandLineJobs
+    from boinc_gahp.terminal import Work
+
+
+_STEPS = {
+    "reading": "reading files",
+    "staging": "sending files",
+    "submitting": "sending jobs",
+}
+
+
+def look_up_jobs(project: Project, options: Namespace, work: Work) -> CommandLineJobs:
+    """Return the jobs that the options describe; shows the progress."""
+    jobs = read_jobs(
+        options,
+        lambda: [file.open_name for file in project.app(options.app).inputs],
+        lambda number: work.show("reading rows", number, 0),
+    )
+    count = len(jobs.jobs)
+    work.show("checking jobs", 0, count, words.count(count, "job"))
+    return jobs
+
+
+def show_progress(work: Work, progress: Progress) -> None:
+    """Show progress."""
+    amount = words.size if progress.unit == "bytes" else "{:,}".format
+    work.show(
+        _STEPS.get(progress.step, progress.step),
+        progress.done,
+        progress.total,
+        f"{amount(progress.done)} of {amount(progress.total)}"
+        + ("" if progress.unit == "bytes" else f" {progress.unit}"),
+    )
