@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -25,4 +26,4 @@ def exports(
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(f"{package}.{places[name]}"), name)
 
-    return get, lambda: sorted(places)
+    return get, lambda: sorted({*vars(sys.modules[package]), *places})

@@ -38,7 +38,7 @@ class StandIn:
         self.go = threading.Event()
         self.hanging = threading.Semaphore(0)
         self.calls: list[tuple[Any, ...]] = []
-        self.settled = threading.Event()
+        self.reconciled = threading.Event()
         self.closed = False
 
     def open(self, _settings: Settings, project: ProjectSettings) -> Bridge:
@@ -84,8 +84,8 @@ class StandIn:
     def set_lease(self, name: str, unix_time: float) -> None:
         self.act("lease", name, unix_time, name=name)
 
-    def settle(self) -> None:
-        self.settled.set()
+    def reconcile(self) -> None:
+        self.reconciled.set()
 
     def close(self) -> None:
         self.closed = True

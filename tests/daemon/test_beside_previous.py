@@ -117,7 +117,7 @@ def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
             more = after.submit_all(node.ad(f"2.{number}") for number in range(2))
             assert node.ask("PRAGMA user_version") == [(VERSION,)]
             assert node.owed() == [("dies", "sent"), ("ends_well", "sent")]
-            # The old one is the manager: it sends the new one's jobs, and volunteers do them.
+            # The old one manages the account: it sends the new one's jobs, and volunteers do them.
             ends = after.follow(more)
             assert {status.word for status in ends.values()} == {4}
             assert proxy.count("submit_batch") == 4

@@ -386,7 +386,7 @@ def test_a_request_that_gets_no_thread_has_a_result(
 
 def test_what_is_owed_is_settled_soon_after_first_use(conversation: Conversation) -> None:
     conversation.result("BOINC_PING 2")
-    assert conversation.bridge.settled.wait(60)
+    assert conversation.bridge.reconciled.wait(60)
 
 
 def test_quit_is_known(conversation: Conversation) -> None:

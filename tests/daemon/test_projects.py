@@ -145,17 +145,17 @@ def test_trouble_while_settling_does_not_end_it(
     monkeypatch.setattr("boinc_gahp.daemon.projects.SETTLING_INTERVAL", 0.01)
     problems = [LedgerError("locked"), ZeroDivisionError("a bug")]
     bridge = StandIn()
-    settle = bridge.settle
+    reconcile = bridge.reconcile
 
     def trouble() -> None:
         if problems:
             raise problems.pop(0)
-        settle()
+        reconcile()
 
-    bridge.settle = trouble  # type: ignore[method-assign]
+    bridge.reconcile = trouble  # type: ignore[method-assign]
     projects = Projects(lambda: SETTINGS, bridge.open)
     projects.bridge(None)
-    assert bridge.settled.wait(60)
+    assert bridge.reconciled.wait(60)
     projects.close()
     assert "locked" in caplog.text
     assert "a bug" in caplog.text

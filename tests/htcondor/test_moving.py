@@ -183,7 +183,7 @@ def test_what_is_meant_has_to_be_clear(
 def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_somebody_can(
     site: Site, jobs: JobLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boinc_gahp.htcondor.service.MINDING", 0.1)
+    monkeypatch.setattr("boinc_gahp.htcondor.service.INTERVAL", 0.1)
     (job_id,) = begun(site, jobs, 1)
     site.reset(stranded_wait=3600.0)
     nobody = replace(
@@ -219,7 +219,7 @@ def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_someb
 def test_a_job_whose_project_is_in_trouble_for_an_hour_is_shown_as_suspended(
     site: Site, jobs: JobLedger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("boinc_gahp.htcondor.service.MINDING", 0.1)
+    monkeypatch.setattr("boinc_gahp.htcondor.service.INTERVAL", 0.1)
     (job_id,) = begun(site, jobs, 1)
     site.local.stop_web(True)
     with site.service() as service:

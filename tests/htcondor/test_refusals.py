@@ -44,7 +44,7 @@ def test_a_cancel_that_cannot_be_written_down_for_minutes_is_an_error(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(refusals, "AGAIN", 0.01)
-    monkeypatch.setattr(refusals, "WITHDRAWAL", 0.05)
+    monkeypatch.setattr(refusals, "CANCEL_TIMEOUT", 0.05)
     with pytest.raises(ConfigError, match="is not TOML"):
         Refusals(broken).cancel(JOB)
     assert f"Nobody aborts {JOB}" in caplog.text

@@ -209,7 +209,7 @@ def test_a_note_that_cannot_be_written_is_tried_now_and_then(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("boinc_gahp.htcondor.service.MINDING", 0.02)
+    monkeypatch.setattr("boinc_gahp.htcondor.service.INTERVAL", 0.02)
     job_id = service.submit(site.job().ad)
     jobs.fail(running(jobs, job_id), Hold("it crashed", 2304, 11))
     refuse = "BEFORE UPDATE OF told ON job BEGIN SELECT RAISE(ABORT, 'no space'); END"

@@ -176,9 +176,7 @@ class OldDaemon:
         return self.process.stdout.readline().rstrip("\n")
 
     def pending_aborts(self) -> str:
-        return self.does(
-            "[(d.batch_name, d.kind, d.due) for d in ledger.pending_aborts(url, account, 0.0)]"
-        )
+        return self.does("[(d.batch_name, d.kind, d.due) for d in ledger.debts(url, account, 0.0)]")
 
 
 @pytest.fixture
@@ -208,11 +206,11 @@ def test_what_a_daemon_of_that_version_goes_on_writing_is_owed(old: OldDaemon, p
     assert not ledger.begin_submit(*MINE, "b", 31, 4000000000.0)
     old.does('ledger.owe_abort(url, account, "b", 31, 8.0)')
     assert told(ledger.pending_aborts(*MINE, 0.0))[0] == ("b", 31, "giving_up", 8.0)
-    old.does("ledger.aborted(url, account, 31)")
+    old.does("ledger.paid(url, account, 31)")
     assert [batch.name for batch in ledger.pending_aborts(*MINE, 0.0)] == ["b_submitting"]
     # And one that died before is given up by it.
     assert ledger.begin_submit(*MINE, "b", 31, 5.0)
-    given_up = "ledger.give_up(url, account, ledger.pending_aborts(url, account, 0.0)[0], 6.0)"
+    given_up = "ledger.give_up(url, account, ledger.debts(url, account, 0.0)[0], 6.0)"
     assert old.does(given_up) == "true"
     assert told(ledger.pending_aborts(*MINE, 0.0))[0] == ("b", 31, "giving_up", 6.0)
     ledger.close()

@@ -28,7 +28,7 @@ ROOT = Path(__file__).parent.parent.parent
 #: That HTCondor has asked about a job is written down once a minute, which is half a day here; a
 #: daemon that is killed before would leave the job's lease to run out.
 _MAIN = (
-    "import sys; from boinc_gahp.htcondor import service; service.MINDING = 1.0; "
+    "import sys; from boinc_gahp.htcondor import service; service.INTERVAL = 1.0; "
     "from boinc_gahp.cli.main import main; sys.exit(main([]))"
 )
 #: Input files that jobs take turns with.

@@ -16,7 +16,7 @@ ACTIONS = {
     "list": ("listing", "run", "list jobs, batches, problems, and requests owed to projects"),
     "status": ("status", "run", "show whether there are problems; for monitoring"),
     "show": ("showing", "run", "show everything that is known about a job or a batch"),
-    "settle": ("settling", "run", "send the requests owed to projects; made for cron"),
+    "settle": ("reconciling", "run", "send the requests owed to projects; made for cron"),
     "move": ("moving", "run", "assign one project's or account's jobs to another"),
     "forget": ("forgetting", "run", "delete jobs from the ledger"),
 }

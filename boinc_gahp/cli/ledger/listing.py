@@ -304,7 +304,7 @@ def _as_json(ledger: Opened, found: _Found, settings: Settings) -> dict[str, Any
                     "debts": [_debt_as_json(batch) for batch in project.debts],
                 },
                 "batches": [
-                    {**asdict(batch), "jobs": found.counts[batch.id]} for batch in project.batches
+                    {**columns(batch), "jobs": found.counts[batch.id]} for batch in project.batches
                 ],
                 "jobs": [
                     as_json(ledger, job, settings.htcondor.lease, now) for job in project.jobs
@@ -326,9 +326,23 @@ def _debt_as_json(batch: BatchRow) -> dict[str, Any]:
     }
 
 
+#: Columns of the ledger, which JSON shows, by the attributes of rows that are not called so.
+_COLUMNS = {
+    "group_key": "together",
+    "last_polled": "asked",
+    "end_reported": "told",
+    "abort_pending": "abort_owed",
+}
+
+
+def columns(row: JobRow | BatchRow) -> dict[str, Any]:
+    """Return a row of the ledger by the names of its columns."""
+    return {_COLUMNS.get(name, name): value for name, value in asdict(row).items()}
+
+
 def as_json(ledger: Opened, job: JobRow, orphaned_after: float, now: float) -> dict[str, Any]:
     """Return a job as the ledger has it, without its description."""
-    values = asdict(job)
+    values = columns(job)
     del values["description"]
     return {
         **values,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.ledger import words
-from boinc_gahp.cli.ledger.listing import as_json
+from boinc_gahp.cli.ledger.listing import as_json, columns
 from boinc_gahp.config import ledger_file
 from boinc_gahp.states import LEDGER_WORDS
 from boinc_gahp.terminal import Parser
@@ -179,4 +178,4 @@ def _as_json(
             description = job.description
         values = as_json(ledger, job, settings.htcondor.lease, now)
         shown.append({**values, "description": description})
-    return {"jobs": shown, "batches": [asdict(batch) for batch in batches]}
+    return {"jobs": shown, "batches": [columns(batch) for batch in batches]}
