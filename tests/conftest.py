@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,6 +49,22 @@ LONG = (
     "test_fetch.py",
     "test_jobs.py",
 )
+
+#: The audit events of starting a program or another process.
+STARTS = frozenset({"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"})
+
+
+def _fail_at_a_start(event: str, _arguments: tuple[object, ...]) -> None:
+    # Other threads are the local project's volunteers, who run jobs.
+    if event in STARTS and threading.current_thread() is threading.main_thread():
+        pytest.fail("a test that starts a program needs the mark pytest.mark.processes")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_processes(request: pytest.FixtureRequest) -> None:
+    """Let a test fail that starts a program, in the step that leaves such tests out."""
+    if "not processes" in request.config.option.markexpr:
+        sys.addaudithook(_fail_at_a_start)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -247,6 +247,7 @@ COMMENTS = b"<!---->" * 40 + b"x"
 COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("content_type", ["text/xml", "text/html"])
 def test_comments_before_a_page_that_is_none_do_not_freeze_the_daemon(
     content_type: str, tmp_path: Path

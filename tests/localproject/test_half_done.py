@@ -56,6 +56,7 @@ def _submit(core: Core, batch: str) -> str:
     )
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("batch", "step"),
     [

@@ -246,6 +246,7 @@ def _count(project: LocalProject, table: str) -> int:
     return int(row[0])
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
 def test_run_says_where_it_is_and_ends_with_a_signal(
     tmp_path: Path, number: signal.Signals
@@ -269,6 +270,7 @@ def test_run_says_where_it_is_and_ends_with_a_signal(
         process.communicate()
 
 
+@pytest.mark.processes
 def test_killing_run_loses_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", _RUN, str(tmp_path / "p")], stdout=subprocess.PIPE, text=True
