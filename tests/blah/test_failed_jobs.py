@@ -185,6 +185,7 @@ def instances(site: Site, sent: Sent) -> list[list[int]]:
     return list(found.values())
 
 
+@pytest.mark.long
 def test_of_several_instances_the_last_that_ran_its_program_counts(site: Site, kept: Kept) -> None:
     sent = send(site, kept, *[("--fail", "5")] * len(STATUSES))
     sent.await_end()

@@ -202,6 +202,7 @@ def test_a_host_vanishes_with_one_job_and_does_the_next(working: Working) -> Non
     assert working.bench.results("server_state")[0] == ServerState.IN_PROGRESS
 
 
+@pytest.mark.long
 def test_a_host_reports_late_and_does_other_jobs_meanwhile(working: Working) -> None:
     bench = working.bench
     # The host reports 1 s after the deadline; until then this test must have seen the job there.

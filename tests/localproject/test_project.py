@@ -78,6 +78,7 @@ def test_nothing_is_left_behind_while_clients_hang(tmp_path: Path) -> None:
     assert _ours() == before
 
 
+@pytest.mark.long
 def test_a_project_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     with LocalProject(tmp_path / "p", hosts=2) as project, Client(project) as client:
         authenticator, url = project.authenticator, project.url
@@ -161,6 +162,7 @@ def test_a_directory_with_other_things_is_refused(tmp_path: Path) -> None:
         init_project(tmp_path / "thesis.tex")
 
 
+@pytest.mark.long
 def test_a_directory_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
     with LocalProject(tmp_path / "p", hosts=0):
         with pytest.raises(ProjectDirectoryError, match="in use by another process"):

@@ -73,6 +73,7 @@ def test_a_project_in_trouble_is_told_with_how_to_go_on(batch: Command, proxy: F
     assert batch("submit", "uppercase", "--input", "in=in.txt", "--name", proxy.url)[0] == 0
 
 
+@pytest.mark.long
 def test_what_the_project_refuses_is_told_with_how_to_try_again_and_how_to_drop_it(
     site: Site, batch: Command, proxy: FaultProxy
 ) -> None:
