@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,6 +34,12 @@ LONG = (
     "test_process.py",
     "test_sending.py",
     "test_submit.py",
+    "test_frozen_by_a_reply.py",
+    "test_completion.py",
+    "test_faults.py",
+    "test_following.py",
+    "test_process_blah.py",
+    "test_main.py",
     "test_local_project_stories.py",
     "test_pipes_blah.py",
     "test_sending_halving.py",
@@ -47,6 +55,22 @@ LONG = (
     "test_fetch.py",
     "test_jobs.py",
 )
+
+#: The audit events of starting a program or another process.
+STARTS = frozenset({"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"})
+
+
+def _fail_at_a_start(event: str, _arguments: tuple[object, ...]) -> None:
+    # Other threads are the local project's volunteers, who run jobs.
+    if event in STARTS and threading.current_thread() is threading.main_thread():
+        pytest.fail("a test that starts a program needs the mark pytest.mark.processes")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_processes(request: pytest.FixtureRequest) -> None:
+    """Let a test fail that starts a program, in the step that leaves such tests out."""
+    if "not processes" in request.config.option.markexpr:
+        sys.addaudithook(_fail_at_a_start)
 
 
 @pytest.fixture(scope="session", autouse=True)

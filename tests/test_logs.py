@@ -197,6 +197,7 @@ class TestRotation:
         assert path.stat().st_size < 800
         assert {each.name for each in path.parent.iterdir()} == {path.name, f"{path.name}.lock"}
 
+    @pytest.mark.processes
     def test_several_daemons_lose_no_line(self, settings: Settings) -> None:
         path = begin(self.small(settings, 1000))
         program = (

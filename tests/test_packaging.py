@@ -14,6 +14,8 @@ import pytest
 import boinc_gahp
 from boinc_gahp import _version
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parent.parent
 COMMAND = Path(sys.executable).with_name("boinc_gahp")
 

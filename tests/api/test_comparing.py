@@ -124,6 +124,7 @@ def test_what_was_begun_elsewhere_and_completed_here_is_not_compared(site: Site)
     assert (again.existed, again.compared) == (True, False)
 
 
+@pytest.mark.long
 def test_jobs_that_were_never_sent_may_be_others_the_next_time(site: Site) -> None:
     name = f"never-{site.directory.name}"
     path = site.directory / "a.txt"

@@ -156,6 +156,7 @@ def test_a_job_of_another_batch_is_not_aborted_with_this_one(site: Site) -> None
     assert (this.counts().queued, other.counts().queued) == (2, 1)
 
 
+@pytest.mark.long
 @given(st.text(), st.lists(st.text(), max_size=5))
 def test_the_nearest_name_is_one_of_the_names(said: str, names: list[str]) -> None:
     found = did_you_mean(said, names, fold, repr)

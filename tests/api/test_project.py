@@ -185,6 +185,7 @@ def test_everything_at_the_top_of_the_package_is_there() -> None:
         _ = boinc_gahp.Porject
 
 
+@pytest.mark.processes
 def test_what_a_projects_php_says_is_not_printed_into_a_notebook(site: Site) -> None:
     script = "import sys; from boinc_gahp import Project; print(Project(*sys.argv[1:]).batches())"
     batch = site.batch(1)
@@ -198,6 +199,7 @@ def test_what_a_projects_php_says_is_not_printed_into_a_notebook(site: Site) -> 
     assert (result.stdout, result.stderr) == (f"({batch!r},)\n", "")
 
 
+@pytest.mark.processes
 def test_importing_the_package_loads_nothing_heavy() -> None:
     script = "import sys, boinc_gahp; print(*(n for n in sys.modules if n[:6] == 'boinc_'))"
     result = subprocess.run(
@@ -215,6 +217,7 @@ print(*(name for name in sys.modules if name.startswith("boinc_gahp.")))
 """
 
 
+@pytest.mark.processes
 def test_whoever_lists_batches_imports_nothing_that_submits_or_fetches(site: Site) -> None:
     site.batch(1)
     done = subprocess.run(

@@ -10,6 +10,8 @@ import pytest
 
 from tests.daemon.process import Daemon
 
+pytestmark = pytest.mark.processes
+
 COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 
 

@@ -228,7 +228,8 @@ def costliest(parse: Callable[[str], object], pieces: list[str], count: int) -> 
 LARGE = 1 << (20 if settings().max_examples >= 1000 else 17)
 
 
-@pytest.mark.parametrize("size", [1 << 14, pytest.param(LARGE, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("size", [1 << 14, LARGE])
 @pytest.mark.parametrize("parser", PARSERS)
 def test_no_delimiter_makes_a_parser_slower_than_its_input_is_long(parser: str, size: int) -> None:
     parse, pieces = PARSERS[parser]
@@ -247,6 +248,7 @@ COMMENTS = b"<!---->" * 40 + b"x"
 COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("content_type", ["text/xml", "text/html"])
 def test_comments_before_a_page_that_is_none_do_not_freeze_the_daemon(
     content_type: str, tmp_path: Path

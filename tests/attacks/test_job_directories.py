@@ -380,6 +380,7 @@ else:
 """
 
 
+@pytest.mark.processes
 def test_left_overs_on_nfs_are_swept_and_those_in_use_are_not(home: Path) -> None:
     def sweep() -> str:
         done = subprocess.run(

@@ -90,22 +90,15 @@ def _everybody_gets_in(project: LocalProject, visitor: Visitor, known: requests.
         assert "Sign out" in other.sign_in().text()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "half",
     [
-        pytest.param(b"", id="nothing", marks=pytest.mark.long),
+        pytest.param(b"", id="nothing"),
         pytest.param(b"GET /test/ HTTP/1.1\r\nHost: localh", id="half a head"),
         pytest.param(RPC + b"Content-Length: 9\r\n\r\nreq", id="half a body"),
-        pytest.param(
-            RPC + b"Transfer-Encoding: chunked\r\n\r\n9\r\nreq",
-            id="half a chunk",
-            marks=pytest.mark.long,
-        ),
-        pytest.param(
-            SIGN_IN + FORM + b"Content-Length: 9\r\n\r\ntok",
-            id="half a form",
-            marks=pytest.mark.long,
-        ),
+        pytest.param(RPC + b"Transfer-Encoding: chunked\r\n\r\n9\r\nreq", id="half a chunk"),
+        pytest.param(SIGN_IN + FORM + b"Content-Length: 9\r\n\r\ntok", id="half a form"),
         pytest.param(
             b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", id="a request, and then nothing"
         ),

@@ -198,6 +198,7 @@ def test_a_number_beyond_bounds_is_not_asked_for_again() -> None:
         assert len(server.requests) == 1
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("value", ["inf", "-5", "1e300"])
 def test_a_list_of_batches_says_what_the_project_sent(tmp_path: Path, value: str) -> None:
     with Scripted() as server:

@@ -107,6 +107,7 @@ def become(uid: int) -> list[str]:
     ]  # fmt: skip
 
 
+@pytest.mark.processes
 @needs_root
 @pytest.mark.parametrize("name", ["boinc_gahp.log", "ledger.sqlite", "manager.lock"])
 def test_destroy_a_file_by_a_state_directory_made_for_its_owner(node: Path, name: str) -> None:
@@ -132,6 +133,7 @@ def test_destroy_a_file_by_a_state_directory_made_for_its_owner(node: Path, name
     assert precious.read_text() == "precious"
 
 
+@pytest.mark.processes
 @needs_root
 @pytest.mark.parametrize("mode", [0o1777, 0o777])
 def test_have_state_written_elsewhere_by_a_link_for_the_state_directory(
@@ -147,6 +149,7 @@ def test_have_state_written_elsewhere_by_a_link_for_the_state_directory(
     assert not {"ledger.sqlite", "boinc_gahp.log"} & {*os.listdir(node / "home")}  # noqa: PTH208
 
 
+@pytest.mark.processes
 @needs_root
 def test_keep_users_from_directories_that_an_admin_made_by_the_recipe(node: Path) -> None:
     [recipe] = [

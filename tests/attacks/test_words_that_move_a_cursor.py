@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from tests.faultproxy import Fault
 
+pytestmark = pytest.mark.processes
+
 COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
 #: Colours, the title of a window and the clipboard; the same in C1; right to left; unseen.
 ODD = "\x1b[31m \x1b]52;c;eA==\x07 \x9b2J \u202eexe.txt \u2066 \u200b \u2028 \r \x7f"

@@ -398,9 +398,11 @@ class TestColours:
         finally:
             hang_up(child)
 
+    @pytest.mark.processes
     def test_a_terminal_has_them(self) -> None:
         assert self.colours()
 
+    @pytest.mark.processes
     def test_a_terminal_has_none_with_no_color(self) -> None:
         assert not self.colours(NO_COLOR="1")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.cli.condor_tools import Condor
     from tests.cli.conftest import Check
 
-pytestmark = pytest.mark.usefixtures("log_stopped", "settings")
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("log_stopped", "settings")]
 
 
 def test_without_htcondor_one_note_says_so(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from tests.cli.condor_tools import ROUTE, ROUTER, job_router
 if TYPE_CHECKING:
     from tests.cli.condor_tools import Condor
 
-pytestmark = pytest.mark.usefixtures("log_stopped", "settings")
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("log_stopped", "settings")]
 
 CONF = Path(__file__).parents[2] / "conf"
 

@@ -131,6 +131,7 @@ def test_a_hidden_argument_is_not_among_those_that_are_shown() -> None:
     assert all(argument.help != argparse.SUPPRESS for argument in arguments_of(PARSERS[()]))
 
 
+@pytest.mark.processes
 def test_all_of_it_helps_without_the_extras() -> None:
     program = (
         "import sys\n"

@@ -20,6 +20,8 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.processes
+
 SCRIPTS = {shell: completion.script(shell) for shell in completion.SHELLS}
 
 

@@ -12,6 +12,8 @@ from boinc_gahp.cli.gahp_client import ConversationError, Gahp
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.processes
+
 BANNER = "print('$GahpVersion: 1 $', flush=True)\n"
 ECHO = (
     BANNER + "import sys\nprefix = ''\n"

@@ -434,6 +434,7 @@ def test_several_jobs_of_a_name_are_not_forgotten(do: Any, jobs: JobLedger) -> N
     assert jobs.tally().cancelled == 2
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(("answer", "is_dropped"), [("y", True), ("", False)])
 def test_on_a_terminal_it_asks_first(
     home: Path, jobs: JobLedger, answer: str, is_dropped: bool
@@ -450,6 +451,7 @@ def test_on_a_terminal_it_asks_first(
     assert (jobs.job(job_id) is None) == is_dropped
 
 
+@pytest.mark.processes
 def test_as_a_command_it_prints_plain_lines(run: Run, jobs: JobLedger) -> None:
     accept(jobs, 1)
     said = run("ledger", "list")

@@ -183,6 +183,7 @@ def test_an_abort_owed_to_a_project_that_is_not_in_the_settings_is_told(
     )
 
 
+@pytest.mark.processes
 def test_as_a_cron_line_it_needs_no_terminal(site: Site, run: Run) -> None:
     ended = run("ledger", "settle", "--quiet")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

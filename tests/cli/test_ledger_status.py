@@ -237,6 +237,7 @@ def test_the_gravest_comes_first(desk: Desk) -> None:
     assert desk.reasons() == ["project", "owed", "orphans"]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("free", [0, 8000])
 def test_a_disk_that_is_full_or_nearly_is_told(desk: Desk, tmp_path: Path, free: int) -> None:
     accept(desk.jobs, 1)

@@ -67,6 +67,7 @@ def test_a_file_that_cannot_be_written_is_told(desk: Desk, name: str) -> None:
     assert err.count("\n") == 1
 
 
+@pytest.mark.processes
 def test_the_line_for_cron_writes_the_file(desk: Desk, tmp_path: Path) -> None:
     [line] = [
         line
@@ -105,6 +106,7 @@ def test_a_link_in_the_file_s_place_is_replaced_and_not_followed(desk: Desk) -> 
     assert not desk.metrics.is_symlink()
 
 
+@pytest.mark.processes
 def test_the_command_prints_nothing_beside_the_file(run: Run, desk: Desk) -> None:
     accept(desk.jobs, 1)
     said = run("ledger", "status", "--textfile", "jobs.prom")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Run
 
 
+@pytest.mark.processes
 def test_init_makes_a_project_and_says_what_to_do_next(run: Run, home: Path) -> None:
     done = run("local-project", "init", "p")
     assert (done.returncode, done.stderr) == (0, "")
@@ -29,6 +30,7 @@ def test_init_makes_a_project_and_says_what_to_do_next(run: Run, home: Path) -> 
     assert f"boinc_gahp --config '{home}/my p/boinc_gahp.toml'\n" in spaced.stdout
 
 
+@pytest.mark.processes
 def test_run_answers_until_ctrl_c_and_its_settings_lead_to_it(run: Run, home: Path) -> None:
     with subprocess.Popen(
         [COMMAND, "local-project", "run", home / "p", "--hosts", "1"],
@@ -77,6 +79,7 @@ def test_wrong_arguments_get_status_2(
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.processes
 def test_a_directory_with_other_things_is_left_alone(run: Run, home: Path) -> None:
     (home / "thesis.tex").write_text("\\begin{document}")
     done = run("local-project", "init", ".")
@@ -85,6 +88,7 @@ def test_a_directory_with_other_things_is_left_alone(run: Run, home: Path) -> No
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.processes
 def test_a_directory_that_cannot_be_made_is_one_line(run: Run) -> None:
     done = run("local-project", "init", "/dev/null/p")
     assert done.returncode == 1

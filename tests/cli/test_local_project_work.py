@@ -194,6 +194,7 @@ def test_stage_file_says_the_names_and_refuses_other_contents(
     assert (status, "/dev/zero cannot be staged: expected a file" in errors) == (1, True)
 
 
+@pytest.mark.processes
 def test_what_is_not_utf_8_is_refused(do: Do, directory: Path) -> None:
     before = rows(directory, "SELECT count(*) FROM workunit")
     status, _, errors = do("create-work", "uppercase", "--command-line", "\udce9", "data.txt")
@@ -211,6 +212,7 @@ def test_what_is_not_utf_8_is_refused(do: Do, directory: Path) -> None:
     assert rows(directory, "SELECT count(*) FROM workunit") == before
 
 
+@pytest.mark.processes
 def test_a_full_disk_is_told_and_nothing_is_changed(do: Do, directory: Path) -> None:
     """The limit on the size of files fills the disk for one process."""
     before = rows(directory, "SELECT count(*) FROM workunit")

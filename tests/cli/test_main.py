@@ -61,6 +61,7 @@ def test_a_wrong_command_line_gets_one_line_and_status_2(
     assert err.count("\n") == 1
 
 
+@pytest.mark.processes
 def test_without_arguments_it_is_the_daemon(run: Run) -> None:
     done = run(stdin="QUIT\n")
     assert done.returncode == 0
@@ -81,6 +82,7 @@ def first_result(arguments: list[str], environ: dict[str, str]) -> tuple[str, st
     return result.decode(), errors.decode()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("form", ["two-words", "one-word", "variable"])
 def test_a_settings_file_can_be_named(home: Path, form: str) -> None:
     path = home / "mine.toml"
@@ -104,6 +106,7 @@ WRONG = {
 }
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_settings_are_one_line_on_stderr_and_keep_no_daemon_from_starting(
     home: Path, name: str
@@ -117,6 +120,7 @@ def test_wrong_settings_are_one_line_on_stderr_and_keep_no_daemon_from_starting(
     assert errors.count("\n") == 1
 
 
+@pytest.mark.processes
 def test_a_readable_secret_is_not_used(home: Path) -> None:
     path = home / "mine.toml"
     path.write_text(f"[project]\nurl = 'https://x.edu/'\nauthenticator = '{SECRET}'\n")
@@ -127,6 +131,7 @@ def test_a_readable_secret_is_not_used(home: Path) -> None:
     assert SECRET not in result + errors
 
 
+@pytest.mark.processes
 def test_the_daemon_needs_no_environment_but_home(home: Path) -> None:
     with subprocess.Popen(
         [COMMAND],
@@ -141,6 +146,7 @@ def test_the_daemon_needs_no_environment_but_home(home: Path) -> None:
     assert out.endswith(b"S\n")
 
 
+@pytest.mark.processes
 def test_whoever_stops_reading_gets_no_traceback() -> None:
     with subprocess.Popen(
         [COMMAND, "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -153,6 +159,7 @@ def test_whoever_stops_reading_gets_no_traceback() -> None:
     assert b"Exception ignored" not in errors
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", ["--version", "--help", "check --help", "completion bash"])
 def test_what_cannot_be_written_is_one_line_and_status_1(words: str, unbuffered: str) -> None:
@@ -172,6 +179,7 @@ def test_what_cannot_be_written_is_one_line_and_status_1(words: str, unbuffered:
     )
 
 
+@pytest.mark.processes
 def test_a_full_stderr_changes_no_exit_status() -> None:
     # It warns, on stderr, and goes on.
     warns = (
@@ -184,6 +192,7 @@ def test_a_full_stderr_changes_no_exit_status() -> None:
         assert done.returncode == status
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
 def test_a_closed_stream_is_like_one_that_nobody_reads(closed: str, home: Path) -> None:
     done = subprocess.run(
@@ -195,6 +204,7 @@ def test_a_closed_stream_is_like_one_that_nobody_reads(closed: str, home: Path) 
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("action", [["check", "--config"], ["template", "check"]])
 def test_a_path_that_is_no_text_is_shown_as_far_as_it_is(run: Run, action: list[str]) -> None:
     done = run(*action, "/nowhere/größe\udcff", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
@@ -217,6 +227,7 @@ def test_what_was_typed_does_nothing_to_the_terminal(
     assert "\x1b" not in capsys.readouterr().err
 
 
+@pytest.mark.processes
 def test_on_a_terminal_it_has_a_prompt(home: Path) -> None:
     child = pexpect.spawn(COMMAND, encoding="utf-8", timeout=60, dimensions=(24, 100))
     try:
@@ -229,6 +240,7 @@ def test_on_a_terminal_it_has_a_prompt(home: Path) -> None:
         hang_up(child)
 
 
+@pytest.mark.processes
 def test_ctrl_c_during_a_command_leaves_without_a_traceback(home: Path) -> None:
     child = pexpect.spawn(
         COMMAND, ["local-project", "run", str(home / "p")], encoding="utf-8", timeout=30

@@ -22,6 +22,7 @@ def check(*arguments: str) -> int:
     return main(["template", "check", *arguments])
 
 
+@pytest.mark.processes
 def test_findings_are_lines_that_editors_understand(run: Run, home: Path) -> None:
     (home / "good").write_text(INPUT + OUTPUT)
     (home / "bad").write_text(BROKEN)
@@ -37,6 +38,7 @@ def test_findings_are_lines_that_editors_understand(run: Run, home: Path) -> Non
     ]
 
 
+@pytest.mark.processes
 def test_standard_input_is_checked(run: Run) -> None:
     done = run("template", "check", "-", stdin=INPUT.replace("in<", "in</"))
     assert done.returncode == 1

@@ -321,6 +321,7 @@ def load_as_somebody(admin: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.processes
 @needs_root
 def test_a_usual_file_that_cannot_be_read_is_a_problem(
     node: Node, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -333,6 +334,7 @@ def test_a_usual_file_that_cannot_be_read_is_a_problem(
     assert f"{node.admin} cannot be read (permission denied) and is left out" in told
 
 
+@pytest.mark.processes
 @needs_root
 def test_a_user_without_a_home_is_told_which_settings_help(node: Node, tmp_path: Path) -> None:
     told = load_as_somebody(tmp_path / "none")

@@ -19,6 +19,8 @@ from boinc_gahp.localproject import LocalProject
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.processes
+
 #: Our modules that a daemon has when it says its banner; the others come with the first request.
 OURS_AT_BANNER = """
 _version cli cli.main daemon daemon.main daemon.wakeup errors gahp gahp.banner lazy text

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.processes
+
 #: In the order of the request; the sixth is the app's version.
 ASKED = ["2e12", "3e15", "4e8", "5e9", "4242.5", "NULL"]
 

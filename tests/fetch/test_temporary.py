@@ -252,6 +252,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.processes
 def test_what_a_killed_process_left_is_taken_over(registry: Temporaries, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(tmp_path)],
@@ -287,6 +288,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.processes
 def test_no_room_leaves_no_file_and_says_so(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=True

@@ -24,6 +24,7 @@ def large_template(site: Site) -> Iterator[None]:
     path.write_text(before)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("large_template")
 def test_batches_of_jobs_with_templates_fit_into_a_request(site: Site) -> None:
     """A template is larger than was thought when the jobs were accepted: that is learned once."""

@@ -66,6 +66,7 @@ def daemon(site: Site, failed_jobs: str = "") -> Iterator[Gahp]:
         yield gahp
 
 
+@pytest.mark.processes
 def test_a_job_whose_program_fails_is_completed_with_its_exit_code(site: Site) -> None:
     job = site.job("--fail 11")
     with daemon(site) as gahp:
@@ -85,6 +86,7 @@ def test_a_job_whose_program_fails_is_completed_with_its_exit_code(site: Site) -
     assert site.batch_states() == [4], "its batch is retired"
 
 
+@pytest.mark.processes
 def test_the_stderr_of_a_failed_job_comes_home_from_a_project_that_gives_it(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +100,7 @@ def test_the_stderr_of_a_failed_job_comes_home_from_a_project_that_gives_it(
     assert "its stderr ends: " in str(end.ad["ExitReason"])
 
 
+@pytest.mark.processes
 def test_what_becomes_of_a_failed_job_is_for_the_settings_and_before_them_for_the_job_to_say(
     site: Site,
 ) -> None:
@@ -116,6 +119,7 @@ def test_what_becomes_of_a_failed_job_is_for_the_settings_and_before_them_for_th
         assert [end_of(gahp, job_id).status for job_id in ids] == [HELD, COMPLETED]
 
 
+@pytest.mark.processes
 def test_a_wish_that_means_nothing_is_refused(site: Site) -> None:
     with daemon(site) as gahp:
         error = gahp.refusal(site.job(BoincFailedJobs='"retry"').ad)
@@ -180,6 +184,7 @@ def instances(site: Site, sent: Sent) -> list[list[int]]:
     return list(found.values())
 
 
+@pytest.mark.long
 def test_of_several_instances_the_last_that_ran_its_program_counts(
     site: Site, context: AccountContext
 ) -> None:
@@ -374,6 +379,7 @@ def test_daemons_killed_at_any_moment_tell_one_end_of_each_job(site: Site) -> No
     assert len(site.workunits()) == len(jobs)
 
 
+@pytest.mark.processes
 def test_a_gridmanager_that_has_forgotten_a_hold_is_told_it_again(site: Site) -> None:
     job = site.job("--fail 193")
     with daemon(site) as gahp:

@@ -81,6 +81,7 @@ def polled(site: Site, context: AccountContext) -> float | None:
     return found.polled
 
 
+@pytest.mark.long
 def test_when_the_project_last_answered_is_written_down_once_a_minute(
     site: Site, context: AccountContext
 ) -> None:

@@ -106,6 +106,7 @@ def test_a_hang_ends_with_the_time_out_and_each_job_once(site: Site, desk: Desk,
     assert len(site.workunits()) == 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "fault",
     [

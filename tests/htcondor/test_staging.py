@@ -92,6 +92,7 @@ def test_a_file_that_nobody_wants_any_more_is_broken_off(site: Site) -> None:
     assert max(arrived) < size
 
 
+@pytest.mark.long
 def test_an_upload_that_is_answered_too_late_is_not_sent_again(site: Site) -> None:
     site.timeouts = replace(site.timeouts, read=2.0)
     late = threading.Event()

@@ -180,6 +180,7 @@ def test_a_job_whose_abort_takes_too_long_keeps_no_other_from_being_aborted(
 # -- following
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", [502, 503, 504, 0], ids=["502", "503", "504", "time-out"])
 def test_a_batch_that_is_slow_to_ask_about_starves_no_other(
     code: int, site: Site, context: AccountContext

@@ -65,6 +65,7 @@ for thread in range(4):
 """
 
 
+@pytest.mark.processes
 def test_a_process_killed_while_it_writes_leaves_a_consistent_file(path: Path) -> None:
     Store(path).close()
     for round_ in range(3):
@@ -117,6 +118,7 @@ def test_a_ledger_of_the_first_version_keeps_its_debts_and_gets_jobs(path: Path)
     ledger.close()
 
 
+@pytest.mark.processes
 def test_processes_that_migrate_at_the_same_time_get_one_token(path: Path) -> None:
     first_version(path)
     show = (

@@ -49,6 +49,7 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     subprocess.run(["kill", str(child)], check=False)
 
 
+@pytest.mark.processes
 def test_another_process_keeps_until_it_is_killed(
     holder: subprocess.Popen[str], tmp_path: Path
 ) -> None:

@@ -291,6 +291,7 @@ except LedgerError as error:
 """
 
 
+@pytest.mark.processes
 def test_a_full_disk_is_told_at_once(path: Path) -> None:
     # Within the time that it waits for another process's lock.
     ended = subprocess.run(
@@ -345,6 +346,7 @@ def writer(path: Path, name: str, count: int) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.processes
 def test_processes_that_make_the_ledger_at_the_same_time_all_write(path: Path) -> None:
     writers = [writer(path, str(number), 10) for number in range(3)]
     for process in writers:
@@ -355,6 +357,7 @@ def test_processes_that_make_the_ledger_at_the_same_time_all_write(path: Path) -
     ledger.close()
 
 
+@pytest.mark.processes
 def test_what_a_method_returned_from_outlives_kill_9(path: Path) -> None:
     process = writer(path, "job", 1_000_000)
     assert process.stdout is not None

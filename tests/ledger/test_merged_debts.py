@@ -187,6 +187,7 @@ def old(path: Path, previous_version: Path) -> Iterator[OldDaemon]:  # noqa: F81
     daemon.process.communicate()
 
 
+@pytest.mark.processes
 def test_what_a_daemon_of_that_version_goes_on_writing_is_owed(old: OldDaemon, path: Path) -> None:
     ledger = Ledger(path)
     ledger.aborted(*MINE, 23)
@@ -216,6 +217,7 @@ def test_what_a_daemon_of_that_version_goes_on_writing_is_owed(old: OldDaemon, p
     ledger.close()
 
 
+@pytest.mark.processes
 def test_a_daemon_of_that_version_finds_what_is_written_in_the_new_way(
     old: OldDaemon, path: Path
 ) -> None:
@@ -240,6 +242,7 @@ def test_a_daemon_of_that_version_finds_what_is_written_in_the_new_way(
     ledger.close()
 
 
+@pytest.mark.processes
 def test_a_keeper_of_that_version_sees_htcondors_batches_alone_and_can_do_all_with_them(
     old: OldDaemon, path: Path
 ) -> None:

@@ -299,6 +299,7 @@ while not store._connection_lock.locked():
 """
 
 
+@pytest.mark.processes
 def test_a_process_ends_though_its_ledger_is_open_and_a_commit_under_way(path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", ENDING, str(path)],

@@ -198,6 +198,7 @@ print("done", flush=True)
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("after", [0.0, 0.002, 0.01, 0.03])
 def test_a_kill_while_it_is_written_anew_loses_nothing(old_path: Path, after: float) -> None:  # noqa: F811
     store = Store(old_path)

@@ -229,6 +229,7 @@ def test_stderr_is_cut_to_its_last_64_kb_and_made_readable(client: Client) -> No
     assert 64 << 10 < len(reply) < 70000
 
 
+@pytest.mark.long
 def test_results_that_need_more_than_any_host_has_cannot_be_sent(client: Client) -> None:
     client.project.add_app(
         "huge",

@@ -22,6 +22,7 @@ def test_a_batch_is_submitted_once(client: Client) -> None:
     assert client.project.workunit_names() == ["j"]
 
 
+@pytest.mark.long
 def test_the_missing_jobs_of_a_half_made_batch_can_be_sent(as_is: Client) -> None:
     batch_id = as_is.create_batch("b")
     (name,) = as_is.upload(b"x")
@@ -248,6 +249,7 @@ def test_an_unknown_job_among_others(as_is: Client, sane: Client) -> None:
         assert [one for one, state in states.items() if state == "ERROR"] == aborted
 
 
+@pytest.mark.long
 def test_an_expired_batch_is_aborted_and_retired(client: Client) -> None:
     batch_id = client.create_batch("b")
     (name,) = client.upload(b"x")

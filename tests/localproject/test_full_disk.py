@@ -75,6 +75,7 @@ def project(tmp_path: Path) -> Iterator[_Project]:
             process.communicate(timeout=60)
 
 
+@pytest.mark.processes
 def test_a_full_disk_costs_nothing_but_the_time_that_it_is_full(project: _Project) -> None:
     new = "<batch_name>b</batch_name><app_name>uppercase</app_name>"
     batch_id = value(project.send("create_batch", new).text, "batch_id")

@@ -55,6 +55,7 @@ def _submit(core: Core, batch: str) -> str:
     )
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("batch", "step"),
     [

@@ -49,6 +49,7 @@ def _stage(host: OnHost, contents: bytes, packed: bytes) -> JobFile:
     return replace(host.stage("x.dat", contents), gzipped_nbytes=len(packed))
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("copy", [True, False], ids=["copied", "linked"])
 def test_an_input_lies_under_its_open_name_as_copy_file_says(host: OnHost, copy: bool) -> None:
     report = host.run(
@@ -59,6 +60,7 @@ def test_an_input_lies_under_its_open_name_as_copy_file_says(host: OnHost, copy:
     assert stderr_text(report) == f"text {not copy}\n"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("copy", [True, False], ids=["copied", "linked"])
 def test_a_copied_input_is_the_jobs_own_and_a_linked_one_is_not(host: OnHost, copy: bool) -> None:
     staged = host.stage("x.dat", b"text")
@@ -88,6 +90,7 @@ def test_an_input_that_is_not_what_the_job_says_is_a_download_error(
     assert words in message(report)
 
 
+@pytest.mark.processes
 def test_an_input_that_changes_on_disk_is_noticed(host: OnHost) -> None:
     staged = host.stage("x.dat", b"text")
     inputs = [InputFileInfo("in")]
@@ -110,6 +113,7 @@ def test_an_open_name_outside_the_slot_is_an_error(host: OnHost) -> None:
     assert not (host.slot.parent / "in").exists()
 
 
+@pytest.mark.processes
 def test_a_compressed_input_is_unpacked(host: OnHost) -> None:
     staged = _stage(host, b"text" * 100, gzip.compress(b"text" * 100))
     host.core.download.remove("x.dat")
@@ -118,6 +122,7 @@ def test_a_compressed_input_is_unpacked(host: OnHost) -> None:
     assert (report.outcome, host.sent()) == (Outcome.SUCCESS, b"text" * 100)
 
 
+@pytest.mark.processes
 def test_a_compressed_input_that_is_not_staged_so_travels_as_it_is(host: OnHost) -> None:
     info = InputFileInfo("in", gzip=True)
     staged = replace(host.stage("x.dat", b"text"), gzipped_nbytes=24)
@@ -143,6 +148,7 @@ def test_a_compressed_input_is_checked(host: OnHost, packed: bytes, words: str) 
     assert not list((host.core.directory / "spool").iterdir())
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("packed", [True, False], ids=["compressed", "plain"])
 def test_a_remote_file_comes_from_its_server(
     host: OnHost, server: tuple[str, Path], packed: bool
@@ -175,6 +181,7 @@ def test_a_remote_file_that_is_another_is_a_download_error(
     assert "HTTP 404" in message(report)
 
 
+@pytest.mark.processes
 def test_a_sticky_input_stays_on_the_host(host: OnHost) -> None:
     staged = host.stage("x.dat", b"text")
     info = InputFileInfo("in", sticky=True)
@@ -185,6 +192,7 @@ def test_a_sticky_input_stays_on_the_host(host: OnHost) -> None:
     assert [path.name for path in host.files.iterdir()] == ["x.dat"]
 
 
+@pytest.mark.processes
 def test_a_sticky_input_that_was_damaged_is_brought_again(host: OnHost) -> None:
     staged = host.stage("x.dat", b"text")
     info = InputFileInfo("in", sticky=True, copy_file=True)
@@ -195,6 +203,7 @@ def test_a_sticky_input_that_was_damaged_is_brought_again(host: OnHost) -> None:
     assert (host.files / "x.dat").read_bytes() == b"text"
 
 
+@pytest.mark.processes
 def test_an_unpacked_sticky_input_is_unpacked_once(host: OnHost) -> None:
     staged = _stage(host, b"text", gzip.compress(b"text"))
     info = InputFileInfo("in", sticky=True, gzip=True)
@@ -211,6 +220,7 @@ COUNT = (
 )
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("copy", [True, False], ids=["copied", "linked"])
 @pytest.mark.parametrize("sticky", [True, False], ids=["sticky", "not sticky"])
 def test_a_file_that_a_job_generates_is_there_for_the_next_if_it_is_sticky(
@@ -224,6 +234,7 @@ def test_a_file_that_a_job_generates_is_there_for_the_next_if_it_is_sticky(
     assert seen == ([b"0", b"1", b"2"] if sticky else [b"0", b"0", b"0"])
 
 
+@pytest.mark.processes
 def test_what_a_failing_job_generates_is_not_kept(host: OnHost) -> None:
     info = InputFileInfo("state", generate_locally=True, sticky=True)
     host.run("open('state', 'w').write('7'); raise SystemExit(1)", inputs=[info])

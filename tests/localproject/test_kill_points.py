@@ -11,6 +11,8 @@ import pytest
 if TYPE_CHECKING:
     from tests.localproject.bench import Bench
 
+pytestmark = pytest.mark.processes
+
 #: Runs one pass, in a process of its own.
 ONE_PASS = """
 import sys

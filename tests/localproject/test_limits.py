@@ -18,6 +18,8 @@ from tests.localproject.on_host import OnHost, message, out, stderr_text
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.processes
+
 
 MB = 1 << 20
 

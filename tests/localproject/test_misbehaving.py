@@ -32,6 +32,7 @@ WRITE = "open('a', 'w').write('short'); open('out', 'w').write('contents' * 10)"
 OUTPUTS = (out("a", 1), out("out", 0))
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("wrong", "bounds", "status", "words"),
     [
@@ -50,6 +51,7 @@ def test_a_host_that_is_told_to_fail_does(
     assert not host.has_sent()
 
 
+@pytest.mark.processes
 def test_a_crash_comes_in_the_middle_of_an_output(host: OnHost) -> None:
     report = host.run(
         "import time; f = open('out', 'w'); f.write('half'); f.flush(); time.sleep(100);"
@@ -62,6 +64,7 @@ def test_a_crash_comes_in_the_middle_of_an_output(host: OnHost) -> None:
     assert (host.slot / "out").read_bytes() == b"half"
 
 
+@pytest.mark.processes
 def test_a_host_that_differs_differs_from_every_other(host: OnHost) -> None:
     sent = set()
     for _ in range(2):
@@ -73,6 +76,7 @@ def test_a_host_that_differs_differs_from_every_other(host: OnHost) -> None:
     assert len(sent) == 2
 
 
+@pytest.mark.processes
 def test_a_host_that_differs_keeps_to_max_nbytes(host: OnHost) -> None:
     report = host.run(
         WRITE, outputs=[out("a", 1), out("out", 0, max_nbytes=80)], wrong={"differ": 0}
@@ -82,6 +86,7 @@ def test_a_host_that_differs_keeps_to_max_nbytes(host: OnHost) -> None:
     assert host.sent() != b"contents" * 10
 
 
+@pytest.mark.processes
 def test_a_host_that_truncates_sends_half_and_says_the_whole(host: OnHost) -> None:
     report = host.run(WRITE, outputs=OUTPUTS, wrong={"truncate": 0})
     assert report.outcome is Outcome.SUCCESS
@@ -92,6 +97,7 @@ def test_a_host_that_truncates_sends_half_and_says_the_whole(host: OnHost) -> No
     assert (stored.nbytes, stored.md5) == (40, hashlib.md5(b"contents" * 5).hexdigest())
 
 
+@pytest.mark.processes
 def test_a_host_can_report_a_job_that_went_well_with_another_exit_status(host: OnHost) -> None:
     report = host.run(WRITE, outputs=OUTPUTS, wrong={"exit": 3})
     assert (report.outcome, report.exit_status) == (Outcome.SUCCESS, 3)
@@ -100,6 +106,7 @@ def test_a_host_can_report_a_job_that_went_well_with_another_exit_status(host: O
     assert (failed.outcome, failed.exit_status) == (Outcome.CLIENT_ERROR, 5)
 
 
+@pytest.mark.processes
 def test_a_slow_host_takes_so_many_times_as_long(host: OnHost) -> None:
     report = host.run("import time; time.sleep(0.05)", wrong={"slow": 6})
     assert report.elapsed_time >= 0.3
@@ -110,6 +117,7 @@ def test_a_host_that_vanishes_reports_nothing(host: OnHost) -> None:
     assert host.volunteer.compute(host.task(WRITE, wrong={"vanish": 0})) is None
 
 
+@pytest.mark.processes
 def test_behaviours_go_together_and_are_told_in_stderr(host: OnHost) -> None:
     report = host.run(
         "import sys; print('app', file=sys.stderr)", wrong={"fail": 7, "slow": 1.5, "late": 60}
@@ -193,6 +201,7 @@ def test_a_host_vanishes_with_one_job_and_does_the_next(working: Working) -> Non
     assert working.bench.results("server_state")[0] == ServerState.IN_PROGRESS
 
 
+@pytest.mark.long
 def test_a_host_reports_late_and_does_other_jobs_meanwhile(working: Working) -> None:
     bench = working.bench
     # The host reports 1 s after the deadline; until then this test must have seen the job there.
@@ -301,6 +310,7 @@ def test_a_host_waits_for_a_process_that_writes_for_long(
     working.wait_for("a", Outcome.SUCCESS)
 
 
+@pytest.mark.processes
 def test_what_a_killed_project_left_running_is_ended(bench: Bench) -> None:
     host = OnHost(bench.core)
     host.slot.mkdir()

@@ -77,6 +77,7 @@ def test_nothing_is_left_behind_while_clients_hang(tmp_path: Path) -> None:
     assert _ours() == before
 
 
+@pytest.mark.long
 def test_a_project_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     with LocalProject(tmp_path / "p", hosts=2) as project, Client(project) as client:
         authenticator, url = project.authenticator, project.url
@@ -160,6 +161,7 @@ def test_a_directory_with_other_things_is_refused(tmp_path: Path) -> None:
         init_project(tmp_path / "thesis.tex")
 
 
+@pytest.mark.long
 def test_a_directory_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
     with LocalProject(tmp_path / "p", hosts=0):
         with pytest.raises(ProjectDirectoryError, match="in use by another process"):
@@ -245,6 +247,7 @@ def _count(project: LocalProject, table: str) -> int:
     return int(row[0])
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
 def test_run_says_where_it_is_and_ends_with_a_signal(
     tmp_path: Path, number: signal.Signals
@@ -268,6 +271,7 @@ def test_run_says_where_it_is_and_ends_with_a_signal(
         process.communicate()
 
 
+@pytest.mark.processes
 def test_killing_run_loses_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", _RUN, str(tmp_path / "p")], stdout=subprocess.PIPE, text=True

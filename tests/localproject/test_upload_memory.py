@@ -8,12 +8,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 import requests
 
 from boinc_gahp import config
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytestmark = pytest.mark.processes
 
 _MEGABYTES = 256
 _RUN = (

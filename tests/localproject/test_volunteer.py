@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.backend.scheduler import Report
     from boinc_gahp.localproject.store import IncomingFile
 
+pytestmark = pytest.mark.processes
+
 
 def test_an_optional_output_may_be_absent(host: OnHost) -> None:
     report = host.run(

@@ -274,6 +274,7 @@ def test_deadline_bounds_everything(server: Scripted, play: Play) -> None:
         project.until(time.monotonic() + 0.6).ping()
 
 
+@pytest.mark.long
 def test_a_deadline_does_not_hold_for_the_next_reply_on_the_connection(server: Scripted) -> None:
     deadline = time.monotonic() + 2
 

@@ -159,6 +159,7 @@ def test_only_queries_of_stuck_batches_fail_for_good() -> None:
         assert bool(choose(cast("Exchange", request))) == (name in stuck)
 
 
+@pytest.mark.processes
 def test_the_clock_runs_fast_in_the_processes_of_a_soak_only() -> None:
     clock = Clock(time.time() - 1000.0, 3600.0)
     program = f"import time; {clock.statements}; print(time.time())"

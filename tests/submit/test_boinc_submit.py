@@ -231,6 +231,7 @@ def test_with_time_for_files_only_the_jobs_stay_where_they_are(site: Site) -> No
     assert state_of(site, request.batch_name) is BatchState.RETIRED
 
 
+@pytest.mark.long
 def test_what_went_wrong_first_is_told_when_the_project_cannot_be_asked_about_it(
     site: Site,
 ) -> None:
@@ -287,6 +288,7 @@ def test_the_six_values_and_the_first_lease_arrive(site: Site) -> None:
     assert 86000 < expire - time.time() < 86401
 
 
+@pytest.mark.long
 def test_a_batch_whose_staging_was_cut_short_is_completed_with_every_file_associated(
     site: Site,
 ) -> None:

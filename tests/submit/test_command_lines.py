@@ -171,6 +171,7 @@ def telling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
 _TELL = "import json, sys; open('out', 'w').write(json.dumps(sys.argv[1:]))"
 
 
+@pytest.mark.long
 def test_programs_on_hosts_get_what_was_written(telling: LocalProject, tmp_path: Path) -> None:
     state = State(dir=tmp_path / "state", cache_dir=tmp_path / "cache")
     for escape in (False, True):

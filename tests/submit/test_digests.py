@@ -37,6 +37,7 @@ def test_size_and_md5_of_each_file_are_those_of_its_contents(tmp_path: Path) -> 
         assert files[path].nbytes == len(data)
 
 
+@pytest.mark.processes
 def test_a_remembered_file_is_not_read_again_also_by_another_process(tmp_path: Path) -> None:
     path = write(tmp_path / "f", b"contents")
     Digests(tmp_path / "cache").of([path])

@@ -181,6 +181,7 @@ def test_after_one_refusal_no_more_posts_of_its_size_are_begun(
     assert [len(post.names) for post in server.posts] == [10] + [5] * 18
 
 
+@pytest.mark.long
 def test_a_server_that_takes_no_uploads_at_all_is_an_error(
     server: FileServer, tmp_path: Path
 ) -> None:

@@ -301,6 +301,7 @@ def test_a_project_that_is_down_for_a_moment_is_waited_for(site: Site) -> None:
     assert site.workunits(request) == site.names(request)
 
 
+@pytest.mark.long
 def test_a_project_that_stays_down_is_an_error_that_says_so(site: Site) -> None:
     site.local.stop_web(True)
     try:
@@ -313,6 +314,7 @@ def test_a_project_that_stays_down_is_an_error_that_says_so(site: Site) -> None:
 # Under a gridmanager: an error is a promise.
 
 
+@pytest.mark.long
 def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_an_abort_owed(
     site: Site,
 ) -> None:
@@ -329,6 +331,7 @@ def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_an_abo
     assert debt.not_before > time.time() + 30
 
 
+@pytest.mark.long
 def test_the_next_process_pays_an_abort_that_this_one_could_not(site: Site) -> None:
     request = site.batch()
     site.proxy.fail("submit_batch", faultproxy.lose_reply())

@@ -121,6 +121,7 @@ def test_a_name_in_another_batch_is_told_when_a_second_look_has_not_found_it() -
     assert len(server.sent) == 2
 
 
+@pytest.mark.long
 def test_a_project_that_never_takes_the_jobs_is_asked_five_times() -> None:
     server = Server(answers=[lambda _: NOT_INIT])
     with pytest.raises(ProjectError, match="not in init state"):

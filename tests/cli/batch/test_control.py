@@ -61,6 +61,7 @@ class _Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.processes
 def test_abort_asks_on_a_terminal_and_no_is_no(
     site: Site, batch: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -180,6 +180,7 @@ def test_what_cannot_be_written_is_that_jobs_error(
     assert err.count("\n") == 1
 
 
+@pytest.mark.processes
 def test_interrupted_it_says_how_to_go_on_and_goes_on(
     batch: Command, here: Path, done: tuple[int, str], site: Site
 ) -> None:
@@ -210,6 +211,7 @@ def test_interrupted_it_says_how_to_go_on_and_goes_on(
     assert (status, out.split(";")[0]) == (0, "1 job fetched (55 bytes), 1 already here")
 
 
+@pytest.mark.processes
 def test_progress_on_a_terminal(batch: Command, here: Path, done: tuple[int, str]) -> None:
     _, name = done
     child = batch.on_terminal("fetch", name)

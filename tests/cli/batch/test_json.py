@@ -100,6 +100,7 @@ def test_wait_prints_an_object_a_line(site: Site, batch: Command) -> None:
     assert TIME.fullmatch(news["time"])
 
 
+@pytest.mark.processes
 def test_it_is_utf_8_whatever_the_locale_is(site: Site, batch: Command) -> None:
     site.batch("", name="größe")
     done = batch.piped(

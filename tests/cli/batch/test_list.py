@@ -9,6 +9,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from boinc_gahp.terminal.table import cells
 
 if TYPE_CHECKING:
@@ -105,6 +107,7 @@ def test_at_80_columns_names_are_whole_or_have_half_of_the_line(site: Site, batc
     assert "in progress" in long
 
 
+@pytest.mark.processes
 def test_nothing_is_imported_that_a_list_does_not_need(site: Site) -> None:
     done = subprocess.run(
         [
@@ -139,6 +142,7 @@ def test_no_color_and_a_dumb_terminal_are_heeded(site: Site, batch: Command) -> 
         assert "\x1b" not in batch.screen("list", "--limit", 1)
 
 
+@pytest.mark.processes
 def test_names_are_shown_whatever_letters_the_locale_has(site: Site, batch: Command) -> None:
     number, _ = site.batch("", name="a\tb Größe <i> 批")
     shown = batch.piped(

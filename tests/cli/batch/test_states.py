@@ -30,6 +30,7 @@ def test_every_state_has_a_colour() -> None:
     assert list(states.BATCH_COLOURS) == list(BatchState)
 
 
+@pytest.mark.processes
 def test_help_and_completion_import_nothing_that_takes_long() -> None:
     done = subprocess.run(
         [sys.executable, "-c", _LIGHT], capture_output=True, text=True, check=True

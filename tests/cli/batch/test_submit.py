@@ -113,6 +113,7 @@ def test_rows_of_csv_with_files_beside_them(sent: Sent, here: Path) -> None:
     assert sent("uppercase", "--rows", "data/rows.csv") == [(f"{tag}x", "-a 1"), ("BATCH_1", "-b")]
 
 
+@pytest.mark.processes
 def test_rows_from_standard_input_with_an_input_for_all(
     site: Site, batch: Command, here: Path
 ) -> None:
@@ -144,6 +145,7 @@ def test_the_same_name_again_finds_it_done(batch: Command, here: Path) -> None:
     assert (document["existed"], document["compared"]) == (True, True)
 
 
+@pytest.mark.processes
 def test_the_same_name_with_other_arguments_is_refused_here_and_told_elsewhere(
     batch: Command, here: Path
 ) -> None:

@@ -36,6 +36,7 @@ def proxy(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
         yield proxy
 
 
+@pytest.mark.processes
 def test_an_interrupted_submit_tells_how_to_go_on_and_that_makes_each_job_once(
     site: Site, batch: Command, proxy: FaultProxy
 ) -> None:
@@ -72,6 +73,7 @@ def test_a_project_in_trouble_is_told_with_how_to_go_on(batch: Command, proxy: F
     assert batch("submit", "uppercase", "--input", "in=in.txt", "--name", proxy.url)[0] == 0
 
 
+@pytest.mark.long
 def test_what_the_project_refuses_is_told_with_how_to_try_again_and_how_to_drop_it(
     site: Site, batch: Command, proxy: FaultProxy
 ) -> None:
@@ -116,6 +118,7 @@ def test_a_row_that_is_refused_is_told_with_how_to_see_all_of_them(
     )
 
 
+@pytest.mark.processes
 def test_what_goes_on_is_told_as_a_shell_reads_it_and_harmless_to_the_terminal(
     batch: Command, proxy: FaultProxy, tmp_path: Path
 ) -> None:
@@ -130,6 +133,7 @@ def test_what_goes_on_is_told_as_a_shell_reads_it_and_harmless_to_the_terminal(
     assert b"in=it's  \x1b[31m\xff" in told
 
 
+@pytest.mark.processes
 def test_a_batch_that_cannot_be_told_on_stdout_is_told_on_stderr(
     site: Site, batch: Command, proxy: FaultProxy
 ) -> None:

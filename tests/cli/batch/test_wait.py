@@ -141,6 +141,7 @@ def test_a_project_that_is_down_is_said_and_waited_out(
     assert statuses == [4]
 
 
+@pytest.mark.processes
 def test_a_terminal_shows_it_live_and_ctrl_c_ends_the_waiting_only(
     site: Site, batch: Command
 ) -> None:
@@ -157,6 +158,7 @@ def test_a_terminal_shows_it_live_and_ctrl_c_ends_the_waiting_only(
     assert child.exitstatus == 130
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_ends_it_leaves_the_terminal_as_it_was(
     site: Site, batch: Command, number: signal.Signals

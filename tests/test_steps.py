@@ -1,0 +1,65 @@
+"""Every test is run by exactly one step of ``scripts/test``, and every step by ``.ci/run``."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SCRIPT = (ROOT / "scripts" / "test").read_text("utf-8")
+STEPS = set(re.findall(r"^#   (--[a-z]+) ", SCRIPT, re.MULTILINE))
+
+
+@pytest.mark.parametrize("processes", [False, True])
+@pytest.mark.parametrize("long", [False, True])
+def test_one_step_selects_a_test_whatever_marks_it_has(processes: bool, long: bool) -> None:
+    selections = re.findall(r'^\S+\) marks="([^"]+)" ;;$', SCRIPT, re.MULTILINE)
+    assert len(selections) == 3
+    has = {"processes": processes, "long": long}
+    assert sum(eval(selection, {}, has) for selection in selections) == 1
+
+
+def test_a_directory_that_these_steps_ignore_has_a_step_of_its_own() -> None:
+    ignored = re.findall(r"--ignore=(tests/\w+)", SCRIPT)
+    assert sorted(re.findall(r"pytest .*\b(?<!=)(tests/\w+)", SCRIPT)) == sorted(ignored)
+    listed = re.findall(r"^#   --[a-z]+ +(tests/\w+):", SCRIPT, re.MULTILINE)
+    assert sorted(listed) == sorted(ignored)
+    for directory in ignored:
+        assert list((ROOT / directory).glob("test_*.py")), directory
+
+
+def test_continuous_integration_runs_every_step() -> None:
+    runs = re.findall(
+        r'^step "[^"]+" scripts/test ?(.*)$', (ROOT / ".ci/run").read_text(), re.MULTILINE
+    )
+    assert sorted(runs) == sorted({"", *STEPS})
+
+
+@pytest.mark.processes
+def test_a_program_may_only_be_started_by_a_test_with_that_mark(tmp_path: Path) -> None:
+    test = tmp_path / "test_it.py"
+    test.write_text(
+        "import subprocess, pytest\n"
+        "def start(): subprocess.run(['true'], check=True)\n"
+        "def test_without(): start()\n"
+        "@pytest.mark.processes\n"
+        "def test_with(): start()\n"
+    )
+    said = []
+    for marks in ("not processes", "processes"):
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-m", marks, str(test)],
+            cwd=ROOT,
+            env={**os.environ, "PYTEST_ADDOPTS": "-p no:cacheprovider"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        said.append((done.returncode, "needs the mark" in done.stdout))
+    assert said == [(1, True), (0, False)]
