@@ -140,12 +140,12 @@ def lose(kept: Kept, jobs: list[JobRow], batch: BatchRow) -> None:
     """
     host = host_of(kept)
     reason = (
-        f"the BOINC project {host} does not have this job any more, which was in its batch "
-        f"{batch.name} (id {batch.project_batch_id}): its admin may know what became of it; "
+        f"the BOINC project {host} no longer has this job, which was in its batch {batch.name} "
+        f"(id {batch.project_batch_id}): ask the project's admin what happened to the job; "
         f"{_AGAIN}"
     )
     kept.jobs.hold([job.id for job in jobs], Hold(reason, HoldCode.LOST, 0))
-    log.error("%d jobs of batch %s are held: %s does not have them", len(jobs), batch.name, host)
+    log.error("%d jobs of batch %s are held: %s no longer has them", len(jobs), batch.name, host)
 
 
 def host_of(kept: Kept) -> str:
@@ -173,7 +173,7 @@ def reason_of(kept: Kept, job: JobRow, batch: BatchRow, failure: Failure) -> str
         dots = "..., " if len(statuses) > _LISTED else ""
         parts.append(f"exit statuses on the volunteers' computers: {dots}{listed}")
         parts += [
-            f"{status} as a rule means: {exits.MEANINGS[status]}"
+            f"{status} usually means: {exits.MEANINGS[status]}"
             for status in dict.fromkeys(statuses[-_LISTED:])
             if status in exits.MEANINGS
         ]

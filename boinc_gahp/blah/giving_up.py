@@ -128,7 +128,7 @@ class GivingUp:
             try:
                 self._kept.bridge.abort_once(project_batch_id, batch.name)
             except RpcError as error:
-                log.info("Batch %s is aborted later: %s", batch.name, error)
+                log.info("Batch %s will be aborted later: %s", batch.name, error)
         return False
 
     def _is_over(self, batch: BatchRow) -> None:
@@ -137,7 +137,9 @@ class GivingUp:
         attempt, error = self._reasons.pop(batch.id, (None, None))
         self._clear.discard(batch.id)
         self._kept.pauses.forget(("give up", batch.id))
-        log.info("Batch %s is over, %d of its jobs are not", batch.name, len(jobs))
+        log.info(
+            "Batch %s is over on the project, but %d of its jobs are not", batch.name, len(jobs)
+        )
         action = Action.RENAME
         if attempt is not None and error is not None:
             # As if the jobs that are left had never been sent.
@@ -189,7 +191,7 @@ class GivingUp:
         lease_until = time.time() + self._kept.htcondor.lease
         self._halving.divide(batch.id, planned, trouble, lease_until)
         for part in planned:
-            log.info("Batch %s: %d jobs of batch %s", part.name, len(part.job_ids), batch.name)
+            log.info("Batch %s has %d jobs of batch %s", part.name, len(part.job_ids), batch.name)
 
     def all_are_refused(self, batch: BatchRow) -> bool:
         """Tell whether enough other parts of the same original batch were refused.
@@ -203,8 +205,8 @@ class GivingUp:
     def hold_untried(self, batch: BatchRow) -> Hold:
         """Return the hold for jobs that were not tried alone."""
         return Hold(
-            f"{batch.trouble} (so of each of {_DISJOINT} groups of jobs, none was accepted; this "
-            "job was not tried by itself)",
+            f"{batch.trouble} (the project refused each of {_DISJOINT} separate groups of "
+            "jobs; this job was not tried by itself)",
             HoldCode.REFUSED,
             0,
         )

@@ -125,7 +125,7 @@ class Keeper:
         self._sender = Sender(self._kept)
         self._follower = Follower(self._kept)
         self._workers = Workers(f"worker {owner[0]}", self.wake)
-        self._guard = Guard(f"the keeper of {owner[0]}")
+        self._guard = Guard(f"the manager of the jobs for {owner[0]}")
         self._fetches = FetchQueue(self._kept, self._workers, self._guard)
         self._ender = Ender(self._kept, lambda batch: self._workers.is_running(("send", batch)))
         self._duties: tuple[Duty, ...] = (Leases(self._kept).duty, *self._ender.duties)
@@ -252,10 +252,10 @@ class Keeper:
             self._sleep(wait)
 
     def _becomes_keeper(self) -> bool:
-        with self._guard("become the keeper"):
+        with self._guard("take over the jobs"):
             if self._lock.try_acquire():
                 self._take_over()
-                log.info("This process is the keeper of %s", self._owner[0])
+                log.info("This process now manages the jobs for %s", self._owner[0])
                 return True
         return False
 
@@ -273,11 +273,11 @@ class Keeper:
         self._close_old_bridges()
         parts = (
             ("plan batches", self._sender.plan),
-            ("have batches sent", self._send),
-            ("have outputs fetched", self._fetches.begin),
+            ("send batches", self._send),
+            ("begin to fetch outputs", self._fetches.begin),
             ("complete jobs", self._ender.close_overdue),
-            ("see what is owed", self._pay),
-            ("have the project asked", self._poll),
+            ("begin aborts, retirements and renewals of leases", self._pay),
+            ("begin to ask about jobs", self._poll),
         )
         times = [now + _LOOK_ANYWAY]
         for what, part in parts:
@@ -391,7 +391,7 @@ class Keeper:
         return min(times, default=None)
 
     def _pay_once(self, duty: Duty) -> None:
-        with self._guard(f"pay what is owed ({duty.name})") as payment:
+        with self._guard(f"do what is due ({duty.name})") as payment:
             duty.pay(time.time(), lambda: not self._stopping.is_set())
             payment.at = 0.0
         self._next_try[duty.name] = payment.at

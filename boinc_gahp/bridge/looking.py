@@ -88,6 +88,6 @@ def missing(project: WebRpcs, request: SubmitRequest, details: BatchDetails) -> 
     if is_closed or batch.state in (BatchState.ABORTED, BatchState.RETIRED):
         raise BatchConflict(
             f"{what} is {batch.state.name} with {len(there)} of these {len(wanted)} jobs, and a "
-            "batch takes jobs only once: choose another batch name"
+            "batch accepts jobs only once: choose another batch name"
         )
     return left

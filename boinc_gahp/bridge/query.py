@@ -145,8 +145,8 @@ def _without_strangers(
         if len(own) < len(jobs):
             context.known.warn_once(
                 ("strangers", name),
-                "%s names %d jobs in batch %s that are no jobs of it by their names, for example "
-                "%s: they are left out",
+                "%s lists %d jobs in batch %s whose names do not belong to that batch, for example "
+                "%s: they are ignored",
                 context.project.host,
                 len(jobs) - len(own),
                 name,
@@ -173,7 +173,9 @@ def _mod_time(value: str | float) -> int:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise BadRequest(f"min_mod_time {value!r} is no number: 0, or an earlier query's time")
+        raise BadRequest(
+            f"min_mod_time {value!r} is not a number: expected 0, or the time of an earlier query"
+        )
     # Only 0 asks for everything.
     return max(math.floor(number) - OVERLAP, 1) if number > 0 else 0
 
@@ -274,7 +276,7 @@ def _debts(context: Context) -> tuple[BatchRow, ...]:
     try:
         return context.ledger.debts(*context.owner, time.time())
     except LedgerError as error:
-        log.warning("Not looked up, which submissions are under way: %s", error)
+        log.warning("Cannot find out which submissions are in progress: %s", error)
         return ()
 
 
@@ -285,7 +287,7 @@ def _put_off(context: Context, name: str) -> None:
     try:
         context.ledger.put_off(*context.owner, name, time.time())
     except LedgerError as error:
-        log.warning("That HTCondor asks for %s is not noted: %s", name, error)
+        log.warning("Cannot record that HTCondor asked about %s: %s", name, error)
 
 
 def _end_submit(context: Context, name: str) -> None:
@@ -295,7 +297,7 @@ def _end_submit(context: Context, name: str) -> None:
     try:
         context.ledger.end_submit(*context.owner, name)
     except LedgerError as error:
-        log.warning("The submission of %s stays in the ledger: %s", name, error)
+        log.warning("The finished submission of %s stays in the ledger: %s", name, error)
 
 
 def _without_aborted(
@@ -319,7 +321,7 @@ def _without_aborted(
                 if found:
                     context.ledger.learn_batch(*context.owner, name, found)
     except LedgerError as error:
-        log.warning("Aborted jobs are not left out of a query: %s", error)
+        log.warning("The answer to a query may have aborted jobs: %s", error)
         return tuple(batches)
     if not client.gridmanager:
         return tuple(batches)

@@ -144,9 +144,9 @@ class Store:
         ends first.
         """
         if self._read_only:
-            raise LedgerError(f"the ledger {self.path} is open only to be read")
+            raise LedgerError(f"the ledger {self.path} is open only for reading")
         if self._changing == threading.get_ident():
-            raise RuntimeError("a change of the ledger cannot wait for another one")
+            raise RuntimeError("a change of the ledger cannot be made inside another one")
         mine = _Change(change)
         if self._enqueue(mine):
             mine.is_over.wait()

@@ -189,7 +189,7 @@ def test_a_batch_that_is_slow_to_ask_about_starves_no_other(
     site.local.resume_volunteers()
     follower = follow(kept, quick, "finished")
     assert slow.states == ["queued"]
-    assert "nothing new of its jobs" in str(slow.batch.trouble)
+    assert "no news of its jobs" in str(slow.batch.trouble)
     assert kept.jobs.troubles() == {}
     site.proxy.heal()
     follow(kept, slow, "finished", follower=follower)

@@ -181,7 +181,7 @@ def test_a_mistake_is_the_hold_reason_of_a_job_which_is_accepted_once_it_is_mend
         for each in words:
             assert each in reason
         assert ODD not in reason
-        told, end, _ = reason.partition(". Release the job when that is mended")
+        told, end, _ = reason.partition(". Release the job when this is fixed")
         assert end
         # With the same words, whoever asks.
         assert told in newcomer.check()
