@@ -42,7 +42,7 @@ def explain_unknown(url: str, account: str, project_name: str, settings: Setting
             )
     return (
         f"the settings have no project {url} with the account (key {account}) that jobs were "
-        f"accepted for, which was in {section(project_name)}: put its url and authenticator back; "
+        f"accepted for; it was in {section(project_name)}: put its url and authenticator back, "
         "or, if the project now has another address, or the account another authenticator, use "
         "boinc_gahp ledger move"
     )

@@ -217,9 +217,9 @@ class Judged:
         if nbytes:
             elements = dict.fromkeys(name for each in filled for name in each.elements)
             advice = (
-                f"; {nbytes} of these bytes are input templates, since each job that asks for "
-                f"another {' or '.join(elements)} than app {self._request.app_name} has one of its "
-                "own: use the app's values, or have the project's admin change them"
+                f"; {nbytes} of these bytes are input templates, sent with each job whose "
+                f"{' or '.join(elements)} differs from that of app {self._request.app_name}: use "
+                "the app's values, or have the project's admin change them"
             )
         return BatchTooLarge(
             f"batch {self._request.batch_name!r}: its {len(self._request.jobs)} jobs make a "

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 #: Seconds that a writer waits for another process's transaction.
 BUSY_TIMEOUT = 30.0
 
-#: The write-ahead log is written back into the file after so many pages (4 kB).
+#: The write-ahead log is written back into the file after this many pages (4 kB).
 CHECKPOINT_PAGES = 1000
 
-#: The write-ahead log is cut back to so many bytes after that.
+#: The write-ahead log is cut back to this many bytes after that.
 LOG_KEPT = 4 * 1024 * 1024
 
 

@@ -26,7 +26,7 @@ T = TypeVar("T")
 #: How many reading connections are kept open; each holds up to 2 MB of pages.
 IDLE_READERS = 4
 
-#: From so many bytes of write-ahead log, writing waits for readers, so that the log can restart.
+#: From this many bytes of write-ahead log, writing waits for readers, so that the log can restart.
 LOG_LIMIT = 16 * 1024 * 1024
 
 #: Seconds of such a wait, and between two of them.

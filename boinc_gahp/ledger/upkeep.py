@@ -40,7 +40,7 @@ _PAUSE = 0.05
 #: The most bytes of a file that is rewritten: others wait meanwhile, for less than
 #: :data:`~boinc_gahp.ledger.opening.BUSY_TIMEOUT`.
 REWRITTEN = 512 * 1024 * 1024
-#: Rewriting needs so many times the file's size as free space.
+#: Rewriting needs this many times the file's size as free space.
 _ROOM = 3
 _INCREMENTAL = 2
 

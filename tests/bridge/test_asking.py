@@ -177,7 +177,7 @@ def test_the_templates_that_jobs_take_along_count_in_the_requests_size(site: Sit
     # Written in the request without the line ends round it.
     assert abs(filled - (judgement.request_bytes - without)) < 200
     assert f"{filled} of these bytes are input templates" in str(raised.value)
-    assert "asks for another delay_bound than app uppercase has" in str(raised.value)
+    assert "whose delay_bound differs from that of app uppercase:" in str(raised.value)
 
 
 def test_an_own_template_that_is_no_text_is_refused_as_ever(site: Site) -> None:

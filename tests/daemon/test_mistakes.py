@@ -214,7 +214,7 @@ def test_what_a_daemon_has_refused_the_next_one_holds(newcomer: Newcomer) -> Non
         assert "/authenticator: No such file" in str(status["HoldReason"])
         newcomer.mend()
         gridmanager.submit(newcomer.ad("1.1"))
-        assert "when it came" in str(gridmanager.status(job)["HoldReason"])
+        assert "could not accept this job" in str(gridmanager.status(job)["HoldReason"])
 
 
 def test_accepted_jobs_go_on_where_they_were_once_the_settings_are_mended(

@@ -51,9 +51,9 @@ def test_the_numbers_arrive_or_the_batch_is_refused_with_its_size(
         for words in (
             "its 30 jobs make a request of",
             "more than max_post_bytes allows (10000)",
-            "of these bytes are input templates, since each job that asks for another "
+            "of these bytes are input templates, sent with each job whose "
             "rsc_fpops_est or rsc_fpops_bound or rsc_memory_bound or rsc_disk_bound or delay_bound "
-            "than app",
+            "differs from that of app",
             "split it",
             "use the app's values, or have the project's admin change them",
         ):
