@@ -56,21 +56,21 @@ def ledger_housekeeping(
             log.log(logging.DEBUG if str(error) == said else logging.ERROR, "%s", error)
             said = str(error)
         except Exception:  # there is a next time
-            log.exception("looking after the ledger went wrong")
+            log.exception("housekeeping of the ledger failed")
 
 
 def _has_its_place(ledger: Ledger) -> bool:
     became = ledger.store.keep_place()
     if became == "put back":
         log.error(
-            "The ledger %s was deleted while this program ran: it was written anew, with all that "
-            "was in it",
+            "The ledger %s was deleted while boinc_gahp was running: it was restored with all its "
+            "contents",
             ledger.path,
         )
     elif became == "replaced":
         log.critical(
-            "The ledger %s was replaced by another file while this program ran: this process ends, "
-            "and HTCondor starts another, which goes on with that file",
+            "The ledger %s was replaced by another file while boinc_gahp was running: this process "
+            "ends, and HTCondor starts another, which continues with that file",
             ledger.path,
         )
     return became != "replaced"

@@ -66,7 +66,7 @@ class Archive:
             self._zip = zipfile.ZipFile(watched)
             watched.watching = False
         except (*_TROUBLE, OSError) as error:
-            raise OutputError(f"{what} is no zip archive that can be read: {error}") from error
+            raise OutputError(f"{what} is not a readable zip archive: {error}") from error
         try:
             self._members = self._checked(max_files)
         except BaseException:
@@ -112,21 +112,21 @@ class Archive:
             # The upper half is the file's mode if the archive was made on Unix.
             kind = stat.S_IFMT(info.external_attr >> 16)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-                what = "a link" if kind == stat.S_IFLNK else "no regular file"
+                what = "a link" if kind == stat.S_IFLNK else "not a regular file"
                 raise self._refused(f"its member {info.filename!r} is {what}")
             name = below(info.filename)
             if name is None:
-                raise self._refused(f"its member {info.filename!r} is no path below a directory")
+                raise self._refused(f"its member {info.filename!r} is not a path below a directory")
             if not name:
                 continue  # the archive's own top directory
             if name in members and not (info.is_dir() and members[name].is_dir()):
-                raise self._refused(f"it has two members {name!r}")
+                raise self._refused(f"it has two members called {name!r}")
             members[name] = info
         # The members of a directory come right after it.
         ordered = sorted(members, key=lambda name: name.replace("/", "\0"))
         for one, other in pairwise(ordered):
             if other.startswith(f"{one}/") and not members[one].is_dir():
-                raise self._refused(f"its member {one!r} is a file and a directory")
+                raise self._refused(f"its member {one!r} is both a file and a directory")
         if _count(ordered, max_files) > max_files:
             raise self._refused(f"it has more than {max_files} members")
         return members

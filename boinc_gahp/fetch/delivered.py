@@ -113,7 +113,7 @@ class Delivered:
                 return self._connection.execute(statement, values).fetchall()
             except (sqlite3.Error, OSError) as error:
                 log.warning(
-                    "Not remembered which outputs were delivered: %s: %s", self._path, error
+                    "The record of delivered outputs, %s, is not used: %s", self._path, error
                 )
                 self._forget()
                 return []
@@ -130,7 +130,7 @@ def _open(path: Path) -> sqlite3.Connection:
     check_private_file(path)
     kind = network_filesystem(path.parent)
     if kind is not None:
-        raise OSError(f"on a network file system ({kind})")
+        raise OSError(f"it is on a network file system ({kind})")
     connection = sqlite3.connect(path, timeout=5.0, isolation_level=None, check_same_thread=False)
     try:
         path.chmod(0o600)  # before there are WAL files: they get the same mode

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.cancel import CancelScope
 
 _REASONS = {
-    errno.ENOTDIR: "a part of its path is no directory",
+    errno.ENOTDIR: "a part of its path is not a directory",
     errno.EACCES: "permission denied: make its directory writable for the job's owner",
     errno.EPERM: "not permitted: make its directory writable for the job's owner",
     errno.EROFS: "the file system is read-only",
@@ -95,4 +95,7 @@ def _check_name(destination: Path, directory: int) -> None:
     if stat.S_ISDIR(mode):
         raise OutputError(f"{str(destination)!r} is a directory: name a file in it")
     if not stat.S_ISREG(mode):
-        raise OutputError(f"{str(destination)!r} is no regular file, an output cannot replace it")
+        raise OutputError(
+            f"{str(destination)!r} is not a regular file, so an output cannot replace it: give "
+            "another name"
+        )

@@ -62,8 +62,9 @@ def _below(at: int, name: str, where: Path, scope: CancelScope) -> int:
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP) and where.is_symlink():
             raise OutputError(
-                f"{str(where)!r} is a symbolic link, and the project gave the name: nothing is "
-                "written through it; remove it, or have the outputs go elsewhere"
+                f"{str(where)!r} is a symbolic link, and the project chose its name, so "
+                "boinc_gahp does not write through it: remove the link, or choose another "
+                "directory for the outputs"
             ) from error
         raise
 

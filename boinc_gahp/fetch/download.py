@@ -71,7 +71,7 @@ def download(
             except (TransportError, ProtocolError) as error:
                 if attempt == _ATTEMPTS - 1:
                     raise
-                log.info("Asked for again: %s", error)
+                log.info("The download is repeated: %s", error)
             else:
                 return
         for file in files:

@@ -43,8 +43,8 @@ def failed_job(context: FetchContext, job_name: str, located: Located) -> tuple[
     known = _learn(context, job)
     if known.result is None:
         raise OutputError(
-            f"job {job_name!r} failed on {host} ({known.why}), and the project knows no exit "
-            "status: there is nothing to fetch"
+            f"job {job_name!r} failed on {host} ({known.why}), and the project does not "
+            "know its exit status: there is nothing to fetch"
         )
     return known.result, known.report + ("\n" + known.stderr if known.told else "")
 
@@ -62,7 +62,8 @@ def failure(context: FetchContext, job_name: str, batch_id: int) -> Failure | No
         if job_name not in view.jobs:
             words = f"no job {job_name}"
             raise JobNotFound(
-                f"{context.project.host} has {words!r} in batch {view.name!r} (id {batch_id})",
+                f"{context.project.host} has no job {job_name!r} in batch {view.name!r} "
+                f"(id {batch_id})",
                 rpc="query_batch",
                 host=context.project.host,
                 number=-1,
@@ -144,7 +145,7 @@ def _completed(context: FetchContext, job_name: str) -> CompletedJob | None:
     try:
         told = project.query_completed_job(job_name)
     except RpcError as error:
-        log.debug("No stderr of the failed job %s: %s", job_name, error)
+        log.debug("Cannot get the stderr of the failed job %s: %s", job_name, error)
         return None
     return told if told.error_resultid else None
 
@@ -162,7 +163,7 @@ def _instances(
     try:
         return context.project.query_job(job.id), None
     except RpcError as error:
-        log.debug("No instances of the failed job %s: %s", job.name, error)
+        log.debug("Cannot get the instances of the failed job %s: %s", job.name, error)
         return (), error
 
 

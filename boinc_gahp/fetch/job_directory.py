@@ -90,7 +90,7 @@ class JobDirectory(Sink):
             raise OutputError(
                 f"the job's directory {str(path)!r} cannot be used: {error.strerror}"
             ) from error
-        raise OutputError(f"the job's directory {str(path)!r} is no directory")
+        raise OutputError(f"the job's directory {str(path)!r} is not a directory")
 
     def make_parent(self, item: Delivery, scope: CancelScope) -> None:
         """Make the directory, and those above it, for a job ad."""

@@ -148,7 +148,7 @@ def sweep(directory: Path) -> None:
         try:
             inside = os.open(".", _READ, dir_fd=at)
             try:
-                names = os.listdir(inside)  # noqa: PTH208  (of a descriptor)
+                names = os.listdir(inside)  # noqa: PTH208  (takes a descriptor)
             finally:
                 os.close(inside)
             for name in names:

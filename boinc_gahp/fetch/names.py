@@ -47,17 +47,17 @@ def new_file(name: str, whose: str) -> str:
     path = below(name)
     parts = (path or "").split("/")
     if not path:
-        why = "it leads out of it, or is none"
+        why = "it leads out of the directory, or names no file"
     elif any(part.startswith(OWN) for part in parts):
-        why = "names that begin so are kept for boinc_gahp's own files"
+        why = f"names that begin with {OWN} are reserved for boinc_gahp's own files"
     elif any(part.startswith(".") for part in parts):
-        why = "a part of it begins with a dot, as names of files do that programs obey"
+        why = "a part of it begins with a dot, as in names of configuration files"
     elif len(parts) > _DEEPEST or any(_size(part) > _LONGEST for part in parts):
         why = "it is too long"
     else:
         return path
     raise OutputError(
-        f"{whose} is no name for a file in the job's directory ({why}): name it in "
+        f"{whose} has no valid name for a file in the job's directory ({why}): name it in "
         "transfer_output_files, or give it another name with transfer_output_remaps (in a "
         "BOINC_FETCH_OUTPUT with SOME, or with a pair of names)"
     )

@@ -81,7 +81,7 @@ def outputs_of(
     if there > len(outputs):
         context.known.warn_once(
             ("extra outputs", job_name),
-            "Job %s has %d outputs, its app %d: the others are called output_N",
+            "Job %s has %d outputs, but its template names %d: the others are called output_N",
             job_name,
             there,
             len(outputs),

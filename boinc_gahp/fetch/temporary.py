@@ -129,7 +129,9 @@ class Temporaries:
         finally:
             os.close(at)
         if claimed is None:
-            raise TryLater(f"{str(destination)!r} is being written by {_SLOTS} other fetches")
+            raise TryLater(
+                f"{str(destination)!r} is being written by {_SLOTS} other fetches: try again later"
+            )
         return claimed
 
     def _try(
@@ -327,7 +329,7 @@ class TemporaryFile(_Temporary):
             raise explain(error, self.destination) from error
         if not is_it:
             file.close()
-            raise OutputError(f"{str(self.path)!r} was taken away while it was being written")
+            raise OutputError(f"{str(self.path)!r} was removed while it was being written")
         return file
 
     def commit(self) -> os.stat_result:

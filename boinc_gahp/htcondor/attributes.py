@@ -45,7 +45,7 @@ class Attributes:
         if len(_QUOTED.sub("", text)) > _MAX_CODE:
             raise AdRefused(
                 "the job's ad has expressions of more than "
-                f"{_MAX_CODE} characters; give its attributes values"
+                f"{_MAX_CODE} characters; give its attributes plain values"
             )
         try:
             if not text.isascii():

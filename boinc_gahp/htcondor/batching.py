@@ -218,8 +218,8 @@ def _description(job: JobRow) -> JobDescription:
         return JobDescription.from_json(job.description)
     except ValueError as error:
         raise JobRefused(
-            f"what the ledger holds of job {job.job_directory} cannot be read ({error}): release "
-            "the job to submit it anew",
+            f"the description of job {job.job_directory} in the ledger cannot be read ({error}): "
+            "release the job to submit it again",
             job_name=job.job_name,
         ) from error
 

@@ -137,7 +137,8 @@ def _read_options(text: str) -> dict[str, str]:
         word, equals, value = words.pop(0).partition("=")
         if word not in _OPTIONS:
             raise AdRefused(
-                f"{EXTRA} has {show(word)}, which is no option; there are {', '.join(_OPTIONS)}"
+                f"{EXTRA} has {show(word)}, which is not an option; the options are "
+                f"{', '.join(_OPTIONS)}"
             )
         if not equals:
             if not words:

@@ -88,7 +88,10 @@ class BatchCleanup:
                 next_ = end if next_ is None else min(next_, end)
                 continue
             if waiting:
-                log.warning("Batch %s is not retired yet: that stays owed", batch.name)
+                log.warning(
+                    "Batch %s is not retired yet: its jobs are completed now, it is retired later",
+                    batch.name,
+                )
                 self._jobs.close_batch(batch.id, retired=False)
             self._unwaited.add(batch.id)
         return next_
@@ -173,7 +176,7 @@ class BatchCleanup:
             isinstance(error, PermissionDenied) and lasted < BELIEVED
         ):
             return True
-        log.info("What was not aborted counts as ended: %s: %s", job.job_name, error)
+        log.info("Job %s was not aborted, and counts as ended: %s", job.job_name, error)
         return False
 
     # -- retirements
@@ -201,14 +204,14 @@ class BatchCleanup:
             try:
                 self._context.bridge.retire_batch(name)
             except RpcError as error:
-                log.info("Batch %s is not retired a second time: %s", name, error)
+                log.info("Batch %s cannot be retired a second time: %s", name, error)
 
     def _retire(self, batch: BatchRow, now: float) -> None:
         key = _retirement_of(batch)
         try:
             self._context.bridge.retire_batch(batch.name)
         except NotFound:
-            log.info("Batch %s is not on the project: nothing is to be retired", batch.name)
+            log.info("Batch %s is not on the project: there is nothing to retire", batch.name)
         except RpcError as error:
             log.warning("Batch %s is still to be retired: %s", batch.name, error)
             self._jobs.postpone(batch.id, self._pauses.failed(key, error), str(error))
@@ -228,7 +231,7 @@ class BatchCleanup:
         """Forget jobs that ended long ago."""
         forgotten = self._jobs.prune(now - self._context.htcondor.history)
         if forgotten:
-            log.info("%d jobs that ended long ago are forgotten", forgotten)
+            log.info("%d jobs that ended long ago were removed from the ledger", forgotten)
         self._next_prune = now + _PRUNE_EVERY
 
     def _aborts(self) -> Sequence[PendingAbort]:

@@ -95,7 +95,7 @@ class JobDescription:
                     values[name] = tuple(values[name])
             return cls(**values)
         except (TypeError, IndexError) as error:
-            raise ValueError(f"no description of a job: {error}") from error
+            raise ValueError(f"this is not a description of a job: {error}") from error
 
     @property
     def group_key(self) -> str:

@@ -174,12 +174,12 @@ def lose(context: AccountContext, jobs: list[JobRow], batch: BatchRow) -> None:
     """
     host = host_of(context)
     reason = (
-        f"the BOINC project {host} does not have this job any more, which was in its batch "
-        f"{batch.name} (id {batch.project_batch_id}): its admin may know what became of it; "
+        f"the BOINC project {host} no longer has this job, which was in its batch {batch.name} "
+        f"(id {batch.project_batch_id}): ask the project's admin what happened to the job; "
         f"{_AGAIN}"
     )
     context.jobs.hold([job.id for job in jobs], Hold(reason, HoldCode.LOST, 0))
-    log.error("%d jobs of batch %s are held: %s does not have them", len(jobs), batch.name, host)
+    log.error("%d jobs of batch %s are held: %s no longer has them", len(jobs), batch.name, host)
 
 
 def host_of(context: AccountContext) -> str:
@@ -207,7 +207,7 @@ def reason_of(context: AccountContext, job: JobRow, batch: BatchRow, failure: Fa
         dots = "..., " if len(statuses) > _LISTED else ""
         parts.append(f"exit statuses on the volunteers' computers: {dots}{listed}")
         parts += [
-            f"{status} as a rule means: {MEANINGS[status]}"
+            f"{status} usually means: {MEANINGS[status]}"
             for status in dict.fromkeys(statuses[-_LISTED:])
             if status in MEANINGS
         ]

@@ -76,12 +76,12 @@ class Fetcher:
                     if row is None or row.writing:
                         context.jobs.writing(job.id, False)
         except JobCancelled:
-            log.info("Job %d (%s) is cancelled: not fetched", job.id, job.job_name)
+            log.info("Job %d (%s) is cancelled, so it is not fetched", job.id, job.job_name)
         except LedgerError as error:
             log.error("Job %d (%s) has to wait: %s", job.id, job.job_name, error)
         except Exception as error:  # a bug must not keep the other jobs from being fetched
             log.exception("job %d (%s) cannot be fetched", job.id, job.job_name)
-            self._note(job, f"a fault of boinc_gahp, see its log: {type(error).__name__}")
+            self._note(job, f"a fault of boinc_gahp ({type(error).__name__}), see its log")
         return isinstance(trouble, RpcError) and trouble.rpc in _OF_ALL
 
     def _fetch(self, job: JobRow, scope: CancelScope) -> GahpError | None:
@@ -91,7 +91,9 @@ class Fetcher:
         try:
             description = JobDescription.from_json(job.description)
         except ValueError as error:
-            self._hold(job, HoldCode.OUTPUT, f"its description in the ledger: {error}", 0)
+            self._hold(
+                job, HoldCode.OUTPUT, f"its description in the ledger cannot be read: {error}", 0
+            )
             return None
         request = request_for(
             job.job_name or "", description, None if batch is None else batch.project_batch_id
@@ -176,7 +178,7 @@ class Fetcher:
         try:
             self._context.jobs.job_trouble([job.id], trouble)
         except LedgerError as error:
-            log.error("Not noted in the ledger: %s", error)
+            log.error("Cannot record why job %d waits: %s", job.id, error)
 
 
 def clear_away(job: JobRow) -> None:

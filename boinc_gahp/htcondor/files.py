@@ -157,7 +157,7 @@ def _local_file(said: str, name: str, iwd: str) -> LocalFile:
     if not stat.S_ISREG(status.st_mode):
         raise AdRefused(f"{said} names {show(name)}: {show(path)} is not a file")
     if not os.access(path, os.R_OK):
-        raise AdRefused(f"{said} names {show(name)}: {show(path)} cannot be read by you")
+        raise AdRefused(f"{said} names {show(name)}: you may not read {show(path)}")
     return LocalFile(path, (status.st_size, status.st_mtime_ns))
 
 
@@ -170,8 +170,8 @@ def _remote_file(shown: str, url: str, size: str, md5: str) -> tuple[str, Remote
         is_url = False
     if not (is_url and _URL_TEXT.fullmatch(url)):
         raise AdRefused(
-            f"{wrong}; an http or https URL is expected, with %XX for characters that cannot stand "
-            f"in one, in {_REMOTE_FORM}"
+            f"{wrong}; an http or https URL is expected, with %XX for characters that a URL "
+            f"cannot contain, in {_REMOTE_FORM}"
         )
     name = parts.path.rsplit("/", 1)[-1]
     if not name:
@@ -189,8 +189,8 @@ def _check_no_url(said: str, name: str) -> None:
         return
     remedy = "name a local file"
     if said == "transfer_input_files":
-        remedy = "volunteers get files from http and https servers: give size and MD5, too, as in "
-        remedy += '+remote_BoincRemoteFiles = "url nbytes md5"'
+        remedy = "volunteers get files from http and https servers: give its size and MD5 as well, "
+        remedy += 'as in +remote_BoincRemoteFiles = "url nbytes md5"'
         if found[1].lower() not in {"http", "https"}:
             remedy = "volunteers get files from http and https servers only: name a local file"
     raise AdRefused(f"{said} names {show(name)}; {remedy}")

@@ -197,7 +197,7 @@ class Follower:
             half = len(group) // 2
             return self._ask(group[:half]) and self._ask(group[half:])
         culprit = culprit or group[0]
-        log.info("Looking at batch %s by its id: %s", culprit.row.name, error)
+        log.info("Batch %s is asked about by its id: %s", culprit.row.name, error)
         culprit.alone, culprit.probe = True, False
         rest = [batch for batch in group if batch is not culprit]
         return (not rest or self._ask(rest)) and self._ask_alone(culprit)
@@ -216,7 +216,7 @@ class Follower:
         if self._context.stopping.is_set() or self._pauses.is_of_project(error, self._clock()):
             return False
         until = self._pauses.later(batch.key, self._clock())
-        words = f"nothing new of its jobs: {error}"
+        words = f"no news of its jobs: {error}"
         level = logging.DEBUG if batch.trouble == words else logging.WARNING
         log.log(level, "Batch %s: %s", batch.row.name, words)
         batch.trouble = words
@@ -237,7 +237,7 @@ class Follower:
             self._jobs.polled(self._context.url, self._context.account, now)
         except LedgerError as error:
             # The answer itself matters more: if that cannot be written, an error is raised.
-            log.debug("When %s answered is not in the ledger: %s", self._context.url, error)
+            log.debug("Cannot record when %s last answered: %s", self._context.url, error)
 
     def _well(self, batch: _Followed) -> None:
         """Note that a batch can be asked about."""
@@ -292,7 +292,11 @@ class Follower:
             if job_state(word) is not JobState.UNKNOWN:
                 continue
             self._odd.add(word)
-            log.warning("%s says %r of a job, which means nothing here", self._context.url, word)
+            log.warning(
+                "%s reports the state %r of a job, which boinc_gahp does not know",
+                self._context.url,
+                word,
+            )
 
     def _on_project(self, batch: _Followed) -> list[JobRow]:
         return self._jobs.jobs_of(batch.row.id, "queued", "running")

@@ -35,4 +35,4 @@ class HoldCode(IntEnum):
 
 def held_until_mended(words: str) -> Hold:
     """Return the hold for jobs that an account or settings keep from being done."""
-    return Hold(f"{words}. Release the job when that is mended", HoldCode.ACCOUNT, 0)
+    return Hold(f"{words}. Release the job when this is fixed", HoldCode.ACCOUNT, 0)

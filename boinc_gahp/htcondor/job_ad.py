@@ -93,8 +93,8 @@ def _job_directory(attributes: Attributes) -> str:
     key = attributes.text("JobDirectory")
     if key is None or not (key.isascii() and key.isprintable()):
         raise AdRefused(
-            f"JobDirectory is {'missing' if key is None else show(key)} in the job's ad; HTCondor "
-            "10 or later is expected to name each job with it"
+            f"JobDirectory is {'missing' if key is None else show(key)} in the job's ad; an ASCII "
+            "text is expected, by which HTCondor 10 or later identifies the job"
         )
     return key
 
@@ -107,7 +107,9 @@ def _directory(attributes: Attributes) -> str:
             "path is expected"
         )
     if not is_directory(Path(iwd)):
-        raise AdRefused(f"the job's directory {show(iwd)} (initialdir) is not there, or not yours")
+        raise AdRefused(
+            f"the job's directory {show(iwd)} (initialdir) does not exist, or you cannot access it"
+        )
     return iwd
 
 
@@ -137,8 +139,8 @@ def _project_and_app(
                 f"the job has an executable ({show(app)}), which does not reach volunteers' "
                 "computers: they run the project's apps. Say which app with "
                 '+remote_BoincApp = "name" in the submit file (the executable is then ignored); '
-                "or with executable = name of the app and transfer_executable = false (before "
-                "HTCondor 25.12 where the job's directory has no file of that name)"
+                "or set executable to the name of the app, and transfer_executable = false (before "
+                "HTCondor 25.12 the job's directory must not have a file of that name)"
             )
     for what, name in (("project", project), ("app", app)):
         if name is not None and not _is_utf8(name):
@@ -198,7 +200,8 @@ def _check_streams(stdout: str | None, stderr: str | None, iwd: str) -> None:
     same, other = (os.path.normpath(Path(iwd, each)) for each in (stdout, stderr))
     if same == other:
         raise AdRefused(
-            f"output and error are both {show(stdout)}; a BOINC job has them apart: name two files"
+            f"output and error are both {show(stdout)}; a BOINC job writes them to two files: give "
+            "these different names"
         )
 
 
@@ -215,7 +218,7 @@ def _arguments(attributes: Attributes) -> tuple[str, ...]:
         return split_v2(text)
     except ValueError as error:
         raise AdRefused(
-            f"Arguments is {show(text)}, which cannot be taken apart: {error}"
+            f"Arguments is {show(text)}, which cannot be split into arguments: {error}"
         ) from None
 
 

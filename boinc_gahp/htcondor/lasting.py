@@ -60,7 +60,7 @@ class LastingTroubles:
         if lasting and jobs.take_turn("troubles said", now):
             for each in lasting[:_NAMED]:
                 hours = (now - each.since) / 3600
-                log.warning("For %.0f h, %s: %s", hours, each.url, each.text)
+                log.warning("%s: %s (for %.0f h)", each.url, each.text, hours)
             if len(lasting) > _NAMED:
                 more = len(lasting) - _NAMED
                 log.warning("and %d more: boinc_gahp ledger list has them all", more)

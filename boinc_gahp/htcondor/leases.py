@@ -70,7 +70,7 @@ class Leases:
                 context.bridge.set_lease(batch.name, now + lease)
             except NotFound as error:
                 # Its jobs are lost: the follower finds that out.
-                log.warning("The lease of batch %s is not renewed: %s", batch.name, error)
+                log.warning("The lease of batch %s cannot be renewed: %s", batch.name, error)
             except RpcError as error:
                 if context.pauses.is_of_project(error, clock()):
                     return

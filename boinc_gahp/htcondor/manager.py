@@ -124,7 +124,7 @@ class AccountManager:
         self._sender = Sender(self._context)
         self._follower = Follower(self._context)
         self._workers = Workers(f"worker {owner[0]}", self.wake)
-        self._guard = Guard(f"the manager of {owner[0]}")
+        self._guard = Guard(f"the manager of the jobs for {owner[0]}")
         self._fetches = FetchQueue(self._context, self._workers, self._guard)
         self._cleanup = BatchCleanup(
             self._context, lambda batch: self._workers.is_running(("send", batch))
@@ -253,10 +253,10 @@ class AccountManager:
             self._sleep(wait)
 
     def _becomes_keeper(self) -> bool:
-        with self._guard("become the manager"):
+        with self._guard("take over the jobs"):
             if self._lock.try_acquire():
                 self._take_over()
-                log.info("This process manages %s", self._owner[0])
+                log.info("This process now manages the jobs for %s", self._owner[0])
                 return True
         return False
 
@@ -274,11 +274,11 @@ class AccountManager:
         self._close_old_bridges()
         parts = (
             ("plan batches", self._sender.plan),
-            ("have batches sent", self._send),
-            ("have outputs fetched", self._fetches.begin),
+            ("send batches", self._send),
+            ("begin to fetch outputs", self._fetches.begin),
             ("complete jobs", self._cleanup.close_overdue),
-            ("see what is owed", self._pay),
-            ("have the project asked", self._poll),
+            ("begin aborts, retirements and renewals of leases", self._pay),
+            ("begin to ask about jobs", self._poll),
         )
         times = [now + _LOOK_ANYWAY]
         for what, part in parts:
@@ -392,7 +392,7 @@ class AccountManager:
         return min(times, default=None)
 
     def _pay_once(self, task: PeriodicTask) -> None:
-        with self._guard(f"pay what is owed ({task.name})") as payment:
+        with self._guard(f"do what is due ({task.name})") as payment:
             task.pay(time.time(), lambda: not self._stopping.is_set())
             payment.at = 0.0
         self._next_try[task.name] = payment.at

@@ -114,7 +114,7 @@ class Pauses:
         words = str(error)
         log.log(
             logging.DEBUG if words == self._said else logging.WARNING,
-            "Everything for %s has to wait: %s",
+            "All requests to %s have to wait: %s",
             self._url,
             words,
         )
@@ -170,7 +170,7 @@ class Pauses:
                     self._ping()
                     self._answers = True
                 except RpcError as error:
-                    log.debug("No answer to a ping either: %s", error)
+                    log.debug("A ping was not answered either: %s", error)
                     self._answers = False
             return self._answers
 
@@ -178,4 +178,4 @@ class Pauses:
         try:
             self._tell(words)
         except LedgerError as error:
-            log.warning("What is wrong with %s is not in the ledger: %s", self._url, error)
+            log.warning("Cannot record whether %s answers: %s", self._url, error)

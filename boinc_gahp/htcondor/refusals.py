@@ -129,7 +129,7 @@ class Refusals:
                 if self._closing.wait(AGAIN):
                     raise
                 if time.monotonic() > deadline:
-                    log.error("Nobody aborts %s: the lease of its batch has to end it", job_id)
+                    log.error("Job %s is not aborted: it ends with the lease of its batch", job_id)
                     raise
             else:
                 return
@@ -158,15 +158,16 @@ class Refusals:
             return _hold_reason(error)
         return _hold_reason(
             ConfigError(
-                "the settings or the state directory of boinc_gahp kept it from taking this job "
-                "when it came; boinc_gahp check tells whether something is wrong still"
+                "boinc_gahp could not accept this job when HTCondor submitted it, because of its "
+                "settings or its state directory; run boinc_gahp check to see whether they are "
+                "still wrong"
             )
         )
 
     def _say(self, text: str) -> None:
         level = logging.DEBUG if text == self._said else logging.ERROR
         self._said = text
-        log.log(level, "HTCondor's jobs cannot be worked on: %s", text)
+        log.log(level, "boinc_gahp cannot work on HTCondor's jobs: %s", text)
 
 
 def _hold_reason(error: GahpError) -> str:

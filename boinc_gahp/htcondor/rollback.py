@@ -125,7 +125,7 @@ class BatchRollback:
             try:
                 self._context.bridge.abort_once(project_batch_id, batch.name)
             except RpcError as error:
-                log.info("Batch %s is aborted later: %s", batch.name, error)
+                log.info("Batch %s will be aborted later: %s", batch.name, error)
         return False
 
     def _is_over(self, batch: BatchRow) -> None:
@@ -134,7 +134,9 @@ class BatchRollback:
         attempt, error = self._reasons.pop(batch.id, (None, None))
         self._clear.discard(batch.id)
         self._context.pauses.forget(("give up", batch.id))
-        log.info("Batch %s is over, %d of its jobs are not", batch.name, len(jobs))
+        log.info(
+            "Batch %s is over on the project, but %d of its jobs are not", batch.name, len(jobs)
+        )
         action = Action.RENAME
         if attempt is not None and error is not None:
             # As if the jobs that are left had never been sent.
@@ -186,7 +188,7 @@ class BatchRollback:
         lease_until = time.time() + self._context.htcondor.lease
         self._splitter.divide(batch.id, planned, trouble, lease_until)
         for part in planned:
-            log.info("Batch %s: %d jobs of batch %s", part.name, len(part.job_ids), batch.name)
+            log.info("Batch %s has %d jobs of batch %s", part.name, len(part.job_ids), batch.name)
 
     def all_are_refused(self, batch: BatchRow) -> bool:
         """Tell whether enough other parts of the same original batch were refused.
@@ -200,8 +202,8 @@ class BatchRollback:
     def hold_untried(self, batch: BatchRow) -> Hold:
         """Return the hold for jobs that were not tried alone."""
         return Hold(
-            f"{batch.trouble} (so of each of {_DISJOINT} groups of jobs, none was accepted; this "
-            "job was not tried by itself)",
+            f"{batch.trouble} (the project refused each of {_DISJOINT} separate groups of "
+            "jobs; this job was not tried by itself)",
             HoldCode.REFUSED,
             0,
         )

@@ -149,15 +149,15 @@ def hold_for(error: GahpError, batch: BatchRow, *, alone: bool = False) -> Hold:
     reason = hold.reason
     if alone and hold.code == HoldCode.REFUSED:
         advice = "change the job, or ask the project's admin what this means"
-        reason = f"{reason} (said of this job alone: {advice})"
+        reason = f"{reason} (this job was sent alone: {advice})"
     return replace(hold, reason=error.told(reason))
 
 
 def _hold_for(error: GahpError, batch: BatchRow) -> Hold:
     if isinstance(error, BatchTooLarge):
         return Hold(
-            f"the job takes {error.nbytes} bytes in a request to {batch.project_url}, which is "
-            "more than that takes: pass long arguments in an input file, or have the project's "
+            f"the job takes {error.nbytes} bytes in a request to {batch.project_url}, more than "
+            "the project accepts: pass long arguments in an input file, or have the project's "
             "admin raise post_max_size in php.ini (and max_post_bytes in the settings)",
             HoldCode.REFUSED,
             0,
@@ -177,7 +177,7 @@ def _hold_for(error: GahpError, batch: BatchRow) -> Hold:
     if isinstance(error, TemplateError):
         return Hold(
             f"app {batch.app_name!r} of {batch.project_url} cannot be used: {error}. Release the "
-            "job when the project's admin has mended that",
+            "job when the project's admin has fixed that",
             HoldCode.REFUSED,
             0,
         )

@@ -198,7 +198,7 @@ class Service:
             return suspended(str(error))
         if row is None:
             raise UnknownJob(
-                f"job {job_id!r} is not in the ledger {jobs.store.path}: it was forgotten there, "
+                f"job {job_id!r} is not in the ledger {jobs.store.path}: it was deleted there, "
                 "or accepted with another state directory; remove the job and submit it again"
             )
         if row.is_alive:
@@ -307,7 +307,7 @@ class Service:
                 settings = self._load_settings()
             except ConfigError as error:  # somebody may be at it
                 level = logging.DEBUG if str(error) == self._said else logging.WARNING
-                log.log(level, "The settings as they were are used on: %s", error)
+                log.log(level, "The previous settings stay in use: %s", error)
                 self._said = str(error)
                 return False
             self._said = ""
@@ -355,7 +355,7 @@ class Service:
             if row is None or not row.writing:
                 return
             if time.monotonic() > deadline:
-                log.error("Job %d is cancelled; another process may still write for it", job.id)
+                log.error("Job %d is cancelled, but its outputs may still be written", job.id)
                 return
             self._stopping.wait(_LOOK)
 
@@ -384,7 +384,7 @@ class Service:
             except LedgerError as error:
                 log.error("%s", error)
             except Exception:  # the thread has to live on
-                log.exception("the minder has a fault")
+                log.exception("background work failed")
             left = next_look - time.monotonic()
             self._news.wait(max(0.0, min(left, max(SETTINGS_LAST, _LOOK))))
             self._news.clear()
@@ -422,7 +422,7 @@ class Service:
         try:
             manager = self._manager(owner, project)
         except (GahpError, RuntimeError) as error:
-            log.error("Jobs for %s have to wait for a manager: %s", project.url, error)
+            log.error("Jobs for %s have to wait: %s", project.url, error)
         else:
             if manager is not None:
                 manager.wake()
@@ -461,7 +461,7 @@ class Service:
             alike = self._opener.are_alike(chosen, self._opened[owner])
             manager.change(chosen[0], None if alike else self._opener.open(*chosen))
         except GahpError as error:
-            log.warning("The settings for %s as they were are used on: %s", owner[0], error)
+            log.warning("The previous settings for %s stay in use: %s", owner[0], error)
         else:
             self._opened[owner] = chosen
             log.info("The settings for %s have changed", owner[0])

@@ -41,7 +41,7 @@ def status_ad(row: JobRow) -> tuple[int, str]:
         if row.cpu_time is not None and math.isfinite(row.cpu_time) and row.cpu_time >= 0:
             values["RemoteUserCpu"] = f"{row.cpu_time:.3f}"
     elif word == HTCondorState.HELD:
-        reason = row.hold_reason or "the job failed, and nothing is known of the reason"
+        reason = row.hold_reason or "the job failed, and the reason is not known"
         return held_ad(reason, row.hold_code or 0, row.hold_subcode or 0)
     return word, _ad(values)
 

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 #: Seconds that a writer waits for another process's transaction.
 BUSY_TIMEOUT = 30.0
 
-#: The write-ahead log is written back into the file after so many pages (4 kB).
+#: The write-ahead log is written back into the file after this many pages (4 kB).
 CHECKPOINT_PAGES = 1000
 
-#: The write-ahead log is cut back to so many bytes after that.
+#: The write-ahead log is cut back to this many bytes after that.
 LOG_KEPT = 4 * 1024 * 1024
 
 
@@ -64,7 +64,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 def explain(path: Path, verb: str, error: Exception) -> str:
     """Return the error message for the owner of the state directory."""
     if isinstance(error, sqlite3.DatabaseError) and "not a database" in str(error):
-        remedy = "it is no ledger: move it away"
+        remedy = "it is not a ledger: move it away"
     elif isinstance(error, sqlite3.OperationalError) and "is locked" in str(error):
         remedy = f"another process has been writing to it for {BUSY_TIMEOUT:g} s ({error})"
     elif isinstance(error, NotOurs):

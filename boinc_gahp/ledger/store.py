@@ -26,7 +26,7 @@ T = TypeVar("T")
 #: How many reading connections are kept open; each holds up to 2 MB of pages.
 IDLE_READERS = 4
 
-#: From so many bytes of write-ahead log, writing waits for readers, so that the log can restart.
+#: From this many bytes of write-ahead log, writing waits for readers, so that the log can restart.
 LOG_LIMIT = 16 * 1024 * 1024
 
 #: Seconds of such a wait, and between two of them.
@@ -144,9 +144,9 @@ class Store:
         ends first.
         """
         if self._read_only:
-            raise LedgerError(f"the ledger {self.path} is open only to be read")
+            raise LedgerError(f"the ledger {self.path} is open only for reading")
         if self._changing == threading.get_ident():
-            raise RuntimeError("a change of the ledger cannot wait for another one")
+            raise RuntimeError("a change of the ledger cannot be made inside another one")
         mine = _Change(change)
         if self._enqueue(mine):
             mine.is_over.wait()

@@ -115,7 +115,7 @@ class Troubles(Requests):
         return self._store.write(change)
 
     def take_turn(self, what: str, now: float, every: float = _DAY) -> bool:
-        """Return whether this process should do ``what`` now: once in so many seconds."""
+        """Return whether this process should do ``what`` now: once in ``every`` seconds."""
 
         def is_due(connection: sqlite3.Connection) -> bool:
             row = connection.execute("SELECT value FROM meta WHERE key = ?", (what,)).fetchone()

@@ -29,7 +29,7 @@ def check_version(path: Path, connection: sqlite3.Connection) -> int:
     found = version(connection)
     if found > VERSION:
         raise LedgerError(
-            f"the ledger {path} is of version {found}, this program knows versions up to "
+            f"the ledger {path} has version {found}, but this boinc_gahp knows versions up to "
             f"{VERSION}: install a later boinc_gahp, or set another dir in the section [state]"
         )
     return found

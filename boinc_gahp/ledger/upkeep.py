@@ -40,7 +40,7 @@ _PAUSE = 0.05
 #: The most bytes of a file that is rewritten: others wait meanwhile, for less than
 #: :data:`~boinc_gahp.ledger.opening.BUSY_TIMEOUT`.
 REWRITTEN = 512 * 1024 * 1024
-#: Rewriting needs so many times the file's size as free space.
+#: Rewriting needs this many times the file's size as free space.
 _ROOM = 3
 _INCREMENTAL = 2
 
@@ -65,7 +65,7 @@ def drop_unneeded(
         return
     dropped = forget(jobs.store, now, now - forget_after, untold=untold)
     if dropped:
-        log.info("%d jobs, batches and debts that are never needed again were dropped", dropped)
+        log.info("%d entries that are no longer needed were removed from the ledger", dropped)
     shrink(jobs.store, stopping)
 
 
@@ -148,7 +148,7 @@ def _rewrite(path: Path, connection: sqlite3.Connection) -> None:
     """Rewrite the file so that its free pages can be released."""
     size = _number(connection, "page_count") * _number(connection, "page_size")
     if size > REWRITTEN:
-        log.debug("The ledger %s is too large to be written anew", path)
+        log.debug("The ledger %s is too large to be rewritten", path)
     elif shutil.disk_usage(path.parent).free < _ROOM * size:
         log.warning("The ledger %s does not shrink: the disk is nearly full", path)
     else:

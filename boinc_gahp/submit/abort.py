@@ -128,7 +128,7 @@ def abort_until_certain(
         return True
     looks = _abort(context, batch_id, batch.name, before)
     njobs_listed = None
-    trouble = "it was aborted, and the project does not say that it is"
+    trouble = "it was aborted, but the project does not show it as aborted"
     if looks.lasts:
         njobs_listed = looks.listed
         may_be_all = is_clear or njobs_listed == njobs or looks.after is None
@@ -136,7 +136,7 @@ def abort_until_certain(
             _retire(context, batch_id, looks)
             return True
         trouble = (
-            f"it was aborted with {njobs_listed} jobs; it is looked at again whether there are more"
+            f"it was aborted with {njobs_listed} jobs; boinc_gahp checks again whether it has more"
         )
     log.info("Batch %s (id %d): %s", batch.name, batch_id, trouble)
     ledger.postpone(batch.id, time.time() + ABORT_AGAIN, trouble, listed=njobs_listed)
@@ -158,7 +158,7 @@ def _retire(context: Context, batch_id: int, looks: _Looks) -> None:
     try:
         context.project.retire_batch(batch_id=batch_id)
     except RpcError as error:
-        log.info("The aborted batch %d is not retired now: %s", batch_id, error)
+        log.info("The aborted batch %d cannot be retired now: %s", batch_id, error)
 
 
 def _look(project: WebRpcs, batch_id: int, name: str) -> BatchDetails | None:

@@ -74,7 +74,11 @@ class Association:
         except (PermissionDenied, ProjectDown):
             raise
         except RpcError as error:
-            log.info("query_files with batch %d failed (%s): asking without", self._batch_id, error)
+            log.info(
+                "query_files with batch %d failed (%s): it is repeated without the batch",
+                self._batch_id,
+                error,
+            )
         else:
             return [names[index] for index in indices]
         absent = self.absent(names)

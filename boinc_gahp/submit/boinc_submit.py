@@ -53,7 +53,7 @@ class PersonsJournal(Journal):
         try:
             return self._left()
         except LedgerError as error:
-            log.warning("%s; whether batch %s was given up is not known", error, self._key[-1])
+            log.warning("%s; it is not known whether batch %s was given up", error, self._key[-1])
             return Sending()
 
     def _left(self) -> Sending:
@@ -81,7 +81,7 @@ class PersonsJournal(Journal):
             self._ledger.end_submit(*self._key)
         except LedgerError as error:
             log.error(
-                "Batch %s (id %d) is submitted, but the ledger cannot say so: %s",
+                "Batch %s (id %d) is submitted, but this cannot be written to the ledger: %s",
                 self._request.batch_name,
                 batch_id,
                 error,
@@ -153,7 +153,7 @@ class GridmanagerJournal(PersonsJournal):
         try:
             return sending.seen(find_batch.find(project, self._request.batch_name), self._request)
         except GahpError as error:  # of any kind: the name may be what was refused
-            log.info("Batch %s is not known to exist: %s", self._request.batch_name, error)
+            log.info("It is not known whether batch %s exists: %s", self._request.batch_name, error)
             return sending
 
     def _abort(self, project: WebRpcs, batch_id: int, *, unclear: bool) -> None:
@@ -164,12 +164,16 @@ class GridmanagerJournal(PersonsJournal):
                 self._ledger.owe_abort(*self._key, batch_id, again)
         except LedgerError as trouble:
             log.error(
-                "The abort of batch %s is not in the ledger: %s", self._request.batch_name, trouble
+                "The abort of batch %s cannot be written to the ledger: %s",
+                self._request.batch_name,
+                trouble,
             )
         done = self._try("aborted", lambda: project.abort_batch(batch_id=batch_id))
         if done and not unclear and self._ledger is not None:
             ledger = self._ledger
-            self._try("paid", lambda: ledger.aborted(*self._context.owner, batch_id))
+            self._try(
+                "removed from the ledger", lambda: ledger.aborted(*self._context.owner, batch_id)
+            )
 
     def _try(self, what: str, step: Callable[[], None]) -> bool:
         try:

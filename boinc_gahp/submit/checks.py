@@ -84,7 +84,7 @@ def check_batch_name(name: str) -> None:
     if not name:
         raise JobRefused("the batch's name is empty: the project would make one up")
     if name == "0":
-        raise JobRefused("a batch cannot be called 0: the project takes that for no name at all")
+        raise JobRefused("a batch cannot be called 0: the project treats that as no name")
     _check_characters(f"batch name {quoted(name)}", name, _BATCH_NAME_TROUBLE)
     if name != name.strip():
         raise JobRefused(
@@ -94,7 +94,7 @@ def check_batch_name(name: str) -> None:
     if len(name) > MAX_BATCH_NAME:
         raise JobRefused(
             f"batch name {quoted(name)} has {len(name)} characters; a project keeps at most "
-            f"{MAX_BATCH_NAME}"
+            f"{MAX_BATCH_NAME}: use a shorter name"
         )
 
 
@@ -114,16 +114,16 @@ def check_job_name(name: str, seen: dict[str, str]) -> None:
     size = len(name.encode())
     if size > MAX_JOB_NAME:
         raise JobRefused(
-            f"job name {quoted(name)} has {size} bytes; more than {MAX_JOB_NAME} stop the "
-            "project's transitioner: use a shorter name",
+            f"job name {quoted(name)} has {size} bytes; names of more than {MAX_JOB_NAME} "
+            "stop the project's transitioner: use a shorter name",
             job_name=name,
         )
     key = fold(name)
     other = seen.get(key)
     if other is not None:
         raise JobRefused(
-            f"job name {quoted(name)} stands in this request twice (as {quoted(other)}): a "
-            "project compares names without regard to case and accents",
+            f"job name {quoted(name)} is twice in this request (also as {quoted(other)}): a "
+            "project ignores case and accents in names; give every job a name of its own",
             job_name=name,
         )
     seen[key] = name
@@ -199,13 +199,13 @@ def _check_staged(job_name: str, file: StagedFile) -> None:
         )
     if not name or name.startswith("-") or not name.strip("."):
         raise JobRefused(
-            f"{where}: that is no name of a file on a project, which is <MD5>.<extension> for a "
-            "file that this program has staged",
+            f"{where}: this is not the name of a file on a project; a file that boinc_gahp has "
+            "staged is called <MD5>.<extension>",
             job_name=job_name,
         )
     if len(name) > MAX_PHYSICAL_NAME:
         raise JobRefused(
-            f"{where}: its name has {len(name)} characters, a project knows none with more than "
+            f"{where}: its name has {len(name)} characters; a project accepts at most "
             f"{MAX_PHYSICAL_NAME}",
             job_name=job_name,
         )
@@ -215,14 +215,15 @@ def _check_inline(job_name: str, open_name: str, file: InlineFile) -> None:
     where = f"job {quoted(job_name)}: inline file {quoted(open_name)}"
     if not file.text:
         raise JobRefused(
-            f"{where} is empty, which a project cannot write: give an empty file by its path",
+            f"{where} is empty, and a project cannot store an empty inline file: give the path of "
+            "an empty file instead",
             job_name=job_name,
         )
     bad = _NOT_IN_XML.search(file.text)
     if bad:
         raise JobRefused(
-            f"{where} holds {character_name(bad[0])}, which a request to a project cannot hold: "
-            "give such contents as a file by its path",
+            f"{where} holds {character_name(bad[0])}, which a request to a project cannot "
+            "contain: put the contents into a file, and give its path",
             job_name=job_name,
         )
 
@@ -231,8 +232,8 @@ def check_fpops(job_name: str, fpops: float | None) -> None:
     """Raise JobRefused if a job's own number of floating-point operations is not positive."""
     if fpops is not None and not 0 < fpops < math.inf:
         raise JobRefused(
-            f"job {quoted(job_name)}: rsc_fpops_est is {fpops}; expected the floating-point "
-            "operations that it takes, more than 0",
+            f"job {quoted(job_name)}: rsc_fpops_est is {fpops}; expected the number of "
+            "floating-point operations that the job takes, more than 0",
             job_name=job_name,
         )
 
@@ -246,15 +247,15 @@ def check_remote(job_name: str, file: RemoteFile) -> None:
     bad = _NOT_IN_URL.search(file.url)
     if bad:
         raise JobRefused(
-            f"{where}: its URL holds {_character(bad[0])}, which cannot travel to the project: "
-            "write it as %XX",
+            f"{where}: its URL holds {_character(bad[0])}, which cannot be sent to the "
+            "project: write it as %XX",
             job_name=job_name,
         )
     entity = _ENTITY.search(file.url)
     if entity:
         raise JobRefused(
-            f"{where}: its URL holds {entity[0]}, for which volunteers' clients read another "
-            "character: write its & as %26, or name the file by another URL",
+            f"{where}: its URL holds {entity[0]}, which volunteers' clients turn into "
+            "another character: write its & as %26, or use another URL",
             job_name=job_name,
         )
     md5 = file.md5 or ""
@@ -285,8 +286,9 @@ def check_own_template(
         if bad:
             raise JobRefused(
                 f"job {quoted(job_name)}: its own {kind} template has the {what} "
-                f"{quoted(text or '')}, which holds a {bad[0]}: neither the project's database nor "
-                "volunteers' clients are known to keep that; use another name, or arguments",
+                f"{quoted(text or '')}, which holds a {bad[0]}: the project's database or "
+                "volunteers' clients may change it; leave it out of the name, or use the job's "
+                "arguments instead of a command line",
                 job_name=job_name,
             )
 

@@ -153,7 +153,7 @@ def retire_batch(context: Context, name: str) -> None:
         ledger.forget_aborted(*context.owner, name)
         ledger.end_submit(*context.owner, name)
 
-    _note(context, forget, f"what it holds of batch {name} stays")
+    _note(context, forget, f"its entries about batch {name} remain")
 
 
 def set_lease(context: Context, name: str, unix_time: float) -> None:
@@ -203,15 +203,19 @@ def reconcile(context: Context, *, alone: bool = False) -> None:
                 is_due = is_due and ledger.give_up(batch, now)
                 if is_due:
                     log.warning(
-                        "Batch %s (id %d) was being submitted when a daemon died, and nobody has "
-                        "asked about it since: it is aborted",
+                        "A daemon died while it submitted batch %s (id %d), and nobody has asked "
+                        "about the batch since: boinc_gahp aborts it",
                         batch.name,
                         batch.project_batch_id,
                     )
             if is_due:
                 _abort_batch(context, ledger, batch)
     except LedgerError as error:
-        log.warning("What is owed to %s is not paid now: %s", context.project.host, error)
+        log.warning(
+            "Cannot check now which batches on %s have to be aborted: %s",
+            context.project.host,
+            error,
+        )
 
 
 def _is_given_up(context: Context, batch: BatchRow, now: float, *, alone: bool) -> bool:

@@ -95,7 +95,7 @@ def stat_input(path: str) -> os.stat_result:
         )
     if not stat.S_ISREG(status.st_mode):
         raise StagingError(
-            f"input file {path!r} is no regular file, so it cannot be staged",
+            f"input file {path!r} is not a regular file, so it cannot be staged",
             path=path,
             errno=errno.EINVAL,
         )
@@ -175,7 +175,7 @@ class Digests:
             meter.add(count)
             keep_going()
             if stop.is_set():
-                raise StagingError("broken off: another file cannot be read")
+                raise StagingError("stopped: another file cannot be read")
 
         return dict(
             in_parallel(

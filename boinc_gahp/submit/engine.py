@@ -153,7 +153,7 @@ class _Submission:
 
     def run(self) -> int:
         self.sending = self._journal.begin()
-        _check_time(self._until, "nothing is sent: other requests came first")
+        _check_time(self._until, "nothing was sent yet because other requests came first")
         inputs: Mapping[str, tuple[Input, ...]] = self._validator.inputs()
         details = self._look_up()
         missing = self._wanted
@@ -166,7 +166,7 @@ class _Submission:
         needs = WantedFiles(self._journal.wanted)
 
         def keep_going() -> None:
-            _check_time(self._stop_staging, "input files are being read, none is sent")
+            _check_time(self._stop_staging, "input files are being read, and none was sent yet")
             needs.check()
 
         paths = (item.path for item in _local(inputs))
@@ -226,8 +226,8 @@ class _Submission:
                 return details
             if trouble is None:
                 raise BatchConflict(
-                    f"{self._project.host} created batch {request.batch_name!r} (id {created}) and "
-                    "does not find it under that name: choose a plainer name"
+                    f"{self._project.host} created batch {request.batch_name!r} (id {created}) but "
+                    "does not find it under that name: choose a simpler name"
                 )
             refused = isinstance(trouble, ProjectError) and not isinstance(trouble, ProjectDown)
             if refused or round_ == _ROUNDS - 1:
@@ -279,8 +279,8 @@ class _Submission:
             job = self._staged.get(name)
             if job is not None:
                 raise StagingError(
-                    f"{self._project.host} does not have the file {name!r} that job {job!r} takes "
-                    "for staged: name a local file to have it sent, or one that is there",
+                    f"{self._project.host} does not have the file {name!r} that job {job!r} "
+                    "expects there: name a local file, which is then sent, or a file that is there",
                     path=name,
                     errno=errno.ENOENT,
                 )
@@ -329,7 +329,9 @@ class _Submission:
     ) -> RpcError | None:
         """Send the missing jobs; see :meth:`_trouble` for what is returned and raised."""
         submission = self._validator.submission(batch_id, missing, inputs, physical.name_of)
-        _check_time(self._stop_staging, "all input files are there, but there is no time left")
+        _check_time(
+            self._stop_staging, "all input files are there, but no time is left to send the jobs"
+        )
         self._journal.about_to_send(batch_id)
         before = self.sending
         self.sending = replace(before, sent=True, unclear=True)
@@ -366,11 +368,11 @@ class _Submission:
                 return error
         if isinstance(error, RequestTooLarge):
             size = self._project.request_size(submission)
-            raise self._validator.too_large(size, "which the project did not take") from error
+            raise self._validator.too_large(size, "which the project did not accept") from error
         if isinstance(error, TransportError) and error.status == _TOO_LARGE:
             size = self._project.request_size(submission)
             raise self._validator.too_large(
-                size, "more than its web server takes (HTTP 413)"
+                size, "more than its web server accepts (HTTP 413)"
             ) from error
         if isinstance(error, ProjectError):
             raise error
@@ -405,13 +407,13 @@ class _Submission:
             # "submit_batch").
             return JobsNotListed(
                 f"{self._project.host} took batch {details.batch.name!r} (id {details.batch.id}) "
-                f"and made none of its jobs: most likely the output template {filename!r} is not "
+                f"but made none of its jobs: most likely the output template {filename!r} is not "
                 "in its templates directory; correct that name, submit under another batch name, "
                 "and retire this batch, which stays without jobs (boinc_gahp batch retire "
                 f"id:{details.batch.id})"
             )
         return JobsNotListed(
             f"{self._project.host} took {missing} jobs of batch {details.batch.name!r} without an "
-            "error, and does not list them: the project's admin should look at the templates of "
+            "error, but does not list them: the project's admin should look at the templates of "
             f"app {self._request.app_name}"
         )

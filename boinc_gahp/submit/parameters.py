@@ -64,10 +64,10 @@ class RequestedSizes:
             asked = self._of(job)
             if asked and job.input_template is None:
                 raise JobRefused(
-                    f"batch {quoted(request.batch_name)}: its jobs ask for {', '.join(asked)}, and "
-                    f"use the project's template {request.input_template_filename}, whose values "
-                    "win and cannot be read from here: leave these out, or give the template "
-                    "itself with the jobs"
+                    f"batch {quoted(request.batch_name)}: its jobs ask for {', '.join(asked)}, but "
+                    f"use the project's template {request.input_template_filename}, whose own "
+                    "values win and cannot be read from here: leave these out, or give the "
+                    "template itself with the jobs"
                 )
 
     def _of(self, job: Job) -> dict[str, float]:
@@ -104,7 +104,7 @@ class RequestedSizes:
             own = set_parameters(text, values)
         except TemplateError as error:
             raise JobRefused(
-                f"job {quoted(name)}: what it asks for cannot be filled into its {error}",
+                f"job {quoted(name)}: its own values cannot be written into its {error}",
                 job_name=name,
             ) from error
         return FilledSizes(own, tuple(values), {**otherwise, **values})

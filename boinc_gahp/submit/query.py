@@ -148,8 +148,8 @@ def _without_strangers(
         if len(own) < len(jobs):
             context.known.warn_once(
                 ("strangers", name),
-                "%s names %d jobs in batch %s that are no jobs of it by their names, for example "
-                "%s: they are left out",
+                "%s lists %d jobs in batch %s whose names do not belong to that batch, for example "
+                "%s: they are ignored",
                 context.project.host,
                 len(jobs) - len(own),
                 name,
@@ -176,7 +176,9 @@ def _mod_time(value: str | float) -> int:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise BadRequest(f"min_mod_time {value!r} is no number: 0, or an earlier query's time")
+        raise BadRequest(
+            f"min_mod_time {value!r} is not a number: expected 0, or the time of an earlier query"
+        )
     # Only 0 asks for everything.
     return max(math.floor(number) - OVERLAP, 1) if number > 0 else 0
 
@@ -277,7 +279,7 @@ def _debts(context: Context) -> tuple[BatchRow, ...]:
     try:
         return context.ledger.pending_aborts(*context.owner, time.time())
     except LedgerError as error:
-        log.warning("Not looked up, which submissions are under way: %s", error)
+        log.warning("Cannot find out which submissions are in progress: %s", error)
         return ()
 
 
@@ -288,7 +290,7 @@ def _put_off(context: Context, name: str) -> None:
     try:
         context.ledger.put_off(*context.owner, name, time.time())
     except LedgerError as error:
-        log.warning("That HTCondor asks for %s is not noted: %s", name, error)
+        log.warning("Cannot record that HTCondor asked about %s: %s", name, error)
 
 
 def _end_submit(context: Context, name: str) -> None:
@@ -298,7 +300,7 @@ def _end_submit(context: Context, name: str) -> None:
     try:
         context.ledger.end_submit(*context.owner, name)
     except LedgerError as error:
-        log.warning("The submission of %s stays in the ledger: %s", name, error)
+        log.warning("The finished submission of %s stays in the ledger: %s", name, error)
 
 
 def _without_aborted(
@@ -322,7 +324,7 @@ def _without_aborted(
                 if found:
                     context.ledger.learn_batch(*context.owner, name, found)
     except LedgerError as error:
-        log.warning("Aborted jobs are not left out of a query: %s", error)
+        log.warning("The answer to a query may have aborted jobs: %s", error)
         return tuple(batches)
     if not client.gridmanager:
         return tuple(batches)
@@ -401,6 +403,6 @@ def missing(project: WebRpcs, request: SubmitRequest, details: BatchDetails) -> 
     if is_closed or batch.state in (BatchState.ABORTED, BatchState.RETIRED):
         raise BatchConflict(
             f"{what} is {batch.state.name} with {len(there)} of these {len(wanted)} jobs, and a "
-            "batch takes jobs only once: choose another batch name"
+            "batch accepts jobs only once: choose another batch name"
         )
     return left

@@ -361,7 +361,7 @@ class Staging:
     def _keep_going(self) -> None:
         """Break off an upload if another one has shown that the batch cannot be staged."""
         if self._broken_off.is_set():
-            raise StagingError("broken off: another file of the batch cannot be sent")
+            raise StagingError("stopped: another file of the batch cannot be sent")
 
     def _groups(self, names: Sequence[str]) -> list[list[str]]:
         """Split ``names`` so that no POST has more files or bytes than the project accepts."""

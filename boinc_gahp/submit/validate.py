@@ -216,15 +216,15 @@ class BatchValidator:
         if nbytes:
             elements = dict.fromkeys(name for each in filled for name in each.elements)
             advice = (
-                f"; {nbytes} of these bytes are input templates, which jobs take with them that "
-                f"ask for another {' or '.join(elements)} than app {self._request.app_name} says: "
-                "ask for what it says, or have the project's admin change it"
+                f"; {nbytes} of these bytes are input templates, sent with each job whose "
+                f"{' or '.join(elements)} differs from that of app {self._request.app_name}: use "
+                "the app's values, or have the project's admin change them"
             )
         return BatchTooLarge(
             f"batch {self._request.batch_name!r}: its {len(self._request.jobs)} jobs make a "
-            f"request of {size} bytes, {why}, and a project takes a batch in one request: split "
-            f"it, or have post_max_size raised in the php.ini of {self._project.host} and "
-            f"max_post_bytes set to match{advice}",
+            f"request of {size} bytes, {why}; a project accepts a batch only in one request: split "
+            f"it, or have post_max_size raised in the php.ini of {self._project.host} and set "
+            f"max_post_bytes to match{advice}",
             nbytes=size,
         )
 
@@ -292,9 +292,9 @@ class BatchValidator:
             wanted, counted = len(own.per_job_files), len(template.per_job_files)
             if wanted != counted:
                 raise JobRefused(
-                    f"job {name!r}: its own input template has {wanted} files, that of app "
-                    f"{request.app_name} {counted}: a project counts a job's files by the "
-                    "app's; use an app with as many",
+                    f"job {name!r}: its own input template has {wanted} files, but that of app "
+                    f"{request.app_name} has {counted}, and a project counts a job's files by the "
+                    f"app's template: use an app whose template has {wanted} files",
                     job_name=name,
                 )
         outputs = request.outputs.get(name, ())

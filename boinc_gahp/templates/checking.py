@@ -123,13 +123,13 @@ def _one_document(scan: Scan) -> list[Problem]:
     problems = []
     if len(scan.roots) > 1:
         text = (
-            "an input template without one element round all of it: expected <input_template>; "
+            "an input template without a root element: expected <input_template> around all of it; "
             "the web RPCs for remote jobs cannot read this"
         )
         problems.append(Problem(scan.roots[1], text, "not-one-document", Severity.WARNING))
     for line in scan.late_declarations:
         text = (
-            "an XML declaration that is not the very first of the file: expected it there, or "
+            "an XML declaration that is not at the very start of the file: expected it there, or "
             "none; the web RPCs for remote jobs cannot read this"
         )
         problems.append(Problem(line, text, "not-one-document", Severity.WARNING))

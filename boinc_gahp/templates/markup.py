@@ -49,13 +49,13 @@ def xml_error(text: str) -> Problem | None:
     try:
         etree.fromstring(_wrapped(text), _parser(recover=False))
     except etree.XMLSyntaxError as error:
-        return Problem(error.lineno or 0, f"this is no XML: {error.msg}", "malformed")
+        return Problem(error.lineno or 0, f"this is not XML: {error.msg}", "malformed")
     return None
 
 
 def too_long(text: str) -> Problem:
     """Return the message for a text with more than ``MAX_TEXT`` characters."""
-    return Problem(0, f"{len(text):,} characters, where {MAX_TEXT:,} are the most", "too-long")
+    return Problem(0, f"{len(text):,} characters: expected at most {MAX_TEXT:,}", "too-long")
 
 
 def _wrapped(text: str) -> bytes:

@@ -92,7 +92,9 @@ class _Parameters:
     def check(self) -> None:
         for name in _NOT_ZERO:
             if self._given(name) == 0:
-                self._error(name, "zero", f"<{name}> is 0: expected more; no job can be made")
+                self._error(
+                    name, "zero", f"<{name}> is 0: expected more than 0; no job can be made"
+                )
         for small, large, why in _COUNTS:
             if self._value(small) > self._value(large):
                 text = (
@@ -108,7 +110,7 @@ class _Parameters:
             self._found.warn(
                 self._body,
                 "default-bounds",
-                f"the job's size is not told: expected {names}; without them BOINC takes {values}",
+                f"the job's size is not given: expected {names}; without them BOINC uses {values}",
             )
 
     def _check_bounds(self) -> None:
@@ -201,7 +203,7 @@ def _check_gzip(file: InputFileInfo, info: etree._Element, found: Findings) -> N
                 info,
                 "gzip-without-size",
                 "<gzip/> without <gzipped_nbytes>: expected that each file is staged with --gzip; "
-                "create_work refuses others, and what is staged by web RPC is not",
+                "create_work refuses other files, also those that are staged by web RPC",
             )
     elif file.gzipped_nbytes is not None and not file.gzip:
         found.warn(
@@ -312,8 +314,8 @@ def _check_no_delete_form(info: etree._Element, found: Findings) -> None:
             found.warn(
                 child,
                 "no-delete-form",
-                "<no_delete> with a value: expected <no_delete/>; the file deleter knows no other "
-                "form",
+                "<no_delete> with a value: expected <no_delete/>; the file deleter does not know "
+                "other forms",
             )
 
 
@@ -332,7 +334,7 @@ def _check_open_name(name: str, ref: etree._Element, found: Findings) -> None:
             ref,
             "open-name-characters",
             f"the open name {name!r} holds a {bad[0]}: expected a name without ' \\ & and <; "
-            "neither the server's database nor clients are known to keep these",
+            "the server's database or clients may change these",
         )
 
 
@@ -343,7 +345,7 @@ def _check_size(worst: WorstCase, body: etree._Element, found: Findings) -> None
         found.error(
             body,
             "document-size",
-            f"even with the shortest names the {worst.what} would not stay under "
+            f"even with the shortest names the {worst.what} would not have fewer than "
             f"{DOCUMENT_LIMIT:,} bytes: expected fewer files (a zip can hold many)",
         )
         return

@@ -72,13 +72,13 @@ class Scan:
 
     def crowded(self) -> Iterator[Problem]:
         """Yield the lines that hold more than one element or tag, or a part of one."""
-        why = "old clients and the server's file deleter go by lines"
+        why = "old clients and the server's file deleter read line by line"
         for line, count in self._in_line.items():
             if count > 1:
                 text = "more than one element or tag in a line: expected each on a line of its own"
                 yield Problem(line, f"{text}; {why}", "one-per-line", Severity.WARNING)
         for line in self._split:
-            text = "an element whose text goes over several lines: expected it on one"
+            text = "an element whose text is on several lines: expected it on one line"
             yield Problem(line, f"{text}; {why}", "one-per-line", Severity.WARNING)
 
     def _step(self, start: int) -> int:
@@ -87,7 +87,7 @@ class Scan:
         if text[start] == "&":
             match = _ENTITY.match(text, start)
             if match is None:
-                self._fail(start, "& stands for itself here: expected &amp;")
+                self._fail(start, "& does not begin an entity here: expected &amp;")
                 return start
             return match.end()
         tag = _TAG.match(text, start)
@@ -115,7 +115,7 @@ class Scan:
                     self._fail(start, f"this {what} does not end: expected {end}")
                 return stop + len(end)
         if not text.startswith(("<?", "<!"), start):
-            self._fail(start, "< begins no tag here: expected &lt; for itself, or a whole tag")
+            self._fail(start, "< does not begin a tag here: expected &lt;, or a complete tag")
         if text.startswith("<?xml", start) and text[: min(start, 2)] not in ("", _BYTE_ORDER_MARK):
             self.late_declarations.append(self._line(start))
         stop = prolog_end(text, start)

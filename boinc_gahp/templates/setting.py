@@ -55,10 +55,10 @@ def set_parameters(text: str, values: Mapping[str, float]) -> str:
     if nbytes >= DOCUMENT_LIMIT:
         said = (
             f"with {', '.join(values)} filled in it would have {nbytes:,} bytes and must have "
-            f"fewer than {DOCUMENT_LIMIT:,}: make the template smaller, or ask for what it says"
+            f"fewer than {DOCUMENT_LIMIT:,}: make the template smaller, or use its own values"
         )
         raise TemplateError("input template", [Problem(0, said, "document-size")])
     if read_input_template(written) != replace(before, **dict[str, Any](values)):
-        said = f"{', '.join(values)} cannot be filled in: the template is read in several ways"
+        said = f"{', '.join(values)} cannot be filled in: the template can be read in several ways"
         raise TemplateError("input template", [Problem(0, said, "ambiguous")])
     return written

@@ -73,15 +73,15 @@ def _check_children(
             found.warn(
                 child,
                 "deprecated",
-                f"<{name}> is of old templates: today's BOINC goes by the order of the files and "
-                "skips it; leave it out",
+                f"<{name}> belongs to old templates: today's BOINC ignores it, and goes by the "
+                "order of the files; leave it out",
             )
         if name in seen and name not in allowed.repeated:
             found.warn(
                 child,
                 "repeated-element",
                 f"a second <{name}> in one <{element.tag}>: expected one; programs differ in which "
-                "of them they take",
+                "of them they use",
             )
         seen.add(name)
         if name in allowed.ordered:

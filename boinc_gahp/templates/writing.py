@@ -50,7 +50,7 @@ def write_input_template(template: InputTemplate) -> str:
     text = "\n".join(lines)
     if read_input_template(text) != template:
         raise TemplateError(
-            "input template", [Problem(0, "a number has no exact form", "bad-number")]
+            "input template", [Problem(0, "a number cannot be written exactly", "bad-number")]
         )
     return text
 
@@ -115,7 +115,7 @@ def _checked(name: str, text: str) -> str:
             [
                 Problem(
                     0,
-                    f"<{name}> {text!r}: expected one line, without space at its ends",
+                    f"<{name}> {text!r}: expected one line, without spaces at its ends",
                     "bad-text",
                 )
             ],

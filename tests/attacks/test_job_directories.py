@@ -157,7 +157,7 @@ def test_write_through_a_link_by_names_with_directories(home: Path, elsewhere: P
     outputs: dict[str, bytes] = {"link/canary": b"theirs", "other/canary": b"theirs"}
     with (
         HostileOutputs({**outputs}) as project,
-        pytest.raises(OutputError, match="link' is a symbolic link, and the project gave the name"),
+        pytest.raises(OutputError, match="link' is a symbolic link, and the project chose"),
     ):
         project.fetch(home)
     assert files(elsewhere) == {}
@@ -167,7 +167,7 @@ def test_write_through_a_link_by_an_archives_names(home: Path, elsewhere: Path) 
     (home / "link").symlink_to(elsewhere)
     with (
         HostileOutputs({"all.zip": zipped("link/canary")}) as project,
-        pytest.raises(OutputError, match="link' is a symbolic link, and the project gave the name"),
+        pytest.raises(OutputError, match="link' is a symbolic link, and the project chose"),
     ):
         project.fetch(home)
     assert files(elsewhere) == {}
@@ -230,7 +230,7 @@ def test_write_through_a_link_that_a_persons_folder_has_become(
     (tmp_path / "job").symlink_to(elsewhere)
     with (
         HostileOutputs({"out": b"theirs"}) as project,
-        pytest.raises(OutputError, match="job' is a symbolic link, and the project gave the name"),
+        pytest.raises(OutputError, match="job' is a symbolic link, and the project chose"),
     ):
         project.collect(tmp_path / "job")
     assert files(elsewhere) == {}
@@ -240,10 +240,10 @@ def test_write_through_a_link_that_is_called_as_a_job_is(tmp_path: Path, elsewhe
     path = tmp_path / folders.folder_name("job")
     path.symlink_to(elsewhere)
     folder = folders.Folder(path, FinishedJob("job", 1, 2), stderr=True, again=False)
-    with pytest.raises(OutputError, match="job' is a symbolic link, and the project gave the name"):
+    with pytest.raises(OutputError, match="job' is a symbolic link, and the project chose"):
         folder.make(NEVER_CANCELLED)
     report = Failure((), "it failed", (), "report", "", None)
-    with pytest.raises(OutputError, match="job' is a symbolic link, and the project gave the name"):
+    with pytest.raises(OutputError, match="job' is a symbolic link, and the project chose"):
         failures.save_failure(failures.JobFailure("job", 1, report), tmp_path)
     assert files(elsewhere) == {}
 

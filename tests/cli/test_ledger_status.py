@@ -291,7 +291,7 @@ def later_version(desk: Desk) -> str:
 def no_ledger(desk: Desk) -> str:
     desk.path.parent.mkdir(parents=True)
     desk.path.write_text("A letter, and no database: " + "x" * 4096)
-    return "it is no ledger: move it away"
+    return "it is not a ledger: move it away"
 
 
 def link(desk: Desk) -> str:

@@ -181,7 +181,7 @@ def test_a_mistake_is_the_hold_reason_of_a_job_which_is_accepted_once_it_is_mend
         for each in words:
             assert each in reason
         assert ODD not in reason
-        told, end, _ = reason.partition(". Release the job when that is mended")
+        told, end, _ = reason.partition(". Release the job when this is fixed")
         assert end
         # With the same words, whoever asks.
         assert told in newcomer.check()
@@ -214,7 +214,7 @@ def test_what_a_daemon_has_refused_the_next_one_holds(newcomer: Newcomer) -> Non
         assert "/authenticator: No such file" in str(status["HoldReason"])
         newcomer.mend()
         gridmanager.submit(newcomer.ad("1.1"))
-        assert "when it came" in str(gridmanager.status(job)["HoldReason"])
+        assert "could not accept this job" in str(gridmanager.status(job)["HoldReason"])
 
 
 def test_accepted_jobs_go_on_where_they_were_once_the_settings_are_mended(

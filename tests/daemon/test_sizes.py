@@ -53,10 +53,11 @@ def test_the_numbers_arrive_or_the_batch_is_refused_with_its_size(
         for words in (
             "its 30 jobs make a request of",
             "more than max_post_bytes allows (10000)",
-            "of these bytes are input templates, which jobs take with them that ask for another "
-            "rsc_fpops_est or rsc_fpops_bound or rsc_memory_bound or rsc_disk_bound or delay_bound",
+            "of these bytes are input templates, sent with each job whose "
+            "rsc_fpops_est or rsc_fpops_bound or rsc_memory_bound or rsc_disk_bound or delay_bound "
+            "differs from that of app",
             "split it",
-            "ask for what it says, or have the project's admin change it",
+            "use the app's values, or have the project's admin change them",
         ):
             assert words in error
     assert kept(project) == [(2e12, 3e15, 4e8, 5e9, 4243)]

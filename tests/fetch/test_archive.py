@@ -77,7 +77,7 @@ def test_files_and_directories_are_listed_and_read(tmp_path: Path) -> None:
 )
 def test_a_path_that_leaves_the_directory_is_refused(name: str, tmp_path: Path) -> None:
     with (
-        pytest.raises(OutputError, match="is no path below a directory"),
+        pytest.raises(OutputError, match="is not a path below a directory"),
         opened(make(tmp_path / "a", "good", name)),
     ):
         pass
@@ -87,9 +87,9 @@ def test_a_path_that_leaves_the_directory_is_refused(name: str, tmp_path: Path) 
     ("mode", "what"),
     [
         pytest.param(stat.S_IFLNK | 0o777, "is a link", id="symbolic link"),
-        pytest.param(stat.S_IFCHR | 0o666, "is no regular file", id="device"),
-        pytest.param(stat.S_IFIFO | 0o666, "is no regular file", id="pipe"),
-        pytest.param(stat.S_IFSOCK | 0o666, "is no regular file", id="socket"),
+        pytest.param(stat.S_IFCHR | 0o666, "is not a regular file", id="device"),
+        pytest.param(stat.S_IFIFO | 0o666, "is not a regular file", id="pipe"),
+        pytest.param(stat.S_IFSOCK | 0o666, "is not a regular file", id="socket"),
     ],
 )
 def test_only_files_and_directories_are_taken(mode: int, what: str, tmp_path: Path) -> None:
@@ -104,10 +104,12 @@ def test_only_files_and_directories_are_taken(mode: int, what: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("names", "why"),
     [
-        pytest.param(("x", "x"), "two members 'x'", id="the same name"),
-        pytest.param(("x", "./x"), "two members 'x'", id="the same name, spelled otherwise"),
-        pytest.param(("x", "x/y"), "'x' is a file and a directory", id="a file with files in it"),
-        pytest.param(("x/y/z", "x"), "'x' is a file and a directory", id="and the other way"),
+        pytest.param(("x", "x"), "two members called 'x'", id="the same name"),
+        pytest.param(("x", "./x"), "two members called 'x'", id="the same name, spelled otherwise"),
+        pytest.param(
+            ("x", "x/y"), "'x' is both a file and a directory", id="a file with files in it"
+        ),
+        pytest.param(("x/y/z", "x"), "'x' is both a file and a directory", id="and the other way"),
     ],
 )
 def test_members_that_exclude_each_other_are_refused(
@@ -167,7 +169,7 @@ def test_what_an_archive_declares_does_not_count_but_what_comes_out(tmp_path: Pa
 def test_what_is_no_archive_is_called_so(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(data)
-    with pytest.raises(OutputError, match="is no zip archive that can be read"), opened(path):
+    with pytest.raises(OutputError, match="is not a readable zip archive"), opened(path):
         pass
 
 

@@ -201,7 +201,7 @@ def test_of_a_batch_with_a_failed_job_the_others_are_fetched(healthy: Farm, home
 def test_a_cancelled_job_is_an_error_since_nothing_is_known(healthy: Farm, home: Path) -> None:
     with (
         healthy.bridge() as bridge,
-        pytest.raises(OutputError, match=r"failed .*cancelled.* knows no exit status"),
+        pytest.raises(OutputError, match=r"failed .*cancelled.* does not know its exit status"),
     ):
         bridge.fetch_output(everything("gone#1.0", home))
     assert contents(home) == {}
@@ -305,7 +305,7 @@ def test_a_cache_that_cannot_be_kept_changes_nothing(
         for _ in range(2):
             bridge.fetch_output(everything("multi#1.1", home))
     assert contents(home)["out0"] == b"one two\n"
-    assert caplog.text.count("Not remembered which outputs were delivered") == 1
+    assert caplog.text.count("The record of delivered outputs") == 1
 
 
 def test_stderr_is_overwritten_not_appended_to(healthy: Farm, home: Path) -> None:

@@ -353,7 +353,7 @@ def test_a_job_that_is_not_in_error_has_no_failure(script: Callable[[], Script])
 
 
 def test_a_job_that_its_batch_lacks_is_not_found() -> None:
-    with pytest.raises(NotFound, match=r"'no job other' in batch 'b' \(id 7\)"):
+    with pytest.raises(NotFound, match=r"has no job 'other' in batch 'b' \(id 7\)"):
         failure(done("out0").context(), "other", 7)
 
 

@@ -132,7 +132,7 @@ def test_outputs_beyond_the_apps_template_are_delivered_by_number(
     fetch(done("out0", present=(0, 1, 2)), tmp_path)
     assert names(tmp_path) == ["job.err", "out0", "output_1", "output_2"]
     assert (tmp_path / "output_2").read_text() == "file 2"
-    assert "has 3 outputs, its app 1" in caplog.text
+    assert "has 3 outputs, but its template names 1" in caplog.text
 
 
 def test_an_app_without_outputs_delivers_stderr(tmp_path: Path) -> None:
@@ -199,11 +199,13 @@ def test_a_failed_jobs_instances_need_not_be_known(tmp_path: Path) -> None:
         pytest.param("<status>in_progress</status>", r"not finished .*in_progress", id="running"),
         pytest.param("", "not finished", id="nothing said"),
         pytest.param(
-            "<error>cancelled</error><status>error</status>", "knows no exit status", id="cancelled"
+            "<error>cancelled</error><status>error</status>",
+            "does not know its exit status",
+            id="cancelled",
         ),
         pytest.param(
             "<error>couldnt_send_result</error><status>error</status>",
-            "no volunteer could take it.*knows no exit status",
+            "no volunteer could take it.*does not know its exit status",
             id="never sent",
         ),
     ],
@@ -307,7 +309,9 @@ def test_a_reply_that_lacks_its_jobs_end_is_no_empty_batch(tmp_path: Path) -> No
 def test_an_archive_that_is_none_leaves_only_stderr(data: bytes, tmp_path: Path) -> None:
     script = done("out.ZIP")
     script.files[INSTANCE, 0] = (f"{INSTANCE}_r1_0", data)
-    with pytest.raises(OutputError, match=r"output 'out.ZIP' of job 'b#1.0' is no zip archive"):
+    with pytest.raises(
+        OutputError, match=r"output 'out.ZIP' of job 'b#1.0' is not a readable zip archive"
+    ):
         fetch(script, tmp_path)
     assert names(tmp_path) == ["job.err"]
 

@@ -186,7 +186,7 @@ def test_an_output_whose_own_name_is_none_needs_another(name: str) -> None:
 
 @pytest.mark.parametrize("names", [["../a", "b/a"], ["/a", "b/a"]])
 def test_a_name_from_the_network_does_not_leave_the_directory(names: list[str]) -> None:
-    with pytest.raises(OutputError, match="is no name for a file in the job's directory"):
+    with pytest.raises(OutputError, match="has no valid name for a file in the job's directory"):
         chosen(everything(), names)
 
 

@@ -112,7 +112,7 @@ def test_a_missing_directory_is_named(registry: Temporaries, tmp_path: Path) -> 
 
 def test_a_file_in_the_way_of_the_directory_is_told(registry: Temporaries, tmp_path: Path) -> None:
     (tmp_path / "res").touch()
-    with pytest.raises(OutputError, match="a part of its path is no directory"):
+    with pytest.raises(OutputError, match="a part of its path is not a directory"):
         registry.file(tmp_path / "res" / "out")
 
 
@@ -124,7 +124,7 @@ def test_a_directory_is_no_destination(registry: Temporaries, tmp_path: Path) ->
 
 def test_a_pipe_is_no_destination(registry: Temporaries, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "out")
-    with pytest.raises(OutputError, match="is no regular file"):
+    with pytest.raises(OutputError, match="is not a regular file"):
         registry.file(tmp_path / "out")
 
 

@@ -227,7 +227,7 @@ MENDABLE = {
     "a file as a directory": (
         {"remaps": (("out0", "file/x"),)},
         errno.ENOTDIR,
-        "no directory",
+        "not a directory",
     ),
 }
 

@@ -185,7 +185,7 @@ def test_a_failed_job_is_held_with_what_is_known(site: Site, context: AccountCon
         "too many instances failed",
         "exit statuses on the volunteers' computers: 197, 197",
         "BoincRscFpopsBound",
-        "197 as a rule means",
+        "197 usually means",
     ):
         assert words in reason
     assert "\n" not in reason
@@ -249,7 +249,7 @@ def test_of_a_batch_that_is_gone_the_jobs_are_lost_and_others_go_on(
     for sent in batches:
         follow(context, sent, "failed" if sent is gone else "finished", follower=follower)
     assert gone.job.hold_code == HoldCode.LOST
-    assert "does not have this job any more" in (gone.job.hold_reason or "")
+    assert "no longer has this job" in (gone.job.hold_reason or "")
     assert gone.batch.name in (gone.job.hold_reason or "")
 
 
@@ -432,7 +432,7 @@ def test_of_a_failure_there_is_what_helps(site: Site, context: AccountContext) -
     failure = Failure(("x",), "x: why", statuses, "report", "one\ntwo " + "three " * 90, told)
     reason = failures.reason_of(context, sent.job, sent.batch, failure)
     assert "exit statuses on the volunteers' computers: ..., 5, 6, 7" in reason
-    assert "-161 as a rule means: an output file was missing" in reason
+    assert "-161 usually means: an output file was missing" in reason
     assert reason.endswith("three three")
     assert "\n" not in reason
     assert len(reason) < 1000

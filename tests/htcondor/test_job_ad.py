@@ -364,7 +364,7 @@ def test_requested_memory_is_in_megabytes_and_gives_way_to_the_bound(tmp_path: P
     ("text", "words"),
     [
         ("--mem 5", ['"--mem"', "--app", "--rsc-fpops-est", "--output-template"]),
-        ("-l walltime=1", ['"-l"', "is no option"]),
+        ("-l walltime=1", ['"-l"', "is not an option"]),
         ("--app", ["ends with --app", "needs a value"]),
         ("--app 'x", ["cannot be read", "quotation"]),
     ],

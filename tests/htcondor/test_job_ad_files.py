@@ -41,7 +41,7 @@ def test_an_input_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -
 @pytest.mark.skipif(os.getuid() == 0, reason="nothing is unreadable for root")
 def test_an_input_file_of_somebody_else_is_named(tmp_path: Path) -> None:
     (tmp_path / "secret").touch(mode=0)
-    assert "cannot be read by you" in refused(tmp_path, TransferInput="secret")
+    assert "you may not read" in refused(tmp_path, TransferInput="secret")
 
 
 @pytest.mark.parametrize("name", ["sub", "sub/", ".", "/"])
@@ -155,8 +155,8 @@ def test_streams_go_to_files_or_nowhere(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("other", ["both", "./both", "x/../both"])
 def test_streams_cannot_go_to_one_file(tmp_path: Path, other: str) -> None:
-    assert "name two files" in refused(tmp_path, Out="both", Err=other)
-    assert "name two files" in refused(tmp_path, Out="both", Err=str(tmp_path / "both"))
+    assert "give these different names" in refused(tmp_path, Out="both", Err=other)
+    assert "give these different names" in refused(tmp_path, Out="both", Err=str(tmp_path / "both"))
 
 
 # Templates.

@@ -47,7 +47,7 @@ def test_a_cancel_that_cannot_be_written_down_for_minutes_is_an_error(
     monkeypatch.setattr(refusals, "CANCEL_TIMEOUT", 0.05)
     with pytest.raises(ConfigError, match="is not TOML"):
         Refusals(broken).cancel(JOB)
-    assert f"Nobody aborts {JOB}" in caplog.text
+    assert f"Job {JOB} is not aborted" in caplog.text
     assert caplog.text.count("is not TOML") == 1
 
 
@@ -80,7 +80,7 @@ def test_why_nobody_can_work_on_jobs_is_told_if_it_is_known(
     with site.service(lacking, lambda: settings[-1]) as service:
         assert service.status(job_id)[0] == 1
         ((text, _),) = wait_for(lambda: list(jobs.troubles().values()), "the trouble")
-        assert f"the jobs that {site.proxy.url} has" in text
+        assert f"the jobs on {site.proxy.url} for" in text
         assert text.endswith(": the key is open to all")
         settings.append(replace(site.settings))
         # Without a release.

@@ -151,7 +151,7 @@ def test_the_state_decides_where_the_error_alone_does_not(
 def test_a_hold_says_whose_turn_it_is() -> None:
     hold = hold_for(refusal("bad authenticator"), BATCH)
     assert hold.code == HoldCode.ACCOUNT
-    assert hold.reason.endswith("Release the job when that is mended [BG-BAD-AUTHENTICATOR]")
+    assert hold.reason.endswith("Release the job when this is fixed [BG-BAD-AUTHENTICATOR]")
     hold = hold_for(StagingError("input file '/a' is gone", path="/a", errno=2), BATCH)
     assert (hold.code, hold.subcode) == (HoldCode.INPUT, 2)
     assert "9 bytes" in hold_for(BatchTooLarge("x", nbytes=9), BATCH).reason
@@ -162,7 +162,7 @@ def test_a_hold_says_whose_turn_it_is() -> None:
     refused = refusal("whatever")
     assert hold_for(refused, BATCH).reason == "p refuses submit_batch: whatever [BG-PROJECT]"
     alone = hold_for(refused, BATCH, alone=True)
-    assert "whatever (said of this job alone: " in alone.reason
+    assert "whatever (this job was sent alone: " in alone.reason
     assert alone.reason.endswith(") [BG-PROJECT]")
 
 

@@ -192,7 +192,7 @@ def test_a_batch_that_is_slow_to_ask_about_starves_no_other(
     site.local.resume_volunteers()
     follower = follow(context, quick, "finished")
     assert slow.states == ["queued"]
-    assert "nothing new of its jobs" in str(slow.batch.trouble)
+    assert "no news of its jobs" in str(slow.batch.trouble)
     assert context.jobs.troubles() == {}
     site.proxy.heal()
     follow(context, slow, "finished", follower=follower)

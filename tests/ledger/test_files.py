@@ -141,7 +141,7 @@ def test_to_be_read_only_a_ledger_is_neither_made_nor_migrated_nor_written(path:
     first_version(path)
     store = Store(path, read_only=True)
     assert JobLedger(store).owners() == ()
-    with pytest.raises(LedgerError, match="only to be read"):
+    with pytest.raises(LedgerError, match="only for reading"):
         store.write(put("key"))
     store.close()
     with closing(sqlite3.connect(path)) as connection:

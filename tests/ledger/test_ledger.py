@@ -236,7 +236,9 @@ def test_a_later_version_is_refused_and_left_as_it_was(path: Path) -> None:
     connection.commit()
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(LedgerError, match=rf"of version {VERSION + 1}.*install a later boinc_gahp"):
+    with pytest.raises(
+        LedgerError, match=rf"has version {VERSION + 1}.*install a later boinc_gahp"
+    ):
         Ledger(path)
     assert path.read_bytes() == before
     assert sorted(file.name for file in path.parent.iterdir()) == [path.name]
@@ -257,7 +259,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(path: Path) ->
     path.parent.mkdir(parents=True)
     path.write_bytes(b"not a ledger, but long enough to have a header " * 10)
     before = path.read_bytes()
-    with pytest.raises(LedgerError, match="is no ledger: move it away"):
+    with pytest.raises(LedgerError, match="is not a ledger: move it away"):
         Ledger(path)
     assert path.read_bytes() == before
 

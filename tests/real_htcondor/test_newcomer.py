@@ -125,7 +125,7 @@ def held(cluster: Cluster, *words: str) -> None:
     """See that a job is held, as it says what is wrong and what to do."""
     [job] = cluster.wait(HELD)
     reason = job["HoldReason"]
-    for each in (*words, "Release the job when that is mended"):
+    for each in (*words, "Release the job when this is fixed"):
         assert each in reason
     assert (job["HoldReasonCode"], job["HoldReasonSubCode"]) == ACCOUNT
     assert reason in cluster.room.read("job.log")

@@ -24,7 +24,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
     "bad-authenticator": (
         grid("uppercase", '+remote_BoincProject = "locked"', *UPPERCASE),
         {"in": "x"},
-        ("bad authenticator", "the settings name", "Release the job when that is mended"),
+        ("bad authenticator", "the settings name", "Release the job when this is fixed"),
     ),
     "no-such-project": (
         grid("uppercase", '+remote_BoincProject = "elsewhere"', *UPPERCASE),

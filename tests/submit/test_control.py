@@ -313,4 +313,4 @@ def test_settling_without_a_ledger_or_with_a_broken_one_is_no_error(
     ledger.close()
     control.reconcile(Script().context(None))
     control.reconcile(Script().context(ledger))
-    assert "is not paid now" in caplog.text
+    assert "Cannot check now which batches" in caplog.text

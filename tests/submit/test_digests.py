@@ -120,7 +120,7 @@ def test_an_absent_file_a_directory_and_a_pipe_are_refused_by_name(tmp_path: Pat
     for name, word in (
         ("absent", "No such file"),
         ("directory", "is a directory"),
-        ("pipe", "no regular file"),
+        ("pipe", "not a regular file"),
     ):
         with pytest.raises(StagingError, match=word) as caught:
             Digests(None).of([str(tmp_path / name)])

@@ -140,7 +140,7 @@ def test_sizes_beside_a_template_of_the_projects_are_refused_as_nobody_can_know(
             replace(named, jobs=[("named-0", replace(job, fpops=2e9))]),
         ):
             for ask in (bridge.submit, bridge.estimate):
-                with pytest.raises(JobRefused, match="template uppercase_in, whose values win"):
+                with pytest.raises(JobRefused, match="template uppercase_in, whose own values win"):
                     ask(request)
         bridge.submit(named)
     assert stored(site, "named-0") == [SAID]
@@ -177,7 +177,7 @@ def test_the_templates_that_jobs_take_along_count_in_the_requests_size(site: Sit
     # Written in the request without the line ends round it.
     assert abs(filled - (validation.request_bytes - without)) < 200
     assert f"{filled} of these bytes are input templates" in str(raised.value)
-    assert "ask for another delay_bound than app uppercase says" in str(raised.value)
+    assert "whose delay_bound differs from that of app uppercase:" in str(raised.value)
 
 
 def test_an_own_template_that_is_no_text_is_refused_as_ever(site: Site) -> None:
@@ -214,6 +214,6 @@ def test_a_template_that_would_become_too_large_is_refused_before_anything_is_se
         "</workunit>", f"<note>{'n' * 65_400}</note></workunit>"
     )
     job = ("huge-0", Job(inputs={"in": FILE}, input_template=own))
-    with site.bridge() as bridge, pytest.raises(JobRefused, match="cannot be filled into its inp"):
+    with site.bridge() as bridge, pytest.raises(JobRefused, match="cannot be written into its inp"):
         bridge.submit(uppercase("huge", job, delay_bound=60, memory_bound=1e300))
     assert site.proxy.count("create_batch") == 0

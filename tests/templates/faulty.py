@@ -73,7 +73,7 @@ CASES = {
         "malformed", E, 1, INPUT, "<input_template>", "<!--", words="expected -->"
     ),
     "attribute without quotes": Case(
-        "malformed", E, 2, INPUT, "<file_info>", "<file_info a=b>", words="this is no XML"
+        "malformed", E, 2, INPUT, "<file_info>", "<file_info a=b>", words="this is not XML"
     ),
     "empty file": Case("no-template", E, 1, INPUT, INPUT, "", words="expected XML elements"),
     "another document": Case(
@@ -85,7 +85,9 @@ CASES = {
         "<templates/>\n",
         words="<output_template>",
     ),
-    "too long": Case("too-long", E, 1, INPUT, "in<", f"{'x' * (1 << 20)}<", words="are the most"),
+    "too long": Case(
+        "too-long", E, 1, INPUT, "in<", f"{'x' * (1 << 20)}<", words="expected at most"
+    ),
     "two input templates": Case(
         "second-template", E, 19, INPUT, INPUT, INPUT * 2, words="a second input template"
     ),
@@ -211,7 +213,7 @@ CASES = {
         INPUT,
         "        <delay_bound>86400</delay_bound>\n",
         "",
-        words="BOINC takes 604800",
+        words="BOINC uses 604800",
     ),
     "bound below the estimate": Case(
         "bound-below-estimate", W, 11, INPUT, "1e14", "1e11", words="clients abort"
@@ -275,17 +277,17 @@ CASES = {
         "stray-text", W, 2, INPUT, NO_DELETE, f"no_delete\n{NO_DELETE}", words="'no_delete'"
     ),
     "old number": Case(
-        "deprecated", W, 3, INPUT, NO_DELETE, f"<number>0</number>\n{NO_DELETE}", words="skips it"
+        "deprecated", W, 3, INPUT, NO_DELETE, f"<number>0</number>\n{NO_DELETE}", words="ignores it"
     ),
     "two elements in a line": Case(
         "one-per-line", W, 7, INPUT, f"{OPEN_NAME}\n", OPEN_NAME, words="more than one element"
     ),
     "two tags in a line": Case("one-per-line", W, 5, INPUT, "<workunit>\n", "<workunit>"),
     "element over several lines": Case(
-        "one-per-line", W, 7, INPUT, ">in<", ">\nin\n<", words="over several lines"
+        "one-per-line", W, 7, INPUT, ">in<", ">\nin\n<", words="on several lines"
     ),
     "several roots": Case(
-        "not-one-document", W, 4, INPUT, INPUT, INFO + BODY, words="<input_template>; the web RPCs"
+        "not-one-document", W, 4, INPUT, INPUT, INFO + BODY, words="around all of it"
     ),
     "declaration not at the beginning": Case(
         "not-one-document",
@@ -295,7 +297,7 @@ CASES = {
         INPUT,
         f"<!-- mine -->\n<?xml version='1.0'?>\n{INPUT}",
         mended=f"<?xml version='1.0'?>\n<!-- mine -->\n{INPUT}",
-        words="the very first",
+        words="the very start",
     ),
     "input that is deleted": Case("no-delete-input", W, 2, INPUT, NO_DELETE, "", words="batches"),
     "no_delete with a value": Case(

@@ -87,7 +87,7 @@ def test_sizes_that_nobody_can_promise_are_refused_with_what_to_do(
     for more in ([], ["--dry-run"]):
         status, _, err = batch(*words, "--delay", "1h", *more)
         assert status == 1
-        assert "use the project's template other, whose values win" in err
+        assert "use the project's template other, whose own values win" in err
 
 
 def test_every_kind_of_input_is_shown_as_it_would_be_sent(batch: Command, here: Path) -> None:

@@ -100,7 +100,7 @@ def test_what_the_project_refuses_is_told_with_how_to_try_again_and_how_to_drop_
             'args,input:in\n-a,in.txt\n"-b \'""\'",in.txt\n',
             'contains a ", which ends the command line',
         ),
-        ("name,input:in\nt,in.txt\nt,in.txt\n", 'job name "t" stands in this request twice'),
+        ("name,input:in\nt,in.txt\nt,in.txt\n", 'job name "t" is twice in this request'),
     ],
     ids=["argument", "name"],
 )
