@@ -94,7 +94,7 @@ def _program_points(command: Path) -> Iterator[Point]:
             f"such as {command}"
         )
     elif not shutil.which(named):
-        yield failed(f"HTCondor: BOINC_GAHP is {named}, which is no program that can be run")
+        yield failed(f"HTCondor: BOINC_GAHP is {named}, which is not an executable program")
     else:
         # Only this running program can tell what it imports.
         own = (Path(boinc_gahp.__file__),) if Path(named).resolve() == command else ()
@@ -107,7 +107,7 @@ def _program_points(command: Path) -> Iterator[Point]:
                 f"HTCondor: BOINC_GAHP is {named}, which other users cannot run, because of "
                 f"{closed}; HTCondor runs it as the owner of the jobs: install it where everybody "
                 "may read, such as in /opt, with a Python that everybody may run, such as "
-                f"/usr/bin/python3, or open that: chmod o+{needed} {closed}"
+                f"/usr/bin/python3, or run: chmod o+{needed} {closed}"
             )
 
 
@@ -162,11 +162,11 @@ def _cancel_time_point() -> Point:
 
     text, given = _call_timeout()
     if given is None:
-        return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is no number")
+        return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is not a number")
     if given <= WITHDRAWAL:
         return warning(
             f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}; removing a job whose outputs are "
-            f"being written may take {WITHDRAWAL:g} s: leave it at {CALL_TIMEOUT}"
+            f"being written may take {WITHDRAWAL:g} s: set it to {CALL_TIMEOUT}"
         )
     return ok(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}")
 
@@ -174,7 +174,7 @@ def _cancel_time_point() -> Point:
 def _submit_time_point(submit: float) -> Point:
     text, given = _call_timeout()
     if given is None:
-        return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is no number")
+        return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is not a number")
     both = (
         f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}, [timeouts] submit in boinc_gahp.toml "
         f"is {submit:g}"

@@ -47,9 +47,9 @@ def run(arguments: list[str], config: str | None) -> int:
         lock = KeeperLock(state_dir(settings), *old)
         if not lock.try_acquire():
             raise words.LedgerWish(
-                f"nothing was moved: a boinc_gahp (process {lock.holder()}) is at work for "
-                f"{old[0]} with the settings of before; end it, HTCondor starts another one within "
-                "seconds, and do this again"
+                f"nothing was moved: a boinc_gahp (process {lock.holder()}) is working for "
+                f"{old[0]} with the earlier settings; end that process (HTCondor starts another "
+                "one within seconds), and run this command again"
             )
         try:
             moved = jobs.move(old, new, name)
@@ -60,7 +60,8 @@ def run(arguments: list[str], config: str | None) -> int:
     print(
         f"Moved from {words.printable(old[0])} (account key {old[1]}) to {new[0]} (account key "
         f"{new[1]}): {words.count(moved.jobs, 'job')}, "
-        f"{words.count(moved.batches, 'batch', 'batches')}, {words.count(moved.debts, 'debt')}."
+        f"{words.count(moved.batches, 'batch', 'batches')}, "
+        f"{words.count(moved.debts, 'owed request')}."
     )
     return 0
 
@@ -100,8 +101,8 @@ def _account(jobs: JobLedger, old: str, new: tuple[str, str], wanted: str | None
         accounts.remove(new[1])
         if not accounts:
             raise words.LedgerWish(
-                f"there is nothing to move: {old} and {new[0]} are one project, and all that the "
-                "ledger has of it is of the account that the settings have"
+                f"there is nothing to move: {old} and {new[0]} are the same project, and all "
+                "that the ledger has of it belongs to the account in the settings"
             )
     if wanted is not None:
         accounts = [account for account in accounts if account == wanted]
@@ -109,8 +110,8 @@ def _account(jobs: JobLedger, old: str, new: tuple[str, str], wanted: str | None
         return accounts[0]
     if accounts:
         raise words.LedgerWish(
-            f"the ledger has several accounts on {old}: say with --account which of the keys "
-            f"{', '.join(accounts)} is meant"
+            f"the ledger has several accounts on {old}: choose one of these keys with --account: "
+            f"{', '.join(accounts)}"
         )
     known = ", ".join(f"{each.url} (account key {each.account})" for each in jobs.all_owners())
     raise words.LedgerWish(
@@ -136,7 +137,7 @@ def _check(
     except RpcError as error:
         raise words.LedgerWish(
             f"nothing was moved: {project.url} cannot be asked for the account's batches: {error}; "
-            "do this again when it answers, or say --unchecked"
+            "run this command again when it answers, or with --unchecked"
         ) from None
     if there.isdisjoint(batch.name for batch in batches):
         raise words.LedgerWish(

@@ -73,7 +73,9 @@ def find(jobs: JobLedger, name: str) -> tuple[list[JobRow], list[BatchRow]]:
             "--all lists what there is"
         )
     if number > _MANY:
-        raise words.LedgerWish(f"{name!r} may mean {number} things in the ledger: say more of it")
+        raise words.LedgerWish(
+            f"{name!r} may mean {number} jobs or batches in the ledger: be more specific"
+        )
     return found, batches
 
 
@@ -92,10 +94,10 @@ def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str
             "on the project": job.job_name,
             "accepted": words.at(job.accepted),
             "last asked about": f"{words.at(job.asked)}, {words.span(now - job.asked)} ago",
-            "end told to HTCondor": _yes(job.told) if not job.is_alive else None,
+            "end reported to HTCondor": _yes(job.told) if not job.is_alive else None,
             "exit code": job.exit_code,
             "CPU time": None if job.cpu_time is None else f"{job.cpu_time:g} s",
-            "being written into": "yes" if job.writing else None,
+            "outputs being written": "yes" if job.writing else None,
         }
     )
     for note in words.job_notes(job, settings.htcondor.lease, now):

@@ -157,7 +157,7 @@ def test_nothing_is_moved_while_a_daemon_is_at_work_for_it(
     assert lock.try_acquire()
     status, said = ledger("move", owner[0], elsewhere.url)
     assert status == 1
-    assert re.search(r"a boinc_gahp \(process [0-9]+\) is at work for .*; end it", said)
+    assert re.search(r"a boinc_gahp \(process [0-9]+\) is working for .*; end that process", said)
     lock.release()
     assert ledger("move", owner[0], elsewhere.url)[0] == 0
 
@@ -172,7 +172,9 @@ def test_what_is_meant_has_to_be_clear(
     assert f"has nothing of https://x.example/; it has {old.url} (account key {mine})" in said
     with site.ledger() as debts:
         debts.owe_abort(old.url, "f" * 16, "b", 5, 0.0)
-        assert "say with --account which of the keys" in ledger("move", old.url, elsewhere.url)[1]
+        assert (
+            "choose one of these keys with --account" in ledger("move", old.url, elsewhere.url)[1]
+        )
         chosen = ("--account", "f" * 16)
         assert "0 jobs, 0 batches, 1 debt" in ledger("move", old.url, elsewhere.url, *chosen)[1]
         assert [debt.project_batch_id for debt in debts.debts(*site.owner, 0.0)] == [5]
@@ -258,4 +260,4 @@ def test_what_is_owed_for_an_hour_is_listed_with_exit_status_1(
     assert status == 1
     assert wanted in [each["text"] for each in json.loads(said)["wrong"]]
     status, said = ledger("list")
-    assert (status, wanted in said.partition("To be looked into")[2]) == (1, True)
+    assert (status, wanted in said.partition("Problems")[2]) == (1, True)
