@@ -200,8 +200,8 @@ def _settings_points(config: str | None) -> Iterator[Point]:
         moved = os.environ.get(variable)
         if moved and Path(moved) != Path(os.environ.get("HOME", "/"), usual):
             yield warning(
-                f"HTCondor: {variable} is {moved} for you, but not for the boinc_gahp that it "
-                f"starts: that one looks into ~/{usual}"
+                f"HTCondor: {variable} is {moved} in your environment, but not for a boinc_gahp "
+                f"that HTCondor starts: that uses ~/{usual}"
             )
     try:
         found = load(None, {})
@@ -219,7 +219,7 @@ def _settings_points(config: str | None) -> Iterator[Point]:
 
 def _holding(error: ConfigError, why: str = "") -> Point:
     return failed(
-        f"HTCondor: a boinc_gahp that it starts for you holds your jobs: {why}{error.told()}"
+        f"HTCondor: a boinc_gahp that it starts for you would hold your jobs: {why}{error.told()}"
     )
 
 

@@ -143,5 +143,5 @@ def _check(
         raise words.LedgerWish(
             f"nothing was moved: the account at {project.url} has none of the "
             f"{words.count(len(batches), 'batch', 'batches')} of {old[0]} (account key {old[1]}); "
-            "is it the same project, and the same account? If so, say --unchecked"
+            "is it the same project, and the same account? If so, use --unchecked"
         )

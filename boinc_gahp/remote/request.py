@@ -244,8 +244,8 @@ def _known(said: RemoteFile, found: RemoteFile) -> RemoteFile:
     ):
         if None not in (expected, came) and str(expected).lower() != str(came).lower():
             raise StagingError(
-                f"remote file {said.url!r}: expected the {what} {expected}, its server sent a file "
-                f"with {came}: correct the {what} that was given for it, or the file",
+                f"remote file {said.url!r}: expected the {what} {expected}, but its server sent a "
+                f"file with {came}: correct the {what} that was given for it, or the file",
                 path=said.url,
             )
     nbytes = found.nbytes if said.nbytes is None else said.nbytes

@@ -75,7 +75,7 @@ def test_jobs_go_on_at_a_projects_new_address(
     assert f"the settings have no project {old.url} with the account" in said
     status, said = ledger("move", old.url.rstrip("/"), elsewhere.url)
     assert status == 0, said
-    assert re.search(r"2 jobs, [12] batch(es)?, 0 debts\.$", said.strip())
+    assert re.search(r"2 jobs, [12] batch(es)?, 0 owed requests\.$", said.strip())
     assert ledger("list")[0] == 0
     site.local.resume_volunteers()
     with site.service() as service:
@@ -176,7 +176,10 @@ def test_what_is_meant_has_to_be_clear(
             "choose one of these keys with --account" in ledger("move", old.url, elsewhere.url)[1]
         )
         chosen = ("--account", "f" * 16)
-        assert "0 jobs, 0 batches, 1 debt" in ledger("move", old.url, elsewhere.url, *chosen)[1]
+        assert (
+            "0 jobs, 0 batches, 1 owed request"
+            in ledger("move", old.url, elsewhere.url, *chosen)[1]
+        )
         assert [debt.project_batch_id for debt in debts.debts(*site.owner, 0.0)] == [5]
 
 

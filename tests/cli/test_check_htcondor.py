@@ -209,4 +209,4 @@ class TestWhatTheDaemonFinds:
         level, text = htcondor()[3]
         assert level == "warning"
         assert "XDG_STATE_HOME" in text
-        assert "looks into ~/.local/state" in text
+        assert "uses ~/.local/state" in text

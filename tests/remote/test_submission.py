@@ -160,9 +160,11 @@ def test_an_input_that_cannot_be_had_leaves_nothing_behind(
 
 
 def test_a_remote_file_that_is_not_what_was_said_is_refused(site: Site) -> None:
-    with pytest.raises(StagingError, match="expected the size 1, its server sent a file with"):
+    with pytest.raises(StagingError, match="expected the size 1, but its server sent a file with"):
         site.project.submit("uppercase", [Job(inputs={"in": RemoteFile(site.local.url, 1)})])
-    with pytest.raises(StagingError, match=f"expected the MD5 {MD5}, its server sent a file with"):
+    with pytest.raises(
+        StagingError, match=f"expected the MD5 {MD5}, but its server sent a file with"
+    ):
         site.project.submit(
             "uppercase", [Job(inputs={"in": RemoteFile(site.local.url, None, MD5)})]
         )
