@@ -242,8 +242,8 @@ def make_private_directory(path: Path, *, or_shared: bool = False) -> None:
         )
     if writers is not None:
         raise NotOurs(
-            f"the directory {path} can be written by {writers}: see that all in it is {me}'s own, "
-            f"and run: chmod go-w {quote(str(path))}"
+            f"the directory {path} can be written by {writers}: make sure that everything in it "
+            f"belongs to {me}, and run: chmod go-w {quote(str(path))}"
         )
 
 
@@ -295,14 +295,14 @@ def _check_file(path: Path, status: os.stat_result) -> None:
         )
     if stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and not _is_ours(path.parent):
         raise NotOurs(
-            f"{str(path)!r} is a file that has other names, too, and others may have given it this "
-            "one: have it moved away"
+            f"{str(path)!r} is a file that has other names, too (hard links), and another user may "
+            "have given it this one: have it moved away"
         )
 
 
 def _is_link(path: Path) -> NotOurs:
     return NotOurs(
-        f"{str(path)!r} is a symbolic link: it is not followed; name what it stands for in the "
+        f"{str(path)!r} is a symbolic link: it is not followed; name the file itself in the "
         f"settings, or run: rm {quote(str(path))}"
     )
 

@@ -80,4 +80,4 @@ class Authenticator:
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled, because a pickle would contain the text."""
-        raise TypeError("an authenticator is not to be written anywhere")
+        raise TypeError("an authenticator must not be written anywhere")

@@ -101,7 +101,7 @@ class Workers:
                 self._threads.append(start(self._run, name))
             except RuntimeError as error:  # a limit on threads: the existing ones do it all
                 if not self._threads:
-                    log.warning("Work of %r has to wait: %s", self._name, error)
+                    log.warning("%r cannot start a thread; its work waits: %s", self._name, error)
                     self._ready.pop()
                     self._let_go(number)
                     return False
@@ -169,7 +169,7 @@ class Workers:
             try:
                 task()
             except BaseException:  # whatever it is, the other tasks go on
-                log.exception("a task of %r went wrong", self._name)
+                log.exception("a task of %r failed", self._name)
             del task  # do not keep a submit of 100,000 jobs until the next task comes
             with self._lock:
                 self._let_go(number)

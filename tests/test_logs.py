@@ -80,7 +80,7 @@ def test_an_internal_error_can_say_where_it_is(settings: Settings) -> None:
     path = begin(settings)
     assert log_file() == str(path)
     logs.stop()
-    assert "not written" in log_file()
+    assert "no log is written" in log_file()
 
 
 def test_off_writes_nothing_anywhere(

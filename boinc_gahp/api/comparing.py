@@ -108,7 +108,7 @@ class Comparison(Journal):
                     raise self._conflict(batch_id, text)
                 self._records.write(name, new, new=False)
         except OSError as error:
-            log.warning("What is submitted as batch %s is not written down: %s", name, error)
+            log.warning("Cannot record what is submitted as batch %s: %s", name, error)
         self._old, self._same, self._sent = new, True, True
 
     def _has_jobs(self, batch_id: int) -> bool:
@@ -116,7 +116,7 @@ class Comparison(Journal):
         try:
             return bool(self._session.rpc.query_batch(batch_id=batch_id).jobs)
         except RpcError as error:
-            log.warning("Whether batch %d has jobs is not known: %s", batch_id, error)
+            log.warning("The project did not say whether batch %d has jobs: %s", batch_id, error)
             return True
 
     def failed(self, sending: Sending, error: BaseException) -> None:  # noqa: ARG002
@@ -142,9 +142,9 @@ class Comparison(Journal):
             raise self._conflict(old.batch_id, text)
         if not old.refused and time.time() < old.at + _AT_WORK:
             raise BatchConflict(
-                f"batch {name!r} (id {old.batch_id}) of {self._session.rpc.host} was sent with "
-                f"other jobs than these a moment ago, and they may still appear: {text}; wait a "
-                "minute and try again, or choose another name"
+                f"batch {name!r} (id {old.batch_id}) of {self._session.rpc.host} was "
+                f"submitted with other jobs a moment ago, and they may still appear: {text}; wait "
+                "a minute and try again, or choose another name"
             )
 
     def _conflict(self, batch_id: int, text: str) -> BatchConflict:

@@ -48,7 +48,7 @@ def abort(batch: Batch) -> None:
     if not batch.refresh().is_over:
         raise BatchConflict(
             f"batch {batch.name!r} (id {batch.id}) of {session.rpc.host} was aborted, and is "
-            f"{batch.state.words} again: it is still being submitted somewhere; abort it again "
+            f"{batch.state.words} again: another process is still submitting it; abort it again "
             "when that has ended"
         )
 
@@ -78,7 +78,7 @@ def extend(batch: Batch, until: float) -> None:
     if math.isnan(until) or until <= time.time() or _LATEST < until < math.inf:
         raise BadRequest(
             f"the lease of batch {batch.name!r} cannot end at {until!r}: expected seconds since "
-            f"1970, later than now ({time.time():.0f}); math.inf is for ever"
+            f"1970, later than now ({time.time():.0f}); math.inf sets no end"
         )
     expire_time = 0.0 if until == math.inf else float(until)
     batch.project.rpc.set_expire_time(expire_time, batch_id=batch.id)

@@ -125,7 +125,7 @@ def _make(root: Path) -> None:
         make_directories(root, NEVER_CANCELLED)
     except NotADirectoryError as error:
         raise OutputError(
-            f"{str(root)!r} is no directory: give another one to fetch into"
+            f"{str(root)!r} is not a directory: name another one to fetch into"
         ) from error
     except OSError as error:
         raise explain(error, root) from error

@@ -234,7 +234,7 @@ class BatchFetch:
 
     def _of_all(self, error: GahpError) -> GahpError | None:
         """Return the error if every other job would fail with it; None: only this job fails."""
-        from boinc_gahp.templates import TemplateError  # noqa: PLC0415  (whoever fetches has it)
+        from boinc_gahp.templates import TemplateError  # noqa: PLC0415  (already imported when outputs are fetched)
 
         if isinstance(error, (Stopped, TemplateError, TryLater)):
             return error

@@ -57,7 +57,7 @@ def read_file(text: str) -> Input:
         return LocalFile(rest) if kind == "file" else StagedFile(rest)
     if kind and _means_something_else(kind, rest):
         raise BadRequest(
-            f"input file {quoted(text)}: {kind}: is none of the kinds that there are; expected "
+            f"input file {quoted(text)}: {kind}: is not a known kind of file; expected "
             f"{_expected()}{_did_you_mean(kind)}"
         )
     return LocalFile(text)

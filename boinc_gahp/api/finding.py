@@ -76,7 +76,7 @@ def find_batch(session: Session, which: int | str) -> rpc.BatchInfo:
     if forced is not None and forced[1] == "id":
         if not _NUMBER.fullmatch(forced[2]):
             raise NoSuchBatch(
-                f"{which!r} names no batch: an id is a number, and a batch that is called so is "
+                f"{which!r} names no batch: an id is a number; a batch with this name is "
                 f"name:{which}",
                 said=which,
             )
@@ -95,7 +95,7 @@ def find_batch(session: Session, which: int | str) -> rpc.BatchInfo:
     if called is not None and numbered is not None and called.id != numbered.id:
         raise AmbiguousBatch(
             f"{which!r} is the id of one batch of yours on {session.rpc.host}, "
-            f"{_described(numbered)}, and the name of another, {_described(called)}: say "
+            f"{_described(numbered)}, and the name of another, {_described(called)}: write "
             f"id:{numbered.id} or id:{called.id}",
             said=which,
         )
@@ -118,8 +118,8 @@ def _with_id(session: Session, own: Sequence[rpc.BatchInfo], batch_id: int) -> r
         return None
     except NotOwner as error:
         raise ForeignBatch(
-            f"batch {batch_id} of {session.rpc.host} belongs to another account: only that one "
-            "can see or change it",
+            f"batch {batch_id} of {session.rpc.host} belongs to another account: only that "
+            "account can see or change it",
             said=str(batch_id),
         ) from error
 
@@ -132,7 +132,7 @@ def _with_name(session: Session, own: Sequence[rpc.BatchInfo], name: str) -> rpc
     if len(found) > 1:
         raise AmbiguousBatch(
             f"{len(found)} batches of yours on {session.rpc.host} are called {name!r}: "
-            f"{_several(found)}; say which by its id, for example id:{found[0].id}",
+            f"{_several(found)}; choose one by its id, for example id:{found[0].id}",
             said=name,
         )
     return found[0] if found else None
@@ -149,7 +149,7 @@ def _unlisted(session: Session, name: str) -> rpc.BatchInfo | None:
     except NotOwner as error:
         raise ForeignBatch(
             f"the batch called {name!r} on {session.rpc.host} belongs to another account, and you "
-            "have none of this name; one of yours that is retired is found by its id only",
+            "have none of this name; a retired batch of yours can be found only by its id",
             said=name,
         ) from error
     # Names that are the same for the project may differ for a person ("ss" and "\u00df").
@@ -225,7 +225,7 @@ def _named(
         if one is not None and other is not None and one is not other:
             raise NoSuchJob(
                 f"{said!r} is the name of one job of {where}, and the id of another, "
-                f"{other.name!r}: say name:{said} or id:{said}"
+                f"{other.name!r}: write name:{said} or id:{said}"
             )
         meant = one or other
         if meant is None:

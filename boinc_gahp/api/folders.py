@@ -195,7 +195,7 @@ class Folder(Sink):
             os.close(open_parent(self.directory / NOTE, scope, inside=self.directory.parent))
         except NotADirectoryError as error:
             raise OutputError(
-                f"{str(self.directory)!r} is no directory: move it away, or fetch into another "
+                f"{str(self.directory)!r} is not a directory: move it away, or fetch into another "
                 "directory"
             ) from error
         except OSError as error:
@@ -222,7 +222,7 @@ class Folder(Sink):
         if note is not None and (note.project, note.job_id) != (project, self.job.id):
             raise OutputError(
                 f"{str(self.directory)!r} holds the outputs of another job (id {note.job_id} on "
-                f"{note.project}): fetch into another directory, or delete it"
+                f"{note.project}): fetch into another directory, or delete that one"
             )
         stderr: str | None = None
         if note is not None and note.instance_id == self.job.instance_id and not self.again:
@@ -259,5 +259,5 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError as error:
         raise OutputError(
-            f"{str(path)!r} was taken away while it was fetched: {error.strerror or error}"
+            f"{str(path)!r} was removed while it was fetched: {error.strerror or error}"
         ) from error

@@ -50,7 +50,7 @@ def renew(batch: Batch, rpc: Rpc | None = None, *, stale: bool = False) -> None:
         rpc.set_expire_time(until, batch_id=batch.id)
     except GahpError as error:
         batch.renew_from = now + _PAUSE
-        log.warning("The lease of batch %d (%s) is not renewed: %s", batch.id, batch.name, error)
+        log.warning("Cannot renew the lease of batch %d (%s): %s", batch.id, batch.name, error)
     else:
         batch.info = replace(batch.info, expire_time=until)
 

@@ -130,7 +130,7 @@ def difference(old: Record, new: Record) -> str:
     differing = [text for text in texts if text]
     missing = [name for name in old.jobs if name not in new.jobs]
     if missing:
-        differing.append(f"job {quoted(missing[0])} is not among them")
+        differing.append(f"job {quoted(missing[0])} is missing now")
     if not differing:
         return ""
     count = len(differing) + max(0, len(missing) - 1)
@@ -140,7 +140,7 @@ def difference(old: Record, new: Record) -> str:
 
 def _job_difference(name: str, before: str | None, now: str) -> str:
     if before is None:
-        return f"job {quoted(name)} was not among them"
+        return f"job {quoted(name)} is new"
     return next(_differences(f"job {quoted(name)}", json.loads(before), json.loads(now)), "")
 
 
@@ -160,7 +160,7 @@ def _differences(where: str, old: dict[str, Any], new: dict[str, Any]) -> Iterat
             yield f"{key} of {where} was {_shown(old.get(key))}, now it is {_shown(new.get(key))}"
     for key in ("input_template", "output_template"):
         if old.get(key) != new.get(key):
-            yield f"the {key} of {where} is another one"
+            yield f"the {key} of {where} has changed"
 
 
 def _shown(value: object) -> str:
@@ -194,7 +194,7 @@ class Records:
         except FileNotFoundError:
             return None
         except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-            log.warning("What was submitted is not known: %s: %s", path, error)
+            log.warning("The record of what was submitted cannot be read: %s: %s", path, error)
             return None
 
     def common(self, batch_name: str, batch_id: int) -> Mapping[str, Any]:

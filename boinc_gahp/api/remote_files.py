@@ -120,8 +120,8 @@ class _Measuring:
                 if attempt + 1 < _ATTEMPTS and not self._stop.is_set():
                     log.debug("remote file %s: %s; trying again", _shown(url), said)
         raise StagingError(
-            f"remote file {_shown(url)}: {said}; submit again when its server gives it, or stage "
-            "the file from here",
+            f"remote file {_shown(url)}: {said}; submit again when its server provides it, or "
+            "upload the file from this machine",
             path=url,
         )
 
@@ -140,9 +140,9 @@ class _Measuring:
                 self._tell(url, nbytes)
                 if self._stop.is_set() or self._closing_down.is_set():
                     self._stop.set()
-                    raise _Passing("broken off")
+                    raise _Passing("it was interrupted")
         if expected is not None and not encoded and nbytes != expected:
-            raise _Passing(f"{nbytes} bytes came where its server announced {expected}")
+            raise _Passing(f"{nbytes} bytes came, but its server announced {expected}")
         return RemoteFile(url, nbytes, digest.hexdigest())
 
     def _answer(self, url: str) -> HttpReply:
@@ -155,8 +155,8 @@ class _Measuring:
             with closing(reply):
                 at = self._next(url, at, reply)
         raise StagingError(
-            f"remote file {_shown(url)}: its server redirects {_REDIRECTS} times and more: give "
-            "the URL that the file has in the end",
+            f"remote file {_shown(url)}: its server redirects {_REDIRECTS} times or more: give "
+            "the file's final URL",
             path=url,
         )
 
@@ -187,9 +187,9 @@ class _Measuring:
             )
         if scheme not in {"http", "https"} or (at.startswith("https:") and scheme == "http"):
             raise StagingError(
-                f"remote file {_shown(url)}: its server sends on to {_shown(location)}, which is "
-                "not followed: give a URL that leads to the file by http or https, and from https "
-                "not to http",
+                f"remote file {_shown(url)}: its server redirects to {_shown(location)}, which is "
+                "not followed: give a URL that leads to the file by http or https, and not from "
+                "https to http",
                 path=url,
             )
         return location
@@ -219,19 +219,19 @@ def _explained(url: str, error: BaseException) -> _Passing | StagingError:
     if any(isinstance(link, requests.exceptions.SSLError) for link in links):
         return StagingError(
             f"remote file {_shown(url)}: its server's certificate is not trusted ({why}): "
-            "volunteers would not fetch it either; its admin has to mend that",
+            "volunteers would not fetch it either; its admin has to fix that",
             path=url,
         )
     if any(isinstance(link, (requests.exceptions.InvalidURL, UnicodeError)) for link in links):
         return StagingError(
-            f"remote file {_shown(url)}: that is no URL that can be asked ({why}): correct it",
+            f"remote file {_shown(url)}: this URL cannot be used ({why}): correct it",
             path=url,
         )
     if any(isinstance(link, TimeoutError) for link in links):
-        return _Passing("its server did not answer, or fell silent")
+        return _Passing("its server did not answer, or stopped sending")
     if any(isinstance(link, urllib3.exceptions.IncompleteRead) for link in links):
-        return _Passing("its server broke off in the middle")
-    return _Passing(f"its server cannot be reached, or broke off ({why})")
+        return _Passing("its server closed the connection too early")
+    return _Passing(f"its server cannot be reached, or closed the connection ({why})")
 
 
 def _shown(url: str) -> str:

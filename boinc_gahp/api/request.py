@@ -111,7 +111,7 @@ def build_request(
 def list_of(jobs: Iterable[Job]) -> list[Job]:
     """Return the jobs as a list; raises BadRequest for anything else."""
     if isinstance(jobs, Job):
-        raise BadRequest("jobs is one Job: expected several, so write [job]")
+        raise BadRequest("jobs is one Job: expected a list, so write [job]")
     if not isinstance(jobs, Iterable):
         raise BadRequest(f"jobs is a {type(jobs).__name__}: expected a list of boinc_gahp.Job")
     listed = list(jobs)
@@ -244,8 +244,8 @@ def _known(said: RemoteFile, found: RemoteFile) -> RemoteFile:
     ):
         if None not in (expected, came) and str(expected).lower() != str(came).lower():
             raise StagingError(
-                f"remote file {said.url!r}: expected the {what} {expected}, what came has {came}: "
-                "correct what was said of it, or the file",
+                f"remote file {said.url!r}: expected the {what} {expected}, but its server sent a "
+                f"file with {came}: correct the {what} that was given for it, or the file",
                 path=said.url,
             )
     nbytes = found.nbytes if said.nbytes is None else said.nbytes

@@ -91,7 +91,7 @@ def _columns(cells: Sequence[str]) -> list[str]:
                 f"{near(cell.strip(), (*COLUMNS, 'input:NAME'))}"
             )
         if column and column in columns:
-            raise BadRequest(f"column {column} stands there twice: expected each once")
+            raise BadRequest(f"column {column} appears twice: expected each once")
         columns.append(column)
     return columns
 
@@ -104,7 +104,7 @@ def _job(columns: Sequence[str], cells: Sequence[str], values: Values) -> Job:
         )
     found = {column: cell for column, cell in zip(columns, cells, strict=False) if cell.strip()}
     if "" in found:
-        raise BadRequest(f"the cell {found['']!r} stands in a column without a name")
+        raise BadRequest(f"the cell {found['']!r} is in a column without a name")
     inputs: dict[str, File] = {}
     for word in split_args(found.pop("inputs", "")):
         name, file = read_named(word)

@@ -65,8 +65,8 @@ def _object(line: str) -> dict[str, Any]:
         raise BadRequest(f"expected one JSON object on the line: {error}") from error
     if not isinstance(found, dict):
         raise BadRequest(
-            f"expected one JSON object on the line, found {_shown(line.strip())}; a list of them "
-            "has to be written with a line for each"
+            f"expected one JSON object on the line, found {_shown(line.strip())}; write a list "
+            "with one object on each line"
         )
     return found
 
@@ -76,12 +76,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise BadRequest(f"{twice!r} stands there twice: expected each once")
+        raise BadRequest(f"{twice!r} is given twice: expected each key once")
     return found
 
 
 def _no_number(word: str) -> NoReturn:
-    raise BadRequest(f"{word} is no number of JSON")
+    raise BadRequest(f"{word} is not a JSON number")
 
 
 def _job(row: dict[str, Any], values: Values) -> Job:
@@ -91,7 +91,7 @@ def _job(row: dict[str, Any], values: Values) -> Job:
         if column is None:
             raise BadRequest(f"there is no {key!r} in a row{near(key, COLUMNS)}")
         if column in said:
-            raise BadRequest(f"{column} stands there twice, also as template: expected each once")
+            raise BadRequest(f"{column} is given twice, also as template: expected only one")
         if value is not None:
             said[column] = value
     inputs = said.get("inputs", {})

@@ -104,7 +104,7 @@ def rows_of(
         if line.strip():
             break
     else:
-        raise WrongRow(f"{name}: there is nothing in it: expected a header, or JSON objects")
+        raise WrongRow(f"{name}: it is empty: expected a header, or JSON objects")
     if form is None:
         form = "jsonl" if head[-1].lstrip().startswith("{") else "csv"
     values = Values(name, Path(directory) if os.fspath(directory) else None)
@@ -130,6 +130,6 @@ def _lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
             yield raw.decode()
         except UnicodeDecodeError as error:
             raise WrongRow(
-                f"{name}:{number}: byte {raw[error.start]:#04x} at column {error.start + 1} is no "
+                f"{name}:{number}: byte {raw[error.start]:#04x} at column {error.start + 1} is not "
                 "UTF-8: save the file as UTF-8"
             ) from error

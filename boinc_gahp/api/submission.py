@@ -163,7 +163,7 @@ def drop_begun(session: Session, batch_name: str) -> bool:
     try:
         return session.bridge.abort_empty(batch_name)
     except GahpError as error:
-        log.warning("Whether a batch %s was begun is not known: %s", batch_name, error)
+        log.warning("The project did not say whether batch %s was created: %s", batch_name, error)
         return False
 
 
@@ -291,7 +291,7 @@ def _absent_staged(
                     StagingError(
                         f"job {name!r}: {session.rpc.host} has no file "
                         f"{item.physical_name!r} for its input {open_name!r}: name the "
-                        "local file instead, which is sent if the project lacks it"
+                        "local file instead, which is uploaded if the project lacks it"
                     ),
                 )
     return found

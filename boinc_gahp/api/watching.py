@@ -64,7 +64,7 @@ class Poll:
         if not 0 < self.shortest <= self.longest <= _A_DAY:
             raise BadRequest(
                 f"a poll's pauses are {self.shortest} and {self.longest}: expected seconds, more "
-                "than 0 and at most a day, of which shortest is not the longer one"
+                "than 0 and at most a day, and shortest no greater than longest"
             )
 
 
@@ -123,10 +123,11 @@ def wait(
         if progress is not None:
             progress(batch)
     if not batch.is_over:
-        trouble = "" if batch.trouble is None else f"; the last look failed: {batch.trouble}"
+        trouble = "" if batch.trouble is None else f"; the last query failed: {batch.trouble}"
         raise TimeoutError(
             f"batch {batch.name!r} (id {batch.id}) of {session.rpc.host} is not over after "
-            f"{timeout:g} s: {batch.nover} of {batch.njobs} jobs are; it goes on{trouble}"
+            f"{timeout:g} s: {batch.nover} of {batch.njobs} jobs are; it continues on the "
+            f"project{trouble}"
         )
     return batch
 

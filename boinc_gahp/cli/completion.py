@@ -217,7 +217,7 @@ def _batches(settings: Settings, project: ProjectSettings) -> list[_Batch]:
     try:
         with _at_most(PATIENCE):
             batches = _ask(project)
-    except Exception:  # noqa: BLE001  (whatever it is: there is no answer)
+    except Exception:  # noqa: BLE001  (an error means no suggestions)
         return kept if told < OLD else []
     from boinc_gahp.files import write_whole
 

@@ -64,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         # A reader that has read enough, like "head", need not be told.
         if error.errno != errno.EPIPE:
-            _complain(f"the output cannot be written to its end: {error.strerror}")
+            _complain(f"the output could not be written completely: {error.strerror}")
         return FAILED
 
 
@@ -85,7 +85,7 @@ def _told(arguments: list[str]) -> int:
     try:
         return _run(arguments)
     except UsageError as error:
-        _complain(f"{_ended(str(error))} boinc_gahp --help lists what there is")
+        _complain(f"{_ended(str(error))} boinc_gahp --help lists commands and options")
         return USAGE
     except GahpError as error:
         _complain(error.told())
@@ -100,10 +100,10 @@ def _run(arguments: list[str]) -> int:
         if option == "--config":
             if not equals:
                 if not arguments:
-                    raise UsageError("--config wants the path of a settings file")
+                    raise UsageError("--config needs the path of a settings file")
                 value, *arguments = arguments
             if not value:
-                raise UsageError("what --config names is empty: the variable is not set, it seems")
+                raise UsageError("the path after --config is empty: is a variable not set?")
             config = value
         elif first == "--version":
             print(f"boinc_gahp {__version__}")

@@ -77,8 +77,8 @@ def find_project(
         if are_one_project(project.url, wanted):
             return name, project
     raise ConfigError(
-        f"the settings have no project {quoted(hide_logins(wanted), _SHOWN)}: name it as they do "
-        f"({known}), or add it to them{did_you_mean(wanted, settings.projects)}"
+        f"the settings have no project {quoted(hide_logins(wanted), _SHOWN)} ({known}): name one "
+        f"of these, or add it to the settings{did_you_mean(wanted, settings.projects)}"
     )
 
 

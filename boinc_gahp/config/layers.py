@@ -134,8 +134,8 @@ def _check_timeouts(submit: float, margin: float, layers: Sequence[Layer]) -> No
     if margin >= submit:
         where = ", ".join(str(each.path) for each in layers if "timeouts" in each.sections)
         raise ConfigError(
-            f"{where}: submit_margin in [timeouts] is {margin:g}; less than submit, which is "
-            f"{submit:g}, is expected, or no batch would ever be submitted"
+            f"{where}: submit_margin in [timeouts] is {margin:g}; it must be less than submit, "
+            f"which is {submit:g}, or no batch would ever be submitted"
         )
 
 
@@ -143,8 +143,8 @@ def _check_polls(htcondor: HTCondor, layers: Sequence[Layer]) -> None:
     if htcondor.poll_shortest > htcondor.poll_longest:
         where = ", ".join(str(each.path) for each in layers if "htcondor" in each.sections)
         raise ConfigError(
-            f"{where}: poll_shortest in [htcondor] is {htcondor.poll_shortest:g}; no more than "
-            f"poll_longest, which is {htcondor.poll_longest:g}, is expected"
+            f"{where}: poll_shortest in [htcondor] is {htcondor.poll_shortest:g}; it must not be "
+            f"greater than poll_longest, which is {htcondor.poll_longest:g}"
         )
 
 
@@ -164,8 +164,9 @@ def _merge_project(
             if "authenticator" in values and "authenticator" not in table:
                 left = ConfigError(
                     f"the authenticator that {secret_from} gives in {place} is not used: "
-                    f"{layer.path}, which comes later, names {table['url']}, and it was not given "
-                    f"for that; name the authenticator there too, or the url in {secret_from}"
+                    f"{layer.path}, which is read later, sets the url {table['url']}, and the "
+                    "authenticator may be for another project; give the authenticator there, too, "
+                    f"or that url in {secret_from}"
                 )
                 missing[name] = str(left)
             values.pop("authenticator", None)
@@ -176,7 +177,7 @@ def _merge_project(
             missing.pop(name, None)
         values |= table
     if "url" not in values:
-        problems.append(f"{last}: {place} has no url, nor has it in any other settings file")
+        problems.append(f"{last}: {place} has no url, here or in any other settings file")
         return None
     secret = values.get("authenticator")
     if isinstance(secret, Path):

@@ -74,7 +74,7 @@ def expand(text: str, base: Path) -> Path:
     if not text or "\0" in text:
         raise ValueError("a path is expected")
     named = text.replace("{user}", user_name())
-    path = os.path.expanduser(named)  # noqa: PTH111  (pathlib's raises where this one tells)
+    path = os.path.expanduser(named)  # noqa: PTH111  (leaves an unknown user as it is)
     if path.startswith("~"):
         raise ValueError(f"there is no user {named.split('/')[0][1:]!r}, or the user has no home")
     return base / path

@@ -40,7 +40,7 @@ class FileText:
         if self.status.st_mode & stat.S_IRGRP:
             return (
                 f"{self.path} holds an authenticator, and its group can read it; if that is not "
-                f"meant, run: chmod 600 {quote(str(self.path))}"
+                f"intended, run: chmod 600 {quote(str(self.path))}"
             )
         return None
 
@@ -64,7 +64,7 @@ class FileText:
         if writers is not None:
             return (
                 f"{writers} can write {self.path}, which tells where jobs are sent; if that is not "
-                f"meant, run: chmod g-w {quote(str(self.path))}"
+                f"intended, run: chmod g-w {quote(str(self.path))}"
             )
         return None
 
@@ -96,7 +96,7 @@ def read(path: Path) -> FileText:
             raise ConfigError(f"{path} is not an ordinary file")
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise ConfigError(f"{path} is larger than {MAX_BYTES} bytes: that is no settings file")
+        raise ConfigError(f"{path} is larger than {MAX_BYTES} bytes: that is not a settings file")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -100,7 +100,7 @@ def parse_authenticator(text: str) -> Authenticator:
     if not words:
         raise ValueError("an authenticator is expected, but it is empty")
     if not (words[0].isascii() and words[0].isprintable()):
-        raise ValueError("an authenticator is expected, but it holds other than ASCII characters")
+        raise ValueError("an authenticator is expected, but it has characters that are not ASCII")
     return Authenticator(words[0])
 
 
@@ -110,8 +110,8 @@ def _read_two_lines(file: FileText) -> Layer:
     if len(lines) != 2:
         number = "only that line" if len(lines) == 1 else f"{len(lines)} lines"
         raise ConfigError(
-            f"{file.path} begins with an address; in a file of that kind a second line with the "
-            f"authenticator is expected and nothing else, but it has {number}"
+            f"{file.path} begins with an address; such a file must have a second line with the "
+            f"authenticator, and nothing else, but it has {number}"
         )
     try:
         url = _url("url", lines[0], file.path.parent)

@@ -63,7 +63,7 @@ def are_one_project(url: str, other: str) -> bool:
 
 def _usual_form(text: str) -> str:
     problem = BadRequest(
-        f"{quoted(hide_logins(text))} is no project's URL; it must be like "
+        f"{quoted(hide_logins(text))} is not a project's URL; it must be like "
         "https://boinc.example.edu/test/, as volunteers use it"
     )
     text = text.strip()

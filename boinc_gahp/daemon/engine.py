@@ -162,7 +162,7 @@ class Engine:
             return self._refusal(str(error))
         except Exception:  # a bug, but if the daemon fell silent, all jobs of the user would fail
             log.exception("a Request Line could not be answered")
-            return self._refusal(f"boinc_gahp has a fault; the traceback is in {log_file()}")
+            return self._refusal(f"internal error in boinc_gahp; the traceback is in {log_file()}")
         return replace(reply, output=announcement + reply.output, request=request)
 
     def announce(self) -> bytes:
@@ -188,7 +188,7 @@ class Engine:
             try:
                 self._telling.submit(partial(self._tell, one))
             except RuntimeError as error:
-                log.error("The end of %s is not noted as known: %s", one.job_id, error)
+                log.error("Cannot record that HTCondor knows the end of %s: %s", one.job_id, error)
 
     def finish_telling(self, timeout: float) -> None:
         """Wait until everything delivered is recorded, at most ``timeout`` seconds."""
@@ -295,9 +295,9 @@ class Engine:
         try:
             self._projects.refusals().end_reported(ended.job_id, ended.status)
         except GahpError as error:
-            log.warning("The end of %s is not noted as known: %s", ended.job_id, error)
+            log.warning("Cannot record that HTCondor knows the end of %s: %s", ended.job_id, error)
         except BaseException:
-            log.exception("the end of %s is not noted as known", ended.job_id)
+            log.exception("cannot record that HTCondor knows the end of %s", ended.job_id)
 
 
 def _asked_name(request: requests.AsyncRequest, error: str) -> str:
@@ -315,4 +315,4 @@ def log_file() -> str:
         path = getattr(handler, "path", None)  # our handler, which this package may not import
         if path is not None:
             return str(path)
-    return "the log, which is not written: see boinc_gahp check"
+    return "the log, but no log is written: see boinc_gahp check"

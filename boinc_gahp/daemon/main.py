@@ -77,7 +77,7 @@ def forbid_core_dumps() -> None:
 
     Call it before any is read. It cannot be undone: it sets the hard limit, too.
     """
-    import resource  # noqa: PLC0415  (for whoever imports this to serve a stand-in)
+    import resource  # noqa: PLC0415  (not for those who only import serve)
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

@@ -239,9 +239,9 @@ class Projects:
             try:
                 bridge.reconcile()
             except GahpError as error:
-                log.warning("What is owed to a project could not be settled: %s", error)
+                log.warning("Requests that are owed to a project could not be sent: %s", error)
             except Exception:  # the thread has to go on: the next debt may be a different one
-                log.exception("settling what is owed to a project went wrong")
+                log.exception("sending the requests that are owed to a project failed")
             delay = SETTLING_INTERVAL
 
 

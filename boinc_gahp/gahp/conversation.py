@@ -82,7 +82,7 @@ class Conversation:
             case requests.Quit():
                 self.quitting = True
             case _:
-                raise TypeError(f"{request.command} is no common command")
+                raise TypeError(f"{request.command} is not a synchronous command")
         return self.success()
 
     def _take_results(self) -> bytes:

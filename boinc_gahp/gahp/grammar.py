@@ -226,9 +226,7 @@ class Counted:
         # Check this before anything is built: the rest of the line limits what a count can be.
         left = len(words) - at - 1
         if count * self._group > left:
-            raise wrong(
-                self.count, at, word, f"no more than what follows it: {left} arguments are left"
-            )
+            raise wrong(self.count, at, word, f"smaller, as only {left} arguments follow it")
         return count
 
     def _slice(self, words: list[str], at: int, count: int) -> Read:

@@ -47,11 +47,11 @@ def _read_arguments(command: Command, words: list[str]) -> list[Any]:
         values.append(value)
     # A space at the end of the line looks like an empty argument; nobody means that.
     if any(words[at:]):
-        raise BadRequest(f"too many arguments: {len(words) - 1} given, {at - 1} make it complete")
+        raise BadRequest(f"too many arguments: {len(words) - 1} given, {at - 1} needed")
     return values
 
 
 def _unknown(word: str) -> str:
     if not word:
         return "the line does not begin with a command; COMMANDS lists them"
-    return f"there is no command {quoted(word)}; COMMANDS lists those that there are"
+    return f"there is no command {quoted(word)}; COMMANDS lists the commands"

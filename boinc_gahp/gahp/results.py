@@ -64,7 +64,7 @@ class ResultForm:
         """
         message = visible(" ".join(message.splitlines())) + last
         if message.strip() in ("", NULL):
-            message = f"an error without words ({message.strip() or 'empty'})"
+            message = f"an error without a message ({message.strip() or 'empty'})"
         return encode(" ".join([request_id, *map(escape, (*self.bad, message, *self.rest))]))
 
     def read(self, line: bytes) -> tuple[str | None, list[str]]:

@@ -51,7 +51,7 @@ def remark(text: str) -> None:
 
 
 def _set_drawn(live: Live | None) -> None:
-    global _drawn  # noqa: PLW0603  (a terminal is one, too)
+    global _drawn  # noqa: PLW0603  (there is only one terminal)
     _drawn = live
 
 

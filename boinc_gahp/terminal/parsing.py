@@ -187,7 +187,7 @@ class Group(Parser):
             self.print_help()
             self.exit()
         if first.startswith("-"):
-            self.error(f"{first} stands before the action; options stand after it")
+            self.error(f"{first} comes before the action; options must come after it")
         if first not in self.actions:
             near = did_you_mean(first, self.actions) or f" (there are {', '.join(self.actions)})"
             self.error(f"there is no action {first!r}{near}")

@@ -159,7 +159,7 @@ def test_a_job_that_is_called_as_another_is_numbered_is_none(site: Site) -> None
         connection.execute("UPDATE workunit SET name = ? WHERE id = ?", (str(first.id), last.id))
     said = str(first.id)
     for act in (batch.job, lambda one: batch.fetch(site.directory / "out", jobs=one)):
-        with pytest.raises(NoSuchJob, match=f"say name:{said} or id:{said}"):
+        with pytest.raises(NoSuchJob, match=f"write name:{said} or id:{said}"):
             act(said)
     assert batch.job(f"name:{said}").id == last.id
 
@@ -335,7 +335,9 @@ def test_an_abort_that_does_not_last_is_said(site: Site) -> None:
         return True
 
     site.proxy.fail("abort_batch", undo, times=None)
-    with pytest.raises(BatchConflict, match="is in progress again: it is still being submitted"):
+    with pytest.raises(
+        BatchConflict, match="is in progress again: another process is still submitting"
+    ):
         batch.abort()
 
 

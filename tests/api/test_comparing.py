@@ -53,7 +53,7 @@ def elsewhere(site: Site) -> Project:
         (jobs("-n 1", "-n 3"), 'the arguments of job "NAME_1" were "-n 2", now they are "-n 3"'),
         (jobs("-n 5", "-n 6"), 'were "-n 1", now they are "-n 5" (and 1 more job differs)'),
         (jobs("-n 1", "-n 2", text="y"), 'the input "in" of job "NAME_0" has other contents'),
-        (jobs("-n 1"), 'job "NAME_1" is not among them'),
+        (jobs("-n 1"), 'job "NAME_1" is missing now'),
         ([Job("-n 1", {"in": InlineFile("x")}, priority=3), *jobs("-n 2")], "priority of job"),
     ],
     ids=["an argument", "all arguments", "a file", "fewer jobs", "a priority"],

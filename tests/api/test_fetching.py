@@ -359,14 +359,14 @@ def test_two_at_once_into_the_same_directory_do_no_harm(desk: Desk) -> None:
 
 def test_directories_that_cannot_be_written_are_told(desk: Desk) -> None:
     desk.results.write_text("a file")
-    with pytest.raises(OutputError, match="is no directory: give another one to fetch into"):
+    with pytest.raises(OutputError, match="is not a directory: name another one to fetch into"):
         desk.fetch()
     desk.results.unlink()
     desk.results.mkdir()
     (desk.results / "upper#1.0").write_text("a file")
     fetched = desk.fetch(jobs=["upper#1.0", "upper#1.1"])
     assert list(fetched.errors) == ["upper#1.0"]
-    assert "is no directory: move it away" in str(fetched.errors["upper#1.0"])
+    assert "is not a directory: move it away" in str(fetched.errors["upper#1.0"])
     assert fetched.fetched == 1
 
 

@@ -92,7 +92,7 @@ def test_each_kind_of_file_has_its_form(text: str, file: File) -> None:
         ("", "is empty"),
         ("inline:", "an empty file has to be one on disk"),
         ("stagd:abc", "did you mean staged:?"),
-        ("ftp://h/a", "ftp: is none of the kinds"),
+        ("ftp://h/a", "ftp: is not a known kind of file"),
         ("http:/h/a", "expected a URL"),
         ("remote:http://h/a", "expected remote:URL,NBYTES,MD5"),
         ("remote:http://h/a,5k,", "NBYTES is a number"),

@@ -52,7 +52,7 @@ def test_two_batches_of_one_name_are_told_with_id_state_and_time(site: Site) -> 
     assert caught.value.said == "twice"
     for batch, state in ((older, "in progress"), (newer, "being made")):
         assert f"'twice' (id {batch.id}, {state}, of 2" in text
-    assert text.endswith(f"say which by its id, for example id:{newer.id}")
+    assert text.endswith(f"choose one by its id, for example id:{newer.id}")
     assert site.project.batch(f"id:{older.id}").njobs == 2
 
 
@@ -83,7 +83,7 @@ def test_a_foreign_batch_of_the_same_name_does_no_harm(site: Site) -> None:
 def test_a_number_that_is_an_id_and_a_name_is_asked_about(site: Site) -> None:
     numbered = site.batch(0)
     called = site.batch(0, str(numbered.id))
-    with pytest.raises(AmbiguousBatch, match=f"say id:{numbered.id} or id:{called.id}"):
+    with pytest.raises(AmbiguousBatch, match=f"write id:{numbered.id} or id:{called.id}"):
         site.project.batch(str(numbered.id))
     assert site.project.batch(numbered.id).id == numbered.id
     assert site.project.batch(f"id:{numbered.id}").id == numbered.id

@@ -89,7 +89,7 @@ def test_nothing_is_asked_after_the_end_and_closing_twice_is_fine(site: Site) ->
 
 
 def test_an_address_that_is_none_is_refused() -> None:
-    with pytest.raises(BadRequest, match="is no project's URL"):
+    with pytest.raises(BadRequest, match="is not a project's URL"):
         Project("boinc.example.edu", "secret")
 
 

@@ -116,15 +116,15 @@ def test_any_bytes_are_jobs_or_a_refusal_on_one_line(data: bytes, form: Format |
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "rows.csv: there is nothing in it"),
+        (b"", "rows.csv: it is empty"),
         (b"name,arg\n", "rows.csv:1: expected the names of columns, found 'arg'; did you mean ar"),
         (b"Name;args;zzz\n", "found 'zzz'; there are: name, args"),
         (b"name,input:\n", "found 'input:'; did you mean input"),
-        (b"name,name\n", "column name stands there twice"),
-        (b"args,template,input_template\n", "column input_template stands there twice"),
+        (b"name,name\n", "column name appears twice"),
+        (b"args,template,input_template\n", "column input_template appears twice"),
         (b"name,args\na\n", "rows.csv:2: expected 2 cells, as in the header, found 1"),
         (b"name,args\na,b,c\n", "rows.csv:2: expected 2 cells, as in the header, found 3"),
-        (b"name,,args\na,b,c\n", "rows.csv:2: the cell 'b' stands in a column without a name"),
+        (b"name,,args\na,b,c\n", "rows.csv:2: the cell 'b' is in a column without a name"),
         (b'name,args\n"a\nb",c\nd,"e\nf\n', "rows.csv:4: a quotation mark that opens here is"),
         (b"name\rx1\rx2\r", "rows.csv:1: lines end in bare carriage returns: save the file"),
         (b'name,args\n"a"b,c\n', "rows.csv:2: ',' expected after '\"'"),
@@ -138,17 +138,17 @@ def test_any_bytes_are_jobs_or_a_refusal_on_one_line(data: bytes, form: Format |
         (b"name,inputs,input:in\nj,in=a,b\n", "rows.csv:2: input 'in' is given twice"),
         (b"name,input:in\nj,stagd:x\n", "did you mean staged:?"),
         (b"name,template\nj,nowhere.xml\n", "rows.csv:2: template 'nowhere.xml' cannot be read"),
-        (b"name\nj\xe9\n", "rows.csv:2: byte 0xe9 at column 2 is no UTF-8"),
+        (b"name\nj\xe9\n", "rows.csv:2: byte 0xe9 at column 2 is not UTF-8"),
         ("name\nj\n".encode("utf-16"), "rows.csv: it is UTF-16: save it as UTF-8"),
         (b'{"name": "a"}\n{"nam": "b"}\n', "rows.csv:2: there is no 'nam' in a row; did you mean "),
         (b'{"name": "a"\n', "rows.csv:1: expected one JSON object on the line"),
-        (b'{"name": "a", "name": "b"}', "'name' stands there twice"),
-        (b'{"template": "a", "input_template": "b"}', "input_template stands there twice"),
+        (b'{"name": "a", "name": "b"}', "'name' is given twice"),
+        (b'{"template": "a", "input_template": "b"}', "input_template is given twice"),
         (b'{"name": ""}', "name: expected a string, not empty"),
         (b'{"name": 5}', "name: expected a string, not empty, found 5"),
         (b'{"args": {}}', "args: expected a string, which is split"),
         (b'{"args": [true]}', "args: expected strings or numbers, found true"),
-        (b'{"fpops": NaN}', "NaN is no number of JSON"),
+        (b'{"fpops": NaN}', "NaN is not a JSON number"),
         (b'{"priority": true}', "priority: expected a whole number"),
         (b'{"inputs": []}', "inputs: expected an object"),
         (b'{"inputs": {"in": 5}}', "input 'in': expected a string or an object, found 5"),
@@ -172,7 +172,7 @@ def test_a_refusal_tells_the_line_what_was_expected_and_what_was_found(
 
 
 def test_a_list_is_told_how_to_be_lines() -> None:
-    with pytest.raises(WrongRow, match="a line for each"):
+    with pytest.raises(WrongRow, match="one object on each line"):
         rows(b'[{"name": "a"}]', "jsonl")
 
 
@@ -230,5 +230,5 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 def test_a_list_over_several_lines_is_told_to_be_written_otherwise() -> None:
-    with pytest.raises(WrongRow, match="a list of them has to be written with a line for each"):
+    with pytest.raises(WrongRow, match="write a list with one object on each line"):
         list(rows_of(io.BytesIO(b'[\n{"args": []}\n]\n'), "jsonl"))

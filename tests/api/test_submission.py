@@ -145,7 +145,7 @@ def test_parameters_reach_the_project(site: Site, data: list[Path]) -> None:
         ("nothing.txt", "input file 'nothing.txt' cannot be read"),
         (StagedFile("nothing.dat"), "does not have the file 'nothing.dat'"),
         (InlineFile(""), "is empty"),
-        (RemoteFile("http://127.0.0.1:99999/"), "is no URL that can be asked"),
+        (RemoteFile("http://127.0.0.1:99999/"), "this URL cannot be used"),
     ],
     ids=["local", "staged", "inline", "remote"],
 )
@@ -159,9 +159,11 @@ def test_an_input_that_cannot_be_had_leaves_nothing_behind(
 
 
 def test_a_remote_file_that_is_not_what_was_said_is_refused(site: Site) -> None:
-    with pytest.raises(StagingError, match="expected the size 1, what came has"):
+    with pytest.raises(StagingError, match="expected the size 1, but its server sent a file with"):
         site.project.submit("uppercase", [Job(inputs={"in": RemoteFile(site.local.url, 1)})])
-    with pytest.raises(StagingError, match=f"expected the MD5 {MD5}, what came has"):
+    with pytest.raises(
+        StagingError, match=f"expected the MD5 {MD5}, but its server sent a file with"
+    ):
         site.project.submit(
             "uppercase", [Job(inputs={"in": RemoteFile(site.local.url, None, MD5)})]
         )

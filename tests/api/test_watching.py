@@ -77,7 +77,9 @@ def test_a_batch_that_is_over_is_looked_at_no_more(site: Site) -> None:
 
 def test_a_wait_that_is_too_long_says_how_far_it_was(site: Site) -> None:
     batch = site.batch(2)
-    with pytest.raises(TimeoutError, match=r"not over after 0\.05 s: 0 of 2 jobs are; it goes on$"):
+    with pytest.raises(
+        TimeoutError, match=r"not over after 0\.05 s: 0 of 2 jobs are; it continues on the project$"
+    ):
         batch.wait(timeout=0.05, poll=QUICK)
     assert not batch.is_over
 
@@ -173,7 +175,7 @@ def test_the_trouble_stands_in_the_timeout(site: Site) -> None:
     batch = site.open(retry=0).batch(site.batch(2).id)
     site.local.database_down()
     try:
-        with pytest.raises(TimeoutError, match=r"; the last look failed: .*project is down"):
+        with pytest.raises(TimeoutError, match=r"; the last query failed: .*project is down"):
             batch.wait(timeout=0.1, poll=QUICK)
     finally:
         site.local.database_down(on=False)

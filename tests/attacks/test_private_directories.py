@@ -184,8 +184,8 @@ def test_put_files_into_a_state_directory_that_everyone_can_write(
     state.mkdir()
     state.chmod(mode)
     told = (
-        f"the directory {state} can be written by everyone: see that all in it is {ME}'s own, "
-        f"and run: chmod go-w {quote(str(state))}"
+        f"the directory {state} can be written by everyone: make sure that everything in it "
+        f"belongs to {ME}, and run: chmod go-w {quote(str(state))}"
     )
     with pytest.raises(LedgerError) as ledger:
         Ledger(state / "ledger.sqlite")

@@ -52,7 +52,7 @@ def test_all_is_well_with_a_project_in_order(
     assert report.of("clock")[0][0] == "ok"
     assert report.of("files")[0][0] == "ok"
     assert "inputs in0, in1, outputs out0, out1, out2" in report.of("app multi")[0][1]
-    assert "asks for nothing has 24 h until its deadline, 50 MB" in report.of("app multi")[1][1]
+    assert "states no needs has 24 h until its deadline, 50 MB" in report.of("app multi")[1][1]
     assert project.authenticator not in report.text
     assert project.authenticator not in Path(report.of("log")[0][1][2:]).read_text()
 
@@ -109,7 +109,7 @@ class TestSettings:
         assert check("--project", "mine").status == 0
         [(level, text)] = check("--project", "yours").of("project")
         assert level == "FAILED"
-        assert f'no project "yours": name it as they do (there is mine: {project.url}' in text
+        assert f'no project "yours" (there is mine: {project.url}' in text
 
     def test_a_missing_authenticator_fails(self, check: Check, settings: Path) -> None:
         settings.with_name("key").unlink()

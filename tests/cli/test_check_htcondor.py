@@ -82,8 +82,8 @@ class TestProgram:
     @pytest.mark.parametrize(
         ("named", "words"),
         [
-            ("/opt/none/boinc_gahp", "no program that can be run"),
-            ("/etc/passwd", "no program that can be run"),
+            ("/opt/none/boinc_gahp", "not an executable program"),
+            ("/etc/passwd", "not an executable program"),
             ("boinc_gahp", "absolute path"),
         ],
     )
@@ -140,7 +140,7 @@ class TestTimeLimits:
             ("3600", "warning", "set submit = 3570"),
             ("270", "FAILED", "set submit = 240"),
             ("300", "ok", ""),
-            ("5 minutes", "warning", "no number"),
+            ("5 minutes", "warning", "not a number"),
         ],
     )
     def test_before_10_a_submit_has_to_end_before_htcondor_gives_it_up(
@@ -156,8 +156,8 @@ class TestTimeLimits:
         ("timeout", "level", "advice"),
         [
             ("3600", "ok", "is 3600"),
-            ("240", "warning", "leave it at 300"),
-            ("5 minutes", "warning", "no number"),
+            ("240", "warning", "set it to 300"),
+            ("5 minutes", "warning", "not a number"),
         ],
     )
     def test_since_10_a_cancel_has_to(
@@ -209,4 +209,4 @@ class TestWhatTheDaemonFinds:
         level, text = htcondor()[3]
         assert level == "warning"
         assert "XDG_STATE_HOME" in text
-        assert "looks into ~/.local/state" in text
+        assert "uses ~/.local/state" in text

@@ -147,14 +147,14 @@ def test_jobs_batches_troubles_and_debts_are_listed(
     assert "no answer from boinc.example.edu" in said.out
     assert "    owed: 1 job to be aborted" in lines
     assert "    owed: batch b_123 to be aborted" in lines
-    assert f"{NAME}  on the project  2 of 3 jobs not over" in said.out
+    assert f"{NAME}  on the project  2 of 3 jobs unfinished" in said.out
     token = jobs.token
     (running,) = (index for index, line in enumerate(lines) if f"boinc/{token}.{ids[0]} " in line)
     assert " 11.0 " in lines[running]
     assert " in progress on the project " in lines[running]
     assert "orphan: HTCondor has not asked for 15 days" in lines[running + 1]
     assert f"boinc/{token}.{waiting} " in said.out
-    assert "the project is still to be told to abort it" in said.out
+    assert "it is still to be aborted on the project" in said.out
 
 
 def test_what_is_over_is_listed_only_when_asked_for(do: Any, jobs: JobLedger) -> None:
@@ -226,7 +226,7 @@ def test_without_a_ledger_there_is_nothing_and_none_is_made(do: Any, path: Path)
     said = do("list")
     assert (said.status, said.out) == (
         0,
-        f"There is no ledger {path} yet; the first job makes it.\n",
+        f"There is no ledger {path} yet; the first job creates it.\n",
     )
     assert json.loads(do("list", "--json").out)["projects"] == []
     for action in (["show", "1"], ["forget", "1"]):
@@ -344,7 +344,7 @@ def test_a_name_that_may_mean_too_many_is_not_guessed(do: Any, jobs: JobLedger) 
         accept(jobs, cluster)
     said = do("show", "submit1")
     assert said.status == 1
-    assert "may mean 30 things" in said.err
+    assert "may mean 30 jobs or batches" in said.err
 
 
 # -- forget
@@ -372,7 +372,7 @@ def test_what_is_not_over_is_kept_unless_asked_twice(do: Any, jobs: JobLedger) -
     assert len(jobs.jobs_of(batch_id)) == 2
     said = do("forget", "11.0", "12.0", "--alive")
     assert said.status == 0
-    assert "Forgetting aborts nothing" in said.out
+    assert "Forgetting a job does not abort it" in said.out
     assert jobs.owners() == ()
     assert jobs.batch(batch_id) is None
 
@@ -430,7 +430,7 @@ def test_several_jobs_of_a_name_are_not_forgotten(do: Any, jobs: JobLedger) -> N
         jobs.cancel(accept(jobs, cluster))
     said = do("forget", "submit1")
     assert said.status == 1
-    assert "say which" in said.err
+    assert "name one of them" in said.err
     assert jobs.tally().cancelled == 2
 
 

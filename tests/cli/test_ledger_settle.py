@@ -179,7 +179,7 @@ def test_an_abort_owed_to_a_project_that_is_not_in_the_settings_is_told(
     assert status == 1
     assert out == (
         "https://elsewhere.example/: still owed: 1 abort of BOINC_SUBMIT requests that were cut "
-        "short (no settings have this project)\n"
+        "short (the settings do not have this project)\n"
     )
 
 

@@ -51,7 +51,7 @@ def test_jobs_by_state_the_last_poll_and_debts_are_shown_to_people(desk: Desk) -
     assert ["waiting", "to", "be", "sent", "1", "2", "h"] in lines
     assert ["in", "progress", "on", "the", "project", "1", "0", "s"] in lines
     assert ["cancelled", "1"] in lines
-    assert out.endswith("\nNobody needs to look at anything.\n")
+    assert out.endswith("\nNo problems.\n")
 
 
 def test_several_projects_and_accounts_are_told_apart(desk: Desk) -> None:
@@ -209,7 +209,7 @@ def test_a_daemon_that_asks_nothing_is_told_once_it_should_have(desk: Desk) -> N
         assert desk.reasons() == []
         desk.do("UPDATE job SET changed = ?", long_ago)
         assert desk.reasons() == ["project"]
-        assert f"process {os.getpid()}) has got no answer about jobs since" in desk.status()[1]
+        assert f"process {os.getpid()}) has had no answer about jobs since" in desk.status()[1]
         desk.jobs.polled(*MINE, time.time())
         assert desk.reasons() == []
     finally:
@@ -264,7 +264,7 @@ def test_a_disk_that_is_full_or_nearly_is_told(desk: Desk, tmp_path: Path, free:
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert f"are free on the disk with {state}: without 17 MB" in ended.stdout
+    assert f"are free on the disk with {state}; with less than 17 MB" in ended.stdout
     assert ("disk: 0 bytes are free" in ended.stdout) == (free == 0)
 
 
@@ -273,7 +273,7 @@ def test_a_disk_that_is_full_or_nearly_is_told(desk: Desk, tmp_path: Path, free:
 
 def test_without_a_ledger_all_is_well_and_none_is_made(desk: Desk) -> None:
     status, out, _ = desk.status()
-    assert (status, out) == (0, f"There is no ledger {desk.path} yet; the first job makes it.\n")
+    assert (status, out) == (0, f"There is no ledger {desk.path} yet; the first job creates it.\n")
     assert desk.reasons() == []
     assert desk.json()["projects"] == []
     assert desk.samples("boinc_gahp_ledger_readable")[0][1] == 1

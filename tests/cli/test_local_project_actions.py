@@ -227,7 +227,11 @@ def test_a_host_gets_other_capacities(do: Do, directory: Path, host: str) -> Non
             "'fial=3' is not a behaviour: expected fail=STATUS",
         ),
         (["behave", "volunteer-0"], 2, "the behaviour is missing: fail=STATUS"),
-        (["behave", "volunteer-0", "normal", "crash"], 1, "goes with no other behaviour"),
+        (
+            ["behave", "volunteer-0", "normal", "crash"],
+            1,
+            "cannot be combined with other behaviours",
+        ),
         (["set-host", "nosuch", "speed=1"], 1, "there is no host 'nosuch'"),
         (["set-host", "volunteer-0", "speed=fast"], 2, "speed: 'fast' was given; a number"),
         (["set-host", "volunteer-0", "wheels=4"], 2, "expected one of speed=X, memory=X"),

@@ -46,7 +46,7 @@ def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -
         (["--conf"], "there is no option --conf; did you mean --config? "),
         (["--verison=1"], "there is no option --verison; did you mean --version? "),
         (["--qqq"], "there is no option --qqq; boinc_gahp --help lists"),
-        (["--config"], "--config wants the path"),
+        (["--config"], "--config needs the path"),
         (["--config", "x", "BOINC_PING"], "there is no command 'BOINC_PING'"),
     ],
     ids=["command", "option", "value", "unlike", "missing-path", "gahp-command"],
@@ -175,7 +175,7 @@ def test_what_cannot_be_written_is_one_line_and_status_1(words: str, unbuffered:
         )
     assert (done.returncode, done.stderr) == (
         1,
-        "boinc_gahp: the output cannot be written to its end: No space left on device\n",
+        "boinc_gahp: the output could not be written completely: No space left on device\n",
     )
 
 

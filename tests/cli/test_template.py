@@ -113,7 +113,7 @@ def test_a_new_projects_templates_are_clean(home: Path, capsys: pytest.CaptureFi
         ([], "an action is missing: check"),
         (["chek", "x"], "there is no action 'chek'; did you mean check?"),
         (["check", "--kind", "both", "x"], "invalid choice: 'both'"),
-        (["--strict", "check", "x"], "--strict stands before the action"),
+        (["--strict", "check", "x"], "--strict comes before the action"),
     ],
     ids=["no-file", "no-action", "action", "kind", "option-first"],
 )

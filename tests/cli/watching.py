@@ -72,7 +72,7 @@ class Desk:
         found = [each["reason"] for each in self.json(*options)["look_at"]]
         status, out, err = self.status(*options)
         assert (status, err) == (1 if found else 0, "")
-        told = [line.strip() for line in out.partition("Look at\n")[2].splitlines()]
+        told = [line.strip() for line in out.partition("Problems\n")[2].splitlines()]
         assert [line.partition(":")[0] for line in told] == found
         status, out, err = self.status("--textfile", str(self.metrics), *options)
         assert (status, out, err) == (1 if found else 0, "", "")

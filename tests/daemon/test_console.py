@@ -127,7 +127,7 @@ def test_a_job_can_be_typed_as_htcondor_sends_it(desk: Desk) -> None:
     (desk.home / "in.txt").write_text("some text\n")
     with desk.console() as terminal:
         terminal.enter("BLAH_PING 2 boinc")
-        terminal.see("BLAH_PING 2: ok, jobs can be taken")
+        terminal.see("BLAH_PING 2: ok, jobs can be accepted")
         ad = f'[BoincApp="uppercase"; Iwd="{desk.home}"; TransferInput="in.txt"; JobDirectory="a"]'
         terminal.enter(f"BLAH_JOB_SUBMIT 3 {ad}")
         seen = terminal.see("BLAH_JOB_SUBMIT 3: ok, the job is boinc/")
@@ -139,7 +139,7 @@ def test_a_job_can_be_typed_as_htcondor_sends_it(desk: Desk) -> None:
         terminal.enter("")
         terminal.see(f"BLAH_JOB_STATUS 4: ok, {job} is idle")
         terminal.enter(f"BLAH_JOB_CANCEL 5 {job}")
-        terminal.see(f"BLAH_JOB_CANCEL 5: ok, {job} is not wanted any more")
+        terminal.see(f"BLAH_JOB_CANCEL 5: ok, {job} is cancelled")
         terminal.enter(f"BLAH_JOB_STATUS 6 {job}")
         terminal.see(f"BLAH_JOB_STATUS 6: ok, {job} is removed")
         terminal.enter("BLAH_JOB_SUBMIT 7 nonsense")
@@ -252,7 +252,7 @@ def test_leaving_tells_of_requests_that_are_not_finished(desk: Desk) -> None:
         assert slow.reached.wait(60)
         terminal.type(CTRL_D)
         assert terminal.end() == 0
-        assert "1 request not finished; what has reached the project goes on" in terminal.text
+        assert "1 request not finished; those on the project continue" in terminal.text
 
 
 def test_history_is_kept_between_runs_and_for_its_owner_alone(desk: Desk) -> None:

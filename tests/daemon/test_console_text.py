@@ -70,7 +70,7 @@ def said(line: str, values: list[str] | None, error: str = "") -> list[str]:
             id="query",
         ),
         pytest.param(
-            "BLAH_PING 2 boinc", [], ["BLAH_PING 2: ok, jobs can be taken"], id="ping of a batch"
+            "BLAH_PING 2 boinc", [], ["BLAH_PING 2: ok, jobs can be accepted"], id="ping of a batch"
         ),
         pytest.param(
             'BLAH_JOB_SUBMIT 3 [ Cmd = "x" ]',
@@ -97,13 +97,13 @@ def said(line: str, values: list[str] | None, error: str = "") -> list[str]:
         pytest.param(
             "BLAH_JOB_CANCEL 5 boinc/a.1",
             [],
-            ["BLAH_JOB_CANCEL 5: ok, boinc/a.1 is not wanted any more"],
+            ["BLAH_JOB_CANCEL 5: ok, boinc/a.1 is cancelled"],
             id="job that is cancelled",
         ),
         pytest.param(
             "BLAH_JOB_REFRESH_PROXY 6 boinc/a.1",
             [],
-            ["BLAH_JOB_REFRESH_PROXY 6: ok, nothing was to be done"],
+            ["BLAH_JOB_REFRESH_PROXY 6: ok, there was nothing to do"],
             id="proxy",
         ),
     ],

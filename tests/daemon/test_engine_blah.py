@@ -181,7 +181,7 @@ def test_trouble_with_telling_is_logged(
 ) -> None:
     conversation.engine.delivered([JobEnd(job, 5)])
     conversation.engine.finish_telling(20)
-    assert "is not noted as known" in caplog.text
+    assert "annot record that HTCondor knows the end of " in caplog.text
 
 
 def test_telling_that_gets_no_thread_is_logged(
@@ -193,7 +193,7 @@ def test_telling_that_gets_no_thread_is_logged(
     with monkeypatch.context() as patched:
         patched.setattr("threading.Thread.start", refuse)
         conversation.engine.delivered([JobEnd("j1", 5)])
-    assert "The end of j1 is not noted as known: can't start new thread" in caplog.text
+    assert "Cannot record that HTCondor knows the end of j1: can't start new thread" in caplog.text
 
 
 def test_closing_a_service_that_hangs_or_fails_takes_no_longer_than_it_may(

@@ -144,7 +144,7 @@ MISTAKES: dict[str, tuple[Callable[[Newcomer], object], tuple[str, ...]]] = {
         lambda of: of.key.write_text("\n"),
         ("/authenticator: an authenticator is expected",),
     ),
-    "odd": (lambda of: of.key.write_text(ODD), ("/authenticator: ", "other than ASCII")),
+    "odd": (lambda of: of.key.write_text(ODD), ("/authenticator: ", "not ASCII")),
     "key is a directory": (key_is_a_directory, ("/authenticator: Is a directory",)),
     "not TOML": (
         lambda of: of.settings.write_text("[project\n"),

@@ -98,9 +98,9 @@ def test_what_is_not_for_the_conversation_is_a_bug() -> None:
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
-        ("", b"2 an\\ error\\ without\\ words\\ (empty)"),
-        (" ", b"2 an\\ error\\ without\\ words\\ (empty)"),
-        ("NULL", b"2 an\\ error\\ without\\ words\\ (NULL)"),
+        ("", b"2 an\\ error\\ without\\ a\\ message\\ (empty)"),
+        (" ", b"2 an\\ error\\ without\\ a\\ message\\ (empty)"),
+        ("NULL", b"2 an\\ error\\ without\\ a\\ message\\ (NULL)"),
         ("no batch named a b", b"2 no\\ batch\\ named\\ a\\ b"),
         ("two\nlines\r\\", b"2 two\\ lines\\ \\\\"),
         ("\udcff\udcfe", b"2 \\\\xff\\\\xfe"),

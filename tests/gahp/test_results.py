@@ -92,8 +92,8 @@ def test_a_wrong_number_of_values_never_leaves(values: list[str]) -> None:
         ("right to left \u202e and \x9b2J", "right to left \\u202e and \\x9b2J"),
         ("a name \udcff\udcfe", "a name \\xff\\xfe"),
         ("Größe", "Größe"),
-        ("NULL", "an error without words (NULL)"),
-        (" \n ", "an error without words (empty)"),
+        ("NULL", "an error without a message (NULL)"),
+        (" \n ", "an error without a message (empty)"),
     ],
     ids=repr,
 )

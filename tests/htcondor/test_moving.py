@@ -75,7 +75,7 @@ def test_jobs_go_on_at_a_projects_new_address(
     assert f"the settings have no project {old.url} with the account" in said
     status, said = ledger("move", old.url.rstrip("/"), elsewhere.url)
     assert status == 0, said
-    assert re.search(r"2 jobs, [12] batch(es)?, 0 debts\.$", said.strip())
+    assert re.search(r"2 jobs, [12] batch(es)?, 0 owed requests\.$", said.strip())
     assert ledger("list")[0] == 0
     site.local.resume_volunteers()
     with site.service() as service:
@@ -157,7 +157,7 @@ def test_nothing_is_moved_while_a_daemon_is_at_work_for_it(
     assert lock.try_acquire()
     status, said = ledger("move", owner[0], elsewhere.url)
     assert status == 1
-    assert re.search(r"a boinc_gahp \(process [0-9]+\) is at work for .*; end it", said)
+    assert re.search(r"a boinc_gahp \(process [0-9]+\) is working for .*; end that process", said)
     lock.release()
     assert ledger("move", owner[0], elsewhere.url)[0] == 0
 
@@ -170,13 +170,18 @@ def test_what_is_meant_has_to_be_clear(
     assert 'the settings have no project "alpha"' in ledger("move", old.url, "alpha")[1]
     said = ledger("move", "https://x.example/", elsewhere.url)[1]
     assert f"has nothing of https://x.example/; it has {old.url} (account key {mine})" in said
-    with site.ledger() as pending_aborts:
-        pending_aborts.owe_abort(old.url, "f" * 16, "b", 5, 0.0)
-        assert "say with --account which of the keys" in ledger("move", old.url, elsewhere.url)[1]
+    with site.ledger() as ledger_file:
+        ledger_file.owe_abort(old.url, "f" * 16, "b", 5, 0.0)
+        assert (
+            "choose one of these keys with --account" in ledger("move", old.url, elsewhere.url)[1]
+        )
         chosen = ("--account", "f" * 16)
-        assert "0 jobs, 0 batches, 1 debt" in ledger("move", old.url, elsewhere.url, *chosen)[1]
+        assert (
+            "0 jobs, 0 batches, 1 owed request"
+            in ledger("move", old.url, elsewhere.url, *chosen)[1]
+        )
         assert [
-            debt.project_batch_id for debt in pending_aborts.pending_aborts(*site.owner, 0.0)
+            batch.project_batch_id for batch in ledger_file.pending_aborts(*site.owner, 0.0)
         ] == [5]
 
 
@@ -253,8 +258,8 @@ def test_what_is_owed_for_an_hour_is_listed_with_exit_status_1(
         jobs.cancel(1)
         wanted, column = "1 job is still to be aborted", "changed"
     else:
-        with site.ledger() as pending_aborts:
-            pending_aborts.owe_abort(*site.owner, "b_17", 17, 0.0)
+        with site.ledger() as ledger_file:
+            ledger_file.owe_abort(*site.owner, "b_17", 17, 0.0)
         wanted, column = "batch b_17 is still to be aborted", "recorded"
     assert ledger("list")[0] == 0
     changes = f"UPDATE {table} SET {column} = {column} - 4000"
@@ -263,4 +268,4 @@ def test_what_is_owed_for_an_hour_is_listed_with_exit_status_1(
     assert status == 1
     assert wanted in [each["text"] for each in json.loads(said)["wrong"]]
     status, said = ledger("list")
-    assert (status, wanted in said.partition("To be looked into")[2]) == (1, True)
+    assert (status, wanted in said.partition("Problems")[2]) == (1, True)

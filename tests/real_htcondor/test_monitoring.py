@@ -90,7 +90,7 @@ def test_states_are_counted_while_a_daemon_works_and_a_project_that_is_down_is_t
     assert metrics["attention project"] >= 1
     assert metrics["status"] == 1
     text = node.pool.run("alice", *COMMAND, *AFTER).stdout
-    assert "\nLook at\n" in text
+    assert "\nProblems\n" in text
     assert f"project: http://127.0.0.1:{other.port}/test/ for " in text
     with other.running(hosts=3):
         for scope in range(2):

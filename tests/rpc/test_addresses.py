@@ -62,7 +62,7 @@ def test_address_is_brought_into_its_usual_form(url: str, shown: str, host: str)
     ],
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(BadRequest, match="is no project's URL"):
+    with pytest.raises(BadRequest, match="is not a project's URL"):
         WebRpcs(url, AUTHENTICATOR)
 
 

@@ -97,7 +97,7 @@ def test_paragraphs_are_filled_and_what_is_laid_out_is_left() -> None:
         ([], "an action is missing: list, show"),
         (["lits"], "there is no action 'lits'; did you mean list? boinc_gahp g --help"),
         (["frob"], "there is no action 'frob' (there are list, show); boinc_gahp g --help"),
-        (["--json", "list"], "--json stands before the action; options stand after it"),
+        (["--json", "list"], "--json comes before the action; options must come after it"),
     ],
     ids=["none", "nearest", "unlike", "option"],
 )

@@ -48,7 +48,7 @@ def add_common(parser: Parser, config: str | None, *, json: str | None = "print 
 def whole_number(text: str) -> int:
     """Read a count, one or more."""
     if not (text.isascii() and text.isdigit() and int(text[:18]) > 0 and len(text) <= 18):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
 
 
@@ -58,7 +58,7 @@ def span(text: str) -> float:
     unit = _UNITS.get(found[2] or "s") if found else None
     if not found or unit is None:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no time span: a number with s, min, h, d or w, as in 12h or 7d"
+            f"{text!r} is not a time span: a number with s, min, h, d or w, as in 12h or 7d"
         )
     seconds = float(found[1]) * unit
     if seconds > LONGEST:
@@ -84,5 +84,5 @@ def moment(text: str) -> float:
         return read.timestamp()
     except (ValueError, OverflowError, OSError):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no time as in 2037-12-24 or 2037-12-24T18:00"
+            f"{text!r} is not a time like 2037-12-24 or 2037-12-24T18:00"
         ) from None

@@ -138,8 +138,9 @@ def abort(arguments: list[str], config: str | None) -> int:
             return _abort_jobs(options, found[0])
         alive = [each.batch for each in found if each.batch is not None and not each.batch.is_over]
         jobs = sum(batch.njobs - batch.nover for batch in alive)
-        what = f"{words.count(len(alive), 'batch', 'batches')}, {words.count(jobs, 'job')}"
-        if alive and not _may(options, alive, f"Abort {what} not over?"):
+        what = f"{words.count(len(alive), 'batch', 'batches')}"
+        what += f" with {words.count(jobs, 'unfinished job')}"
+        if alive and not _may(options, alive, f"Abort {what}?"):
             return 1
         return _each(options, found, _abort)
 
@@ -157,7 +158,7 @@ def retire(arguments: list[str], config: str | None) -> int:
         if done:
             lost.append(f"the outputs of {words.count(done, 'job')}, unless you have fetched them")
         if left:
-            lost.append(f"{words.count(left, 'job')} not over yet")
+            lost.append(words.count(left, "unfinished job"))
         what = words.count(len(at_stake), "batch", "batches")
         question = f"Retiring {what} loses {', and '.join(lost)}. Retire?"
         if lost and not _may(options, at_stake, question):
@@ -172,10 +173,10 @@ def extend(arguments: list[str], config: str | None) -> int:
     now = time.time()
     until = options.until if options.span is None else now + options.span
     if until <= now:
-        parser.error(f"{words.at(until)} is past: batches are kept until a time to come")
+        parser.error(f"{words.at(until)} is in the past: choose a time in the future")
 
     if now + reading.LONGEST < until < math.inf:
-        parser.error(f"{words.at(until)} is too far off: --until never sets no end")
+        parser.error(f"{words.at(until)} is too far in the future: --until never sets no end")
 
     def act(batch: Batch) -> str:
         if batch.state is BatchState.RETIRED:
@@ -232,7 +233,7 @@ def _agreed(options: Namespace, shown: Sequence[str], question: str) -> bool:
     try:
         answer = sys.stdin.readline()
     except UnicodeError:
-        answer = "what is no text is no yes"
+        answer = "not UTF-8"
     except KeyboardInterrupt:
         print(file=screen)
         raise
@@ -278,7 +279,8 @@ def _abort(batch: Batch) -> str:
     done = batch.nover - batch.nerror_jobs
     if batch.state is BatchState.INIT:
         remark(
-            f"Batch {batch.id} is not submitted to its end: whether the abort lasts takes a few s."
+            f"Batch {batch.id} is still being submitted: it takes a few s to see whether the "
+            "abort lasts."
         )
     batch.abort()
     if batch.state is not BatchState.ABORTED:
@@ -313,9 +315,9 @@ def _abort_jobs(options: Namespace, found: _Result) -> int:
             if job not in alive and not options.json:
                 print(f"Job {printable(job.name)} is {job.state.value} already.")
         if not alive:
-            return "is as it was: there is nothing to abort"
+            return "is unchanged: there is nothing to abort"
         batch.abort([job.id for job in alive])
         again = command(options, "show", batch.id, "--state", "failed")
-        return f"goes on without {words.count(len(alive), 'job')}; {again} lists what has failed"
+        return f"continues without {words.count(len(alive), 'job')}; {again} lists what has failed"
 
     return _each(options, [found], act)

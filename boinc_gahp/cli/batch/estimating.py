@@ -51,9 +51,10 @@ def estimate(arguments: list[str], config: str | None) -> int:
             print_json({"app": app, "project": project.url, "jobs": count, "seconds": seconds})
         elif math.isfinite(seconds):
             print(
-                f"{project.host} thinks that {words.count(count, 'job')} of {words.printable(app)} "
+                f"{project.host} estimates that "
+                f"{words.count(count, 'job')} of {words.printable(app)} "
                 f"{'takes' if count == 1 else 'take'} about {words.span(math.ceil(seconds))}."
             )
         else:
-            print(f"{project.host} cannot tell how long that takes.")
+            print(f"{project.host} cannot estimate how long that takes.")
     return 0

@@ -104,7 +104,7 @@ def fetch(arguments: list[str], config: str | None) -> int:
             if other:
                 parser.error(f"--zip and {name} do not go together")
         if options.again:
-            parser.error("--again is for folders: an archive is made anew each time")
+            parser.error("--again is for folders: an archive is written from scratch each time")
     try:
         with opened(options) as project:
             batch = project.batch(options.batch)
@@ -221,7 +221,7 @@ def _say_more(batch: Batch, options: Namespace, fetched: Fetched | FetchedZip) -
         where = [] if options.directory is None else [options.directory]
         print(f"Why jobs failed: {command(options, 'fetch', batch.id, *where, '--failed')}")
     if fetched.errors:
-        print("The same command tries again what could not be fetched, unless it is deleted there.")
+        print("Repeat the command to fetch what is missing, unless the project has deleted it.")
     if fetched.unfinished or not batch.is_over:
         print(
             f"The batch is {states.batch_words(batch)[0]}: run this again when more jobs are done."

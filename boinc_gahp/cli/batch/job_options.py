@@ -182,9 +182,9 @@ def read_options(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace
     if options.rows is not None and options.args is not None:
         parser.error("--rows and --args do not go together: the rows have a column args")
     if options.rows is None and options.format is not None:
-        parser.error("--format says what --rows is, and there is no --rows")
+        parser.error("--format is the format of --rows, and there is no --rows")
     if options.each is None and options.as_ is not None:
-        parser.error("--as names the file of --each, and there is no --each")
+        parser.error("--as is for the files of --each, and there is no --each")
     for option in ("args", "name_jobs"):
         pattern = getattr(options, option)
         if pattern is not None:
@@ -309,7 +309,7 @@ def _row_jobs(
         made.jobs.append(job)
         made.lines.append(row.line)
     if not made.jobs:
-        raise BadRequest(f"{made.rows}: there are no rows in it, and so no jobs")
+        raise BadRequest(f"{made.rows}: it has no rows, so there are no jobs")
     return made
 
 
@@ -323,7 +323,7 @@ def _shared_inputs(said: Sequence[str]) -> dict[str, File]:
         except BadRequest as error:
             raise BadRequest(f"--input: {error}") from error
         if name in inputs:
-            raise BadRequest(f"--input {name}=… stands there twice: give the input one file")
+            raise BadRequest(f"--input {name}=… is given twice: give the input one file")
         inputs[name] = file
     return inputs
 
@@ -334,8 +334,8 @@ def _only_input(
     """Return the name of the app's only input that has no file yet."""
     if _on_project(options.input_template) is not None:
         raise BadRequest(
-            "--each: which input its files are cannot be told from a template on the project: say "
-            "it with --as NAME"
+            "--each: with a template on the project, it is not known which input gets the files: "
+            "name it with --as NAME"
         )
     if options.input_template is not None:
         wanted = [file.open_name for file in _read_input(options.input_template).per_job_files]
@@ -344,13 +344,13 @@ def _only_input(
     left = [name for name in wanted if name not in shared]
     if not left:
         raise BadRequest(
-            f"--each: {options.app} wants {', '.join(wanted) or 'no input'}, and --input gives all "
-            "of that: leave out the one that the files of --each are"
+            f"--each: --input already gives all inputs of {options.app} "
+            f"({', '.join(wanted) or 'it has none'}): leave out the one that --each is to give"
         )
     if len(left) > 1:
         raise BadRequest(
-            f"--each: which of the inputs its files are is not clear, since {options.app} wants "
-            f"{', '.join(wanted) or 'none'}: say it with --as NAME, and give the others by --input"
+            f"--each: {options.app} has the inputs {', '.join(wanted)}: name the one that gets the "
+            "files with --as NAME, and give the others with --input"
         )
     return left[0]
 
@@ -422,7 +422,7 @@ def _read_input(path: str) -> InputTemplate:
 
 
 def _wrong_template(path: str, error: Exception) -> BadRequest:
-    return BadRequest(f"{path}: {error}; boinc_gahp template tells more")
+    return BadRequest(f"{path}: {error}; boinc_gahp template check tells more")
 
 
 def _text(path: str) -> str:
@@ -437,7 +437,7 @@ def _count(text: str) -> int:
     number = whole_number(text)
     if number > _MOST_JOBS:
         raise argparse.ArgumentTypeError(
-            f"{number:,} jobs are too many for a batch: {_MOST_JOBS:,} at most"
+            f"{number:,} jobs are too many: a batch has at most {_MOST_JOBS:,}"
         )
     return number
 
@@ -446,6 +446,6 @@ def _whole(text: str) -> int:
     digits = text[1:] if text[:1] in {"-", "+"} else text
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 10 or int(digits) >= 2**31:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no whole number, or is too large for a project"
+            f"{text!r} is not a whole number, or is too large for a project"
         )
     return int(text)

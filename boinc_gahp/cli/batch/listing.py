@@ -161,8 +161,8 @@ def _nothing(project: Project, others: Sequence[Batch], apps: list[str] | None) 
         unknown = [app for app in apps or () if app not in known]
         near = did_you_mean(unknown[0], known) if unknown else ""
         number = words.count(len(others), "batch", "batches")
-        return f"None of your {number} on {project.host} is such{near or '.'}"
+        return f"None of your {number} on {project.host} matches{near or '.'}"
     return (
-        f"You have no batches on {project.host}, beside retired ones, which are not listed. "
+        f"You have no batches on {project.host}, except retired ones, which are not listed. "
         '"boinc_gahp batch submit --help" tells how to make one.'
     )

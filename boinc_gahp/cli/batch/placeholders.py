@@ -31,10 +31,10 @@ def check(pattern: str, *, with_file: bool) -> None:
             raise WrongPattern(f"a {part[0]} stands alone: write {part[0] * 2} for a brace")
         if said in _OF_FILE:
             if not with_file:
-                raise WrongPattern(f"{{{said}}} is of a file of --each, and there is no --each")
+                raise WrongPattern(f"{{{said}}} is for files of --each, and there is no --each")
         elif not _INDEX.fullmatch(said):
             raise WrongPattern(
-                f"{{{said}}} stands for nothing; there are "
+                f"{{{said}}} is not a placeholder; there are "
                 f"{', '.join(f'{{{name}}}' for name in _NAMES)}, and {{{{ for a brace"
                 f"{did_you_mean(said, _NAMES)}"
             )

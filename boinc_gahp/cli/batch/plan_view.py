@@ -114,7 +114,7 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
     request = plan.request
     called = repr(words.printable(request.batch_name))
     if options.name is None:
-        called += " (a name of this kind; --name gives one)"
+        called += " (or a similar name; --name sets it)"
     count = words.count(len(request.jobs), "job")
     print(f"Batch {called}: {count} of {words.printable(request.app_name)} on {project.host}.")
     if plan.batch_id is not None:
@@ -132,21 +132,21 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
     )
     _print_files(plan)
     print(
-        f"The request has {words.size(plan.request_bytes)}, of "
-        f"{words.size(plan.max_request_bytes)} that may be sent (max_post_bytes)."
+        f"The request has {words.size(plan.request_bytes)}; at most "
+        f"{words.size(plan.max_request_bytes)} may be sent (max_post_bytes)."
     )
     _print_sizes(plan)
     if request.input_template_filename or request.output_template_filename:
         print(
-            "The project's own template files cannot be looked at from here: only the submit tells "
-            "whether they fit."
+            "Template files on the project cannot be checked from here: the project checks them "
+            "when the batch is submitted."
         )
     if request.app_version_num is not None:
         print(states.version_words(request.app_name, request.app_version_num))
     if plan.batch_id is None:
         print(
             f"It would be kept for {words.span(plan.lease)}; waiting for it and fetching from it "
-            "renew that."
+            "keep it longer."
         )
     if plan.is_good:
         print("Nothing is wrong. Without --dry-run this is sent.")
@@ -169,17 +169,16 @@ def _print_sizes(plan: Plan) -> None:
         }
         deadline = _range(*plan.sizes["delay_bound"], "{:,.0f} s".format)
         print(
-            f"Kept of each job: {kept['fpops_est']} floating-point operations, at most "
+            f"Each job has: {kept['fpops_est']} floating-point operations, at most "
             f"{kept['fpops_bound']}; {kept['memory_bound']} of memory; {kept['disk_bound']} of "
             f"disk; {deadline} until its deadline."
         )
     if plan.jobs_with_template:
         count = words.count(plan.jobs_with_template, "job")
-        asks, takes = ("asks", "takes") if plan.jobs_with_template == 1 else ("ask", "take")
+        needs, each = ("needs", "it") if plan.jobs_with_template == 1 else ("need", "each of them")
         print(
-            f"{count} {asks} for something else than the input template says, and {takes} one with "
-            f"{'it' if plan.jobs_with_template == 1 else 'them'}: "
-            f"{words.size(plan.template_bytes)} of the request."
+            f"{count} {needs} other values than the input template has, so the request includes a "
+            f"template for {each}: {words.size(plan.template_bytes)}."
         )
 
 
@@ -208,8 +207,8 @@ def _print_files(plan: Plan) -> None:
     largest = max((file.nbytes for file in absent), default=0)
     if largest > _UPLOAD_LIMIT:
         print(
-            f"The largest has {words.size(largest)}: a project whose PHP is as shipped takes no "
-            "file over 2 MiB (upload_max_filesize)."
+            f"The largest has {words.size(largest)}: with PHP's defaults a project takes no file "
+            "over 2 MiB (upload_max_filesize)."
         )
     if plan.remote:
         print(f"{words.count(len(plan.remote), 'remote file')} would be fetched to be measured:")

@@ -188,7 +188,7 @@ def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
 
 def _remark(batch: Batch) -> str:
     if batch.state is BatchState.INIT:
-        return ": its jobs are still to be sent, or that was broken off"
+        return ": its jobs are still being submitted, or that was interrupted"
     if batch.state is BatchState.RETIRED:
         return ": the project deletes its files and jobs"
     return ""
@@ -285,7 +285,7 @@ def _summary(counts: Counter[JobState], any_shown: bool) -> str:
         for state, (text, colour) in zip(JobState, map(states.job_words, JobState), strict=True)
         if counts[state]
     )
-    return f"{words.count(total, 'job')}: {listed}." + ("" if any_shown else " None is such.")
+    return f"{words.count(total, 'job')}: {listed}." + ("" if any_shown else " None matches.")
 
 
 def _is_wanted(job: BatchJob, options: Namespace) -> bool:

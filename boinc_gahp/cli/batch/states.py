@@ -76,9 +76,9 @@ def end_words(batch: Batch, now: float) -> str:
 def version_words(app_name: str, version: int) -> str:
     """Return a remark on jobs that are for one version of an app."""
     return (
-        f"They are for version {version} of {words.printable(app_name)} alone. No project tells "
-        "which versions it has: where there is no such one for the volunteers' computers, the jobs "
-        "stay queued for ever."
+        f"The jobs run only with version {version} of {words.printable(app_name)}. A project does "
+        "not tell which versions it has: if it has no such version for the volunteers' computers, "
+        "the jobs stay queued for ever."
     )
 
 
@@ -117,16 +117,16 @@ def lease_warning(batch: Batch, now: float) -> str:
         return ""
     if batch.lease_is_over:
         return (
-            f"The lease of batch {batch.id} was over at {words.at(end)}, and a project ends a "
-            f"batch then: that may be why it is {batch.state.words}. Batches that are "
-            "waited for or fetched from are kept."
+            f"The lease of batch {batch.id} ended at {words.at(end)}. A project ends a batch "
+            f"then: that may be why it is {batch.state.words}. Waiting for a batch, or "
+            "fetching from it, renews its lease."
         )
     if batch.state in (BatchState.ABORTED, BatchState.RETIRED) or end > now + _SOON:
         return ""
     left = f"ends in {words.span(end - now)}" if end > now else "is over"
     return (
         f"The lease of batch {batch.id} {left}: then the project may abort and retire it, and "
-        "delete its outputs. It is kept longer by waiting for it, fetching from it, or"
+        "delete its outputs. To keep it longer, wait for it, fetch from it, or run"
     )
 
 
@@ -148,6 +148,5 @@ def reason_words(job: BatchJob) -> str:
 
 #: The message for a batch that was not submitted from this machine, or long ago.
 NOT_COMPARED = (
-    "What arguments and files they have was not compared: that is known only where they were "
-    "submitted."
+    "Their arguments and files were not compared: only the machine that submitted them knows those."
 )

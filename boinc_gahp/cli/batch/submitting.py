@@ -127,17 +127,17 @@ def submit(arguments: list[str], config: str | None) -> int:
             if trouble.is_dropped:
                 complain(
                     "nothing is left on the project: its batch had no jobs, and is retired; to try "
-                    f"again, once that is mended: {_again(arguments, config, None)}"
+                    f"again, once that is fixed: {_again(arguments, config, None)}"
                 )
             else:
-                complain(f"to try again, once that is mended: {go_on}")
+                complain(f"to try again, once that is fixed: {go_on}")
                 if not options.split:  # batch list shows which ones there are
                     abort = command(options, "abort", f"name:{more['name']}")
-                    complain(f"to drop what there may be of the batch: {abort}")
+                    complain(f"to abort what may be left of the batch: {abort}")
             return 1
         except _OneOfMany as trouble:
             complain(str(trouble))
-            complain("the same command with --dry-run tells of every job that would be refused")
+            complain("the same command with --dry-run lists the jobs that would be refused")
             return 1
         _tell_all(project, options, batches)
     return 0
@@ -224,7 +224,7 @@ def _tell(project: Project, options: Namespace, batch: Batch) -> None:
             print(states.NOT_COMPARED)
     if batch.expire_time:
         end = words.at(batch.expire_time)[:-3]
-        print(f"It is kept until {end}; waiting for it and fetching from it renew that.")
+        print(f"It is kept until {end}; waiting for it and fetching from it keep it longer.")
     if options.app_version is not None:
         print(states.version_words(options.app, options.app_version))
     print("Next:")

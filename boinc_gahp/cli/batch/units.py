@@ -44,5 +44,5 @@ def _read(text: str, units: dict[str, int], what: str) -> float:
     unit = units.get(found[2].casefold()) if found else None
     amount = float(found[1]) * unit if found and unit is not None else 0.0
     if not 0 < amount < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no {what}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a {what}")
     return amount

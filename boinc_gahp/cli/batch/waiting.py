@@ -100,15 +100,15 @@ def wait(arguments: list[str], config: str | None) -> int:
             # The rest of --timeout may be too short for another attempt.
             if until is None or time.monotonic() < until - BACKOFF.longest:
                 raise
-            complain(error.told(f"{error}; the time of --timeout is over"))
+            complain(error.told(f"{error}; --timeout has passed"))
             return TIMED_OUT
         no_more_remarks()
         for batch in batches:
             if batch.state is BatchState.INIT:
                 complain(
-                    f"batch {batch.id} ({printable(batch.name)}) is still being made; if that was "
-                    "broken off, repeat its submit with the same --name, or abort it: it is never "
-                    "over by itself"
+                    f"batch {batch.id} ({printable(batch.name)}) is still being submitted; if that "
+                    "was interrupted, repeat its submit with the same --name, or abort the batch: "
+                    "it does not end by itself"
                 )
             unsent = states.unsent_words(batch)
             if unsent is not None:
@@ -117,7 +117,7 @@ def wait(arguments: list[str], config: str | None) -> int:
             _wait(options, project, batches, until)
         except KeyboardInterrupt:
             again = command(options, "wait", *(batch.id for batch in batches if not batch.is_over))
-            complain(f"interrupted; nothing was stopped: the jobs go on; wait again with: {again}")
+            complain(f"interrupted; the jobs continue; wait again with: {again}")
             return INTERRUPTED
         return _ended(options, batches)
 
@@ -186,7 +186,7 @@ def _line(batch: Batch, now: float) -> str:
     if batch.trouble is not None and not batch.is_over:
         return f"{head}the project cannot be asked at present: {printable(str(batch.trouble))}"
     if batch.gone:
-        return f"{head}the project does not know it any more"
+        return f"{head}the project no longer has it"
     text, _ = states.batch_words(batch)
     head += text
     if batch.state is not BatchState.INIT:
@@ -289,11 +289,11 @@ def _ended(options: Namespace, batches: Sequence[Batch]) -> int:
     left = [batch for batch in batches if not batch.is_over]
     gone = [batch for batch in batches if batch.gone]
     for batch in left:
-        trouble = "" if batch.trouble is None else f"; the last look failed: {batch.trouble}"
+        trouble = "" if batch.trouble is None else f"; the last query failed: {batch.trouble}"
         complain(
             f"batch {batch.id} ({printable(batch.name)}) is not over after "
             f"{words.span(options.timeout)}: {batch.nover:,} of {words.count(batch.njobs, 'job')} "
-            f"are; it goes on{trouble}"
+            f"are; it continues on the project{trouble}"
         )
     for batch in gone:
         complain(
@@ -315,7 +315,7 @@ def _say_end(options: Namespace, batch: Batch) -> None:
     head = f"Batch {batch.id} {printable(batch.name)} is {coloured(text, colour, sys.stdout)}"
     if batch.nerror_jobs:
         why = command(options, "show", batch.id, "--state", "failed", "--details")
-        print(f"{head}: {done:,} of {words.count(batch.njobs, 'job')} done. Why not all: {why}")
+        print(f"{head}: {done:,} of {words.count(batch.njobs, 'job')} done. Why jobs failed: {why}")
     else:
         print(f"{head}: {done:,} of {words.count(batch.njobs, 'job')} done.")
     text = states.lease_warning(batch, words.now()) if batch.lease_is_over else ""

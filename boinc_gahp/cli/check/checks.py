@@ -68,7 +68,7 @@ def settings_points(settings: Settings) -> Iterator[Check]:
     if settings.sources:
         yield ok(f"settings: read from {', '.join(map(str, settings.sources))}")
     else:
-        yield note("settings: no file was found; all is at its default")
+        yield note("settings: no file was found; everything has its default")
     for problem in settings.problems:
         yield warning(f"settings: {problem}")
 
@@ -115,7 +115,7 @@ def _ledger_points(settings: Settings) -> Iterator[Check]:
     for each in found[:NAMED]:
         yield warning(f"ledger: {wrong_words(each, now)}")
     if len(found) > NAMED:
-        yield warning(f"ledger: {len(found) - NAMED} more, which boinc_gahp ledger list has")
+        yield warning(f"ledger: {len(found) - NAMED} more; boinc_gahp ledger list shows them")
 
 
 def _writable(
@@ -129,6 +129,6 @@ def _writable(
         return failed(f"{what}: {error}; or set {setting}")
     except OSError as error:
         return failed(
-            f"{what}: {shown} cannot be written ({error.strerror}); mend that, or set {setting}"
+            f"{what}: {shown} cannot be written ({error.strerror}); fix that, or set {setting}"
         )
     return ok(f"{what}: {shown}")

@@ -92,7 +92,7 @@ def _program_points(command: Path) -> Iterator[Check]:
             f"such as {command}"
         )
     elif not shutil.which(named):
-        yield failed(f"HTCondor: BOINC_GAHP is {named}, which is no program that can be run")
+        yield failed(f"HTCondor: BOINC_GAHP is {named}, which is not an executable program")
     else:
         # Only this running program can tell what it imports.
         own = (Path(boinc_gahp.__file__),) if Path(named).resolve() == command else ()
@@ -105,7 +105,7 @@ def _program_points(command: Path) -> Iterator[Check]:
                 f"HTCondor: BOINC_GAHP is {named}, which other users cannot run, because of "
                 f"{closed}; HTCondor runs it as the owner of the jobs: install it where everybody "
                 "may read, such as in /opt, with a Python that everybody may run, such as "
-                f"/usr/bin/python3, or open that: chmod o+{needed} {closed}"
+                f"/usr/bin/python3, or run: chmod o+{needed} {closed}"
             )
 
 
@@ -160,11 +160,11 @@ def _cancel_time_point() -> Check:
 
     text, given = _call_timeout()
     if given is None:
-        return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is no number")
+        return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is not a number")
     if given <= CANCEL_TIMEOUT:
         return warning(
             f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}; removing a job whose outputs are "
-            f"being written may take {CANCEL_TIMEOUT:g} s: leave it at {CALL_TIMEOUT}"
+            f"being written may take {CANCEL_TIMEOUT:g} s: set it to {CALL_TIMEOUT}"
         )
     return ok(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}")
 
@@ -172,7 +172,7 @@ def _cancel_time_point() -> Check:
 def _submit_time_point(submit: float) -> Check:
     text, given = _call_timeout()
     if given is None:
-        return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is no number")
+        return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is not a number")
     both = (
         f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}, [timeouts] submit in boinc_gahp.toml "
         f"is {submit:g}"
@@ -198,8 +198,8 @@ def _settings_points(config: str | None) -> Iterator[Check]:
         moved = os.environ.get(variable)
         if moved and Path(moved) != Path(os.environ.get("HOME", "/"), usual):
             yield warning(
-                f"HTCondor: {variable} is {moved} for you, but not for the boinc_gahp that it "
-                f"starts: that one looks into ~/{usual}"
+                f"HTCondor: {variable} is {moved} in your environment, but not for a boinc_gahp "
+                f"that HTCondor starts: that uses ~/{usual}"
             )
     try:
         found = load(None, {})
@@ -217,7 +217,7 @@ def _settings_points(config: str | None) -> Iterator[Check]:
 
 def _holding(error: ConfigError, why: str = "") -> Check:
     return failed(
-        f"HTCondor: a boinc_gahp that it starts for you holds your jobs: {why}{error.told()}"
+        f"HTCondor: a boinc_gahp that it starts for you would hold your jobs: {why}{error.told()}"
     )
 
 

@@ -81,8 +81,9 @@ def project_points(
         if project.https_url is not None:
             # The request redirected here is a ping, which contains no authenticator.
             yield failed(
-                f"address: {project.host} sends http on to https, and each request is in clear "
-                f"until then, with the authenticator: set url to {project.https_url}"
+                f"address: {project.host} redirects http to https, but each request is first sent "
+                "unencrypted, with the authenticator: set url to "
+                f"{project.https_url}"
             )
             yield from _account_points(settings, chosen, project, apps)
             return
@@ -97,7 +98,7 @@ def _plain_http_points(project: WebRpcs) -> Iterator[Check]:
     host = project.host.rsplit(":", 1)[0]
     if host not in {"localhost", "127.0.0.1", "[::1]"}:
         yield warning(
-            "address: with http:// anybody on the way can read the authenticator; "
+            "address: with http:// anybody on the network path can read the authenticator; "
             "use https:// if the project has it"
         )
 
@@ -150,8 +151,8 @@ def _clock_point(project: WebRpcs) -> Check:
     ahead = "ahead of" if difference > 0 else "behind"
     return warning(
         f"clock: the project's is {abs(difference):.0f} s {ahead} this machine's; leases of "
-        "batches and lifetimes of files are sent by the project's, other times are off by as much: "
-        "set the one that is wrong"
+        "batches and lifetimes of files allow for that, other times are wrong by as much: set the "
+        "clock that is wrong"
     )
 
 
@@ -165,11 +166,11 @@ def _staging_point(project: WebRpcs) -> Check:
 
 def _limits_note(settings: Settings, chosen: ProjectSettings) -> Check:
     return note(
-        "limits: a project does not tell PHP's limits. Assumed are requests of "
+        "limits: a project does not tell PHP's limits. boinc_gahp assumes requests of "
         f"{chosen.max_post_bytes:,} bytes (max_post_bytes), and uploads of "
         f"{settings.staging.files_per_post} files (files_per_post) and "
-        f"{settings.staging.bytes_per_post:,} bytes (bytes_per_post) at a time; as shipped, PHP "
-        "takes no file over 2 MiB (upload_max_filesize), which its admin can raise"
+        f"{settings.staging.bytes_per_post:,} bytes (bytes_per_post) at a time; by default, PHP "
+        "takes no file over 2 MiB (upload_max_filesize), which the project's admin can raise"
     )
 
 
@@ -212,7 +213,7 @@ def _asking_point(app: str, template: InputTemplate) -> Check:
         for name in ("delay_bound", "rsc_memory_bound", "rsc_disk_bound", "rsc_fpops_bound")
     }
     return ok(
-        f"app {app}: a job that asks for nothing has {words.span(said['delay_bound'])} until its "
+        f"app {app}: a job that states no needs has {words.span(said['delay_bound'])} until its "
         f"deadline, {words.size(said['rsc_memory_bound'])} of memory, "
         f"{words.size(said['rsc_disk_bound'])} of disk, {said['rsc_fpops_bound']:g} floating-point "
         "operations"

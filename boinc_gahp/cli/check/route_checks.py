@@ -132,7 +132,7 @@ def _mistakes(text: str) -> Iterator[str]:
         words = line.split(None, 2)
         first = words[0].lower() if words else ""
         if first == "gridresource" and not line[len(first) :].lstrip().startswith("="):
-            yield f'"{line}" is no instruction; write: SET GridResource "batch boinc"'
+            yield f'"{line}" is not an instruction; write: SET GridResource "batch boinc"'
         elif first == "set" and len(words) == 3 and words[1].lower() == "gridresource":
             if not words[2].startswith('"'):
                 yield f'in "{line}" the value lacks quotes; write: SET GridResource "batch boinc"'
@@ -162,7 +162,7 @@ def _lost_points(name: str, text: str) -> Iterator[Check]:
     for transform, each in unlisted.items():
         if _saves(read, each):
             yield warning(
-                f"Job Router: route {name} loses transfer_output_remaps, for the transform "
+                f"Job Router: route {name} loses transfer_output_remaps, because the transform "
                 f"{transform}, which saves them, is not in JOB_TRANSFORM_NAMES, "
                 f"{_last_word(listed)}; add it there, and run condor_reconfig"
             )

@@ -111,7 +111,7 @@ def _demonstrate(directory: Path, show_conversation: bool) -> int:
     except BrokenPipeError:
         raise
     except ConversationError as error:
-        raise DemoTrouble(f"{error} (with --keep the daemon's log stays for a look)") from error
+        raise DemoTrouble(f"{error} (--keep keeps the daemon's log)") from error
     except (ProjectFailed, ProjectDirectoryError, OSError) as error:
         raise DemoTrouble(str(error)) from error
     right = batch.right

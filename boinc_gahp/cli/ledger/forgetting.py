@@ -29,8 +29,8 @@ _EXAMPLES = (
 )
 
 _ALIVE = """\
-{jobs} not over, or still to be aborted on the project. Forgetting aborts nothing: what the project
-has of them goes on there until it ends or its batch's lease does, and no outputs are fetched.
+{jobs} unfinished, or still to be aborted on the project. Forgetting a job does not abort it: it
+continues on the project until it ends or its batch's lease ends, and its outputs are not fetched.
 """
 
 
@@ -39,7 +39,7 @@ def run(arguments: list[str], config: str | None) -> int:
     parser = run_parser(config)
     options = parser.read(arguments)
     if bool(options.names) == options.ended:
-        parser.error("name jobs or batches, or say --ended")
+        parser.error("name jobs or batches, or use --ended")
     if not options.ended and options.older_than is not None:
         parser.error("--older-than goes with --ended")
     settings = words.settings_of(options)
@@ -101,7 +101,9 @@ def _named(jobs: JobLedger, names: Sequence[str]) -> tuple[list[JobRow], list[Ba
         if len(found) + len(of_name) > 1:
             several = [words.job_id(jobs, row) for row in found]
             several += [batch.name for batch in of_name]
-            raise words.LedgerActionRefused(f"{name!r} may mean {', '.join(several)}: say which")
+            raise words.LedgerActionRefused(
+                f"{name!r} may mean {', '.join(several)}: name one of them"
+            )
         for batch in of_name:
             batches[batch.id] = batch
             found = jobs.jobs_of(batch.id)
@@ -122,11 +124,11 @@ def _refuse_alive(jobs: JobLedger, rows: Sequence[JobRow]) -> None:
     if first.is_alive:
         state, remedy = words.state_words(first), "Remove it with condor_rm"
     else:
-        state = "cancelled, but the project is still to be told to abort it"
-        remedy = "Let boinc_gahp ledger settle do that"
+        state = "cancelled, but not aborted on the project yet"
+        remedy = "Abort it with boinc_gahp ledger settle"
     raise words.LedgerActionRefused(
         f"nothing was forgotten: job {words.job_id(jobs, first)} is {state}{others}. {remedy}, or "
-        "say --alive: what the project has then goes on there, and nobody aborts it"
+        "use --alive: then it continues on the project, and nobody aborts it"
     )
 
 

@@ -189,7 +189,7 @@ def _print(ledger: Opened, found: _Found, settings: Settings, *, batches: bool) 
         return
     _print_lists(ledger, found, settings, now, batches=batches)
     if found.wrong:
-        _title("\nTo be looked into")
+        _title("\nProblems")
         for each in found.wrong:
             print("  " + coloured(wrong_words(each, now), "yellow", sys.stdout))
 
@@ -270,7 +270,7 @@ def _batch_cells(batch: BatchRow, counts: dict[str, int]) -> tuple[str, ...]:
     return (
         batch.name,
         words.BATCH_WORDS[batch.state],
-        f"{alive} of {words.count(sum(counts.values()), 'job')} not over",
+        f"{alive} of {words.count(sum(counts.values()), 'job')} unfinished",
         batch.app_name,
         "" if batch.project_batch_id is None else f"batch {batch.project_batch_id} of the project",
     )

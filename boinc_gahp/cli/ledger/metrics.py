@@ -77,7 +77,7 @@ def families(status: Status) -> Iterator[MetricFamily]:
             ("ledger_size_bytes", "The ledger's size, with its log.", status.nbytes),
             (
                 "ledger_available_bytes",
-                "How much the user may still write where the ledger is.",
+                "Bytes that the user may still write on the ledger's disk.",
                 status.available,
             ),
         )
@@ -153,7 +153,7 @@ def _of_owners(owners: Sequence[tuple[Labels, WatchedOwner]]) -> Iterator[Metric
         ),
         (
             "trouble_timestamp_seconds",
-            "Since when something is wrong with the project, since the epoch.",
+            "When the problem with the project began, since the epoch.",
             [owner.overview.trouble and owner.overview.trouble.since for _, owner in owners],
         ),
         (

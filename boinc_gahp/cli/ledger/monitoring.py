@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 #: Why a person should look, with explanations; metrics and JSON use these words.
 REASONS: Final = {
     "settings": "the settings cannot be read",
-    "ledger": "the ledger cannot be read, or does not lie where it may",
+    "ledger": "the ledger cannot be read, or is in an unsuitable place",
     "disk": "the disk with the ledger is full, or nearly",
     "stranded": "the settings do not have the project or the account of jobs any more",
     "project": "a project does not answer, or refuses the account",
     "batch": "a batch cannot be sent or asked about",
-    "outputs": "outputs of jobs that are done cannot be brought home",
-    "account": "jobs were put on hold for what is wrong with the account",
-    "owed": "the project does not take what is owed to it, or nobody pays it",
+    "outputs": "outputs of jobs that are done cannot be fetched",
+    "account": "jobs were put on hold because of a problem with the account",
+    "owed": "requests that are owed to the project fail, or nobody sends them",
     "orphans": "HTCondor does not ask about jobs any more",
     "daemon": "there are jobs, and no daemon works on them",
 }
@@ -152,9 +152,9 @@ def _look_at_disk(status: Status, path: Path) -> None:
         status.findings.append(
             Finding(
                 "disk",
-                f"{words.size(status.available)} are free on the disk with {path.parent}: without "
-                f"{words.size(ROOM)} the ledger cannot be written for long, and jobs stand still; "
-                "make room",
+                f"{words.size(status.available)} are free on the disk with {path.parent}; with "
+                f"less than {words.size(ROOM)} the ledger soon cannot be written, and then no job "
+                "proceeds: make room",
             )
         )
 
@@ -213,7 +213,7 @@ def _findings(its: Overview, lease: float, now: float, after: float) -> Iterator
         number, since, trouble = its.undelivered
         yield Finding(
             "outputs",
-            f"the outputs of {words.count(number, 'job')} cannot be brought home: {trouble}",
+            f"the outputs of {words.count(number, 'job')} cannot be fetched: {trouble}",
             *mine,
             since,
         )
@@ -263,7 +263,7 @@ def _silence(
     if now - due > after + pause:
         yield Finding(
             "project",
-            f"the daemon (process {owner.process}) has got no answer about jobs since "
+            f"the daemon (process {owner.process}) has had no answer about jobs since "
             f"{words.at(its.polled)}: the log tells more; end the process if it hangs, and "
             "HTCondor starts another",
             its.url,
@@ -279,7 +279,7 @@ def _nobody(owner: WatchedOwner, now: float, after: float) -> Iterator[Finding]:
         yield Finding(
             "daemon",
             f"no daemon works on {words.count(its.tally.alive, 'job')}, and HTCondor has not asked "
-            "about any: see that condor_q has them and HTCondor runs; drop jobs that it does not "
+            "about any: check that condor_q has them and HTCondor runs; drop jobs that it does not "
             "have with boinc_gahp ledger forget --alive",
             its.url,
             its.account,

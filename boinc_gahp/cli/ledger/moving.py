@@ -51,9 +51,9 @@ def run(arguments: list[str], config: str | None) -> int:
         lock = AccountLock(state_dir(settings), *old)
         if not lock.try_acquire():
             raise words.LedgerActionRefused(
-                f"nothing was moved: a boinc_gahp (process {lock.holder()}) is at work for "
-                f"{old[0]} with the settings of before; end it, HTCondor starts another one within "
-                "seconds, and do this again"
+                f"nothing was moved: a boinc_gahp (process {lock.holder()}) is working for "
+                f"{old[0]} with the earlier settings; end that process (HTCondor starts another "
+                "one within seconds), and run this command again"
             )
         try:
             moved = jobs.move(old, new, name)
@@ -64,7 +64,8 @@ def run(arguments: list[str], config: str | None) -> int:
     print(
         f"Moved from {words.printable(old[0])} (account key {old[1]}) to {new[0]} (account key "
         f"{new[1]}): {words.count(moved.jobs, 'job')}, "
-        f"{words.count(moved.batches, 'batch', 'batches')}, {words.count(moved.debts, 'debt')}."
+        f"{words.count(moved.batches, 'batch', 'batches')}, "
+        f"{words.count(moved.debts, 'owed request')}."
     )
     return 0
 
@@ -104,8 +105,8 @@ def _account(jobs: JobLedger, old: str, new: tuple[str, str], wanted: str | None
         accounts.remove(new[1])
         if not accounts:
             raise words.LedgerActionRefused(
-                f"there is nothing to move: {old} and {new[0]} are one project, and all that the "
-                "ledger has of it is of the account that the settings have"
+                f"there is nothing to move: {old} and {new[0]} are the same project, and all "
+                "that the ledger has of it belongs to the account in the settings"
             )
     if wanted is not None:
         accounts = [account for account in accounts if account == wanted]
@@ -113,8 +114,8 @@ def _account(jobs: JobLedger, old: str, new: tuple[str, str], wanted: str | None
         return accounts[0]
     if accounts:
         raise words.LedgerActionRefused(
-            f"the ledger has several accounts on {old}: say with --account which of the keys "
-            f"{', '.join(accounts)} is meant"
+            f"the ledger has several accounts on {old}: choose one of these keys with --account: "
+            f"{', '.join(accounts)}"
         )
     known = ", ".join(f"{each.url} (account key {each.account})" for each in jobs.all_owners())
     raise words.LedgerActionRefused(
@@ -140,11 +141,11 @@ def _check(
     except RpcError as error:
         raise words.LedgerActionRefused(
             f"nothing was moved: {project.url} cannot be asked for the account's batches: {error}; "
-            "do this again when it answers, or say --unchecked"
+            "run this command again when it answers, or with --unchecked"
         ) from None
     if there.isdisjoint(batch.name for batch in batches):
         raise words.LedgerActionRefused(
             f"nothing was moved: the account at {project.url} has none of the "
             f"{words.count(len(batches), 'batch', 'batches')} of {old[0]} (account key {old[1]}); "
-            "is it the same project, and the same account? If so, say --unchecked"
+            "is it the same project, and the same account? If so, use --unchecked"
         )

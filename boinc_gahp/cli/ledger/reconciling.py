@@ -112,7 +112,7 @@ def _lines(
             lock = AccountLock(state_dir(settings), reconciliation.url, reconciliation.account)
             process = lock.holder()
             who = "" if process is None else f" (process {process})"
-            yield f"{project}: left to the daemon{who} that is at work for it"
+            yield f"{project}: left to the daemon{who} that is working for it"
         return
     kinds = (
         (reconciled.aborts, "job", "aborted"),
@@ -181,7 +181,7 @@ def _debt_lines(
             yield of.format(f"done: {words.count(done, 'abort')}")
         waiting = [batch.not_before for batch in left if batch.state == "sent"]
         if owner_key(*owner) not in worked_for:
-            why = "no settings have this project"
+            why = "the settings do not have this project"
         elif waiting:
             why = f"HTCondor may ask for them until {words.at(max(waiting) + FORGOTTEN)}"
         else:

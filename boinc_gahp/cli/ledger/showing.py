@@ -74,7 +74,7 @@ def find(jobs: JobLedger, name: str) -> tuple[list[JobRow], list[BatchRow]]:
         )
     if number > _MANY:
         raise words.LedgerActionRefused(
-            f"{name!r} may mean {number} things in the ledger: say more of it"
+            f"{name!r} may mean {number} jobs or batches in the ledger: be more specific"
         )
     return found, batches
 
@@ -95,10 +95,10 @@ def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str
             "accepted": words.at(job.accepted),
             "last asked about": f"{words.at(job.last_polled)}, "
             f"{words.span(now - job.last_polled)} ago",
-            "end told to HTCondor": _yes(job.end_reported) if not job.is_alive else None,
+            "end reported to HTCondor": _yes(job.end_reported) if not job.is_alive else None,
             "exit code": job.exit_code,
             "CPU time": None if job.cpu_time is None else f"{job.cpu_time:g} s",
-            "being written into": "yes" if job.writing else None,
+            "outputs being written": "yes" if job.writing else None,
         }
     )
     for note in words.job_notes(job, settings.htcondor.lease, now):

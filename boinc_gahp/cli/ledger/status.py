@@ -137,11 +137,11 @@ def _print(status: Status) -> None:
         empty = f"The ledger {status.path} is empty."
         print(words.none_yet(status.path) if status.nbytes is None else empty)
     if status.findings:
-        _title("\nLook at" if status.owners else "Look at")
+        _title("\nProblems" if status.owners else "Problems")
         for each in status.findings:
             print("  " + coloured(_finding_words(each, status.now), "yellow", sys.stdout))
     elif status.owners:
-        print("\nNobody needs to look at anything.")
+        print("\nNo problems.")
 
 
 def _finding_words(each: Finding, now: float) -> str:

@@ -95,7 +95,7 @@ def exists(path: Path) -> bool:
 
 def none_yet(path: Path) -> str:
     """Return the message if there is no ledger."""
-    return f"There is no ledger {path} yet; the first job makes it."
+    return f"There is no ledger {path} yet; the first job creates it."
 
 
 @contextmanager
@@ -159,7 +159,7 @@ def job_notes(job: JobRow, orphaned_after: float, now: float) -> list[str]:
     if job.trouble and job.is_alive:
         notes.append(printable(job.trouble))
     if job.abort_pending:
-        notes.append("the project is still to be told to abort it")
+        notes.append("it is still to be aborted on the project")
     return notes
 
 
@@ -183,7 +183,7 @@ def positive(unit: str) -> Callable[[str], float]:
         except ValueError:
             number = -1.0
         if not 0 <= number < 1e9:
-            raise argparse.ArgumentTypeError(f"{text!r} is no number of {unit}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number of {unit}")
         return number
 
     return read

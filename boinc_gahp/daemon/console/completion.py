@@ -59,7 +59,7 @@ _ATTRIBUTES = {
     "BoincRscFpopsBound": "floating-point operations after which it is stopped",
     "BoincRscFpopsEst": "floating-point operations that it takes",
     "BoincRscMemoryBound": "bytes of memory that it may use",
-    "Cmd": "an executable; as it cannot travel, BoincApp has to name the app",
+    "Cmd": "an executable; it is not sent, so BoincApp has to name the app",
     "Err": "where its standard error goes",
     "In": "an input file",
     "Iwd": "the directory of its files",

@@ -193,7 +193,7 @@ class Console:
         if pending:
             self._print(
                 "faint",
-                f"{count(pending, 'request')} not finished; what has reached the project goes on",
+                f"{count(pending, 'request')} not finished; those on the project continue",
             )
 
     def _stop(self) -> None:

@@ -111,7 +111,7 @@ def _statuses(batches: tuple[str, ...], values: list[str]) -> Iterator[str]:
 def _blah_success(request: requests.BlahRequest, values: list[str]) -> Iterator[str]:
     match request:
         case requests.BlahPing():
-            yield ", jobs can be taken"
+            yield ", jobs can be accepted"
         case requests.BlahJobSubmit():
             yield f", the job is {values[0]}"
         case requests.BlahJobStatus(job_id=job_id):
@@ -119,9 +119,9 @@ def _blah_success(request: requests.BlahRequest, values: list[str]) -> Iterator[
             yield f", {job_id} is {_htcondor_words(status)}"
             yield from (f"  {line}" for line in _attributes(ad))
         case requests.BlahJobCancel(job_id=job_id):
-            yield f", {job_id} is not wanted any more"
+            yield f", {job_id} is cancelled"
         case requests.BlahJobRefreshProxy():
-            yield ", nothing was to be done"
+            yield ", there was nothing to do"
 
 
 def _htcondor_words(status: str) -> str:
@@ -180,8 +180,8 @@ def help_overview() -> str:
         "",
         "An id is your number for a request, above 0; its result is printed with it.",
         r"Within an argument, write \ before a space or a backslash. NULL: none.",
-        "BLAH_*: what HTCondor 10 and later says, a job each. BOINC_*: batches of jobs.",
-        "TAB completes, Ctrl-C drops the line, Ctrl-D leaves.",
+        "BLAH_*: single jobs (HTCondor 10 and later). BOINC_*: batches of jobs.",
+        "TAB completes, Ctrl-C discards the line, Ctrl-D leaves.",
     ]
     return "\n".join(lines)
 

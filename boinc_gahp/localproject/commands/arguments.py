@@ -21,13 +21,13 @@ _HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,252}")
 
 #: What to do about SQLite's errors.
 _SQLITE = {
-    "full": "make room there, and do it again",
-    "locked": "another process has been writing to it all the time: try again",
+    "full": "make room there, and try again",
+    "locked": "another process is writing to it: try again later",
     "readonly": "you may not write to it: use your own project, or ask who owns this one",
-    "unable to open": "you may not write to its directory, or it has gone",
+    "unable to open": "you may not write to its directory, or it no longer exists",
     "malformed": "the file is damaged: use a copy that you have, or a new directory",
     "not a database": "another file is in its place: use a copy that you have, or a new directory",
-    "disk I/O": "the disk is full, or fails: look at it, and do it again",
+    "disk I/O": "the disk is full, or fails: check it, and try again",
 }
 
 

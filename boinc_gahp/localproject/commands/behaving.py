@@ -40,7 +40,7 @@ def behave(arguments: list[str], _config: str | None) -> int:
             )
         if _NORMAL in wanted:
             if len(wanted) > 1:
-                raise LocalProjectTrouble(f"{_NORMAL!r} goes with no other behaviour")
+                raise LocalProjectTrouble(f"{_NORMAL!r} cannot be combined with other behaviours")
             behaviour.clear(core.db, host=host, job=options.job)
             print(f"{who}: {_NORMAL}")
             return 0

@@ -32,7 +32,7 @@ def add_user(arguments: list[str], _config: str | None) -> int:
     if not _NAME.fullmatch(options.name):
         raise LocalProjectTrouble(
             f"a user cannot be named {options.name!r}: expected letters, digits and any of _ @ + . "
-            "-, at most 100 of them, since the settings file is named so, too"
+            "-, at most 100 of them, since the settings file has the same name"
         )
     with opened(options.directory) as core, refused():
         from boinc_gahp.localproject import accounts

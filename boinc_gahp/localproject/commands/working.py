@@ -285,7 +285,7 @@ def _say_what_wins(core: Core, options: argparse.Namespace, jobs: Iterable[NewJo
             if given is not None and said not in (None, given):
                 complain(
                     f"--{name} {given:g} has no effect: {path} says {said:g}, and a template's "
-                    "values win; give another one with --input-template"
+                    "values take precedence; give another one with --input-template"
                 )
 
 

@@ -44,7 +44,7 @@ def test_single_jobs_are_aborted_by_name_and_id_and_the_others_go_on(
     jobs = [job.id for job in site.rpc.iter_jobs(number)]
     status, out, _ = batch("abort", name, "--job", f"{name}_0", "--job", jobs[2])
     assert status == 0
-    assert f"Batch {number} {name} goes on without 2 jobs" in out
+    assert f"Batch {number} {name} continues without 2 jobs" in out
     statuses = [job.status for job in site.rpc.iter_jobs(number)]
     assert statuses == ["error", "queued", "error"]
     status, out, _ = batch("abort", name, "--job", f"{name}_0")
@@ -68,7 +68,7 @@ def test_abort_asks_on_a_terminal_and_no_is_no(
     number, name = site.batch("", "")
     child = batch.on_terminal("abort", name)
     child.expect_exact(f"batch {number}  {name}: in progress, 0 of 2 jobs over")
-    child.expect_exact("Abort 1 batch, 2 jobs not over? [y/N] ")
+    child.expect_exact("Abort 1 batch with 2 unfinished jobs? [y/N] ")
     child.sendline("n")
     child.expect_exact("Nothing was done.")
     child.expect(pexpect.EOF)
@@ -95,7 +95,7 @@ def test_ctrl_c_and_bytes_that_are_no_text_answer_nothing(
 ) -> None:
     number, name = site.batch("")
     monkeypatch.setattr("sys.stdin", _Interrupted())
-    assert "Abort 1 batch, 1 job not over? [y/N] \n" in batch.screen("abort", name)
+    assert "Abort 1 batch with 1 unfinished job? [y/N] \n" in batch.screen("abort", name)
     assert capsys.readouterr().err == "boinc_gahp: interrupted; it can be run again\n"
     monkeypatch.setattr("sys.stdin", _Binary())
     assert batch.screen("abort", name).endswith("[y/N] Nothing was done.\n")
@@ -139,12 +139,12 @@ def test_extend_sets_the_end_and_says_it(site: Site, batch: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--until", "2020-01-01"], "2020-01-01 23:59:59 is past"),
-        (["--for", "0"], "is past"),
+        (["--until", "2020-01-01"], "2020-01-01 23:59:59 is in the past"),
+        (["--for", "0"], "is in the past"),
         (["--for", "999999999999w"], "longer than a hundred years"),
-        (["--until", "9999-12-31"], "too far off: --until never sets no end"),
-        (["--until", "tomorrow"], "'tomorrow' is no time"),
-        (["--for", "3 fortnights"], "'3 fortnights' is no time span"),
+        (["--until", "9999-12-31"], "too far in the future: --until never sets no end"),
+        (["--until", "tomorrow"], "'tomorrow' is not a time"),
+        (["--for", "3 fortnights"], "'3 fortnights' is not a time span"),
         (["--for", "7d", "--until", "never"], "not allowed with"),
         ([], "--for --until is required"),
     ],

@@ -149,7 +149,7 @@ def test_an_archive(batch: Command, here: Path, done: tuple[int, str], site: Sit
         (("--zip", "x.zip", "directory"), "--zip and DIR do not go together"),
         (("--zip", "x.zip", "--failed"), "--zip and --failed do not go together"),
         (("--zip", "x.zip", "--again"), "--again is for folders"),
-        (("--threads", "0"), "'0' is no whole number above 0"),
+        (("--threads", "0"), "'0' is not a whole number above 0"),
     ],
 )
 def test_what_does_not_go_together(words: tuple[str, ...], text: str, batch: Command) -> None:
@@ -176,7 +176,7 @@ def test_what_cannot_be_written_is_that_jobs_error(
     assert status == 1
     assert out.startswith(f"1 job fetched (55 bytes), 1 could not be fetched; in {name}\n")
     assert err.startswith(f"boinc_gahp: job '{name}_0': ")
-    assert "is no directory: move it away" in err
+    assert "is not a directory: move it away" in err
     assert err.count("\n") == 1
 
 

@@ -52,8 +52,8 @@ def test_states_and_apps_choose_batches(site: Site, batch: Command) -> None:
     assert listed[:2] == [str(empty), str(number)]
     status, out, _ = batch("list", "--app", "nothing")
     assert status == 0
-    assert re.match(r"None of your \d+ batches on 127\.0\.0\.1:\d+ is such\.$", out)
-    assert batch("list", "--app", "upercase")[1].endswith("is such; did you mean uppercase?\n")
+    assert re.match(r"None of your \d+ batches on 127\.0\.0\.1:\d+ matches\.$", out)
+    assert batch("list", "--app", "upercase")[1].endswith("matches; did you mean uppercase?\n")
 
 
 def test_a_wrong_state_is_told_with_the_nearest_one(batch: Command) -> None:

@@ -57,7 +57,7 @@ def test_jobs_are_chosen_by_their_state_their_name_and_their_id(site: Site, batc
     assert _jobs(batch("show", number, "--state", "failed")[1]) == [f"{name}_1"]
     both = _jobs(batch("show", number, "--job", f"{name}_2", "--job", jobs[0])[1])
     assert both == [f"{name}_2", f"{name}_0"]
-    assert "None is such." in batch("show", number, "--state", "queued")[1]
+    assert "None matches." in batch("show", number, "--state", "queued")[1]
     status, out, err = batch("show", number, "--job", f"{name}_3")
     assert (status, out) == (1, "")
     assert f"has no job '{name}_3'; did you mean '{name}_" in err
@@ -77,7 +77,7 @@ def test_a_terminal_shows_the_first_jobs_and_a_pipe_all(site: Site, batch: Comma
 def test_an_empty_batch_says_that_its_jobs_are_still_to_come(site: Site, batch: Command) -> None:
     number, _ = site.batch()
     _, out, _ = batch("show", number)
-    assert "being made: its jobs are still to be sent" in out
+    assert "being made: its jobs are still being submitted" in out
     assert out.endswith("It has no jobs.\n")
 
 
@@ -153,7 +153,7 @@ def test_a_lease_that_ends_soon_is_told_with_what_makes_it_longer(
 def test_a_batch_that_its_lease_has_ended_says_so(site: Site, batch: Command) -> None:
     number, _ = site.batch("", "", lease=time.time() - 60)
     expiry.expire_batches(site.project.core, time.time())
-    told = f"The lease of batch {number} was over at "
+    told = f"The lease of batch {number} ended at "
     assert told in batch("show", number)[1]
     assert told in batch("wait", number)[1]
     assert told in batch("fetch", number, site.config.parent / "ended")[1]

@@ -61,7 +61,7 @@ def test_one_job_is_submitted_and_what_comes_next_is_told(
     assert (status, err) == (0, "")
     found = re.fullmatch(
         r"Batch (\d+) 'uppercase-\d{8}-\d{6}-[a-z]{4}': 1 job of uppercase on 127\.0\.0\.1:\d+\.\n"
-        r"It is kept until 2[-\d]+ [:\d]+; waiting for it and fetching from it renew that\.\n"
+        r"It is kept until 2[-\d]+ [:\d]+; waiting for it and fetching from it keep it longer\.\n"
         r"Next:\n  boinc_gahp batch wait (\d+)\n  boinc_gahp batch fetch (\d+)\n",
         out,
     )
@@ -159,7 +159,7 @@ def test_the_same_name_with_other_arguments_is_refused_here_and_told_elsewhere(
     done = batch.piped(*words, "--args", "-x", XDG_STATE_HOME=str(here / "elsewhere"))
     assert (done.returncode, done.stderr) == (0, "")
     assert "It was there already, with jobs of these names: nothing was sent.\n" in done.stdout
-    assert "What arguments and files they have was not compared: " in done.stdout
+    assert "Their arguments and files were not compared: " in done.stdout
 
 
 def test_templates_of_ones_own_and_on_the_project(sent: Sent, here: Path, site: Site) -> None:
@@ -185,19 +185,19 @@ def test_templates_of_ones_own_and_on_the_project(sent: Sent, here: Path, site: 
         (["--rows", "r", "--args", "-x"], "--rows and --args do not go together"),
         (["--format", "csv"], "there is no --rows"),
         (["--as", "in"], "there is no --each"),
-        (["--args", "{stem}"], "{stem} is of a file of --each"),
+        (["--args", "{stem}"], "{stem} is for files of --each"),
         (["--args", "{indx}"], "did you mean index?"),
         (["--args", "a } b"], "a } stands alone: write }} for a brace"),
         (["--name-jobs", "{"], "a { stands alone"),
-        (["--count", "0"], "no whole number"),
-        (["--delay", "3x"], "'3x' is no time span"),
-        (["--memory", "2QB"], "'2QB' is no size"),
-        (["--fpops-est", "many"], "'many' is no number of floating-point operations"),
-        (["--priority", "1.5"], "'1.5' is no whole number"),
+        (["--count", "0"], "not a whole number"),
+        (["--delay", "3x"], "'3x' is not a time span"),
+        (["--memory", "2QB"], "'2QB' is not a size"),
+        (["--fpops-est", "many"], "'many' is not a number of floating-point operations"),
+        (["--priority", "1.5"], "'1.5' is not a whole number"),
         (["--format", "xml"], "did you mean jsonl?|invalid choice"),
         (["--inputs", "in=a"], "did you mean --input?"),
         (["--input", "data/a.1.txt"], "expected NAME=FILE"),
-        (["--input", "in=a", "--input", "in=b"], "stands there twice"),
+        (["--input", "in=a", "--input", "in=b"], "is given twice"),
         (["--args", "a 'b"], "a quote is not closed"),
     ],
 )
@@ -213,13 +213,16 @@ def test_what_does_not_go_together_is_said(batch: Command, words: list[str], sai
         (["--each", "nothing/*"], "matches no file (looked for from "),
         (["--each", "data"], "matches only directories"),
         (["--each", "data/*", "--as", "in", "--input", "in=x"], "do not go together"),
-        (["--each", "data/*", "--input", "in=x"], "uppercase wants in, and --input gives all of"),
-        (["--each", "data/*", "--input-template", "project:x"], "say it with --as NAME"),
+        (
+            ["--each", "data/*", "--input", "in=x"],
+            "--input already gives all inputs of uppercase (in): leave",
+        ),
+        (["--each", "data/*", "--input-template", "project:x"], "name it with --as NAME"),
         (["--input-template", "nothing.xml"], "'nothing.xml' cannot be read: No such file"),
-        (["--input-template", "data/a.1.txt"], "boinc_gahp template tells more"),
-        (["--output-template", "data/a.1.txt"], "boinc_gahp template tells more"),
+        (["--input-template", "data/a.1.txt"], "boinc_gahp template check tells more"),
+        (["--output-template", "data/a.1.txt"], "boinc_gahp template check tells more"),
         (["--rows", "nothing.csv"], "nothing.csv: the file with the rows cannot be opened"),
-        (["--rows", "empty.csv"], "there are no rows in it"),
+        (["--rows", "empty.csv"], "it has no rows"),
         ([], 'wants 1 input file ("in"), the job has 0'),
         (["--input", "inn=data/a.1.txt"], '"inn" is none of these, did you mean "in"?'),
     ],
@@ -263,7 +266,7 @@ def test_jobs_for_a_version_that_nobody_has_are_told_to_stay_queued(
     batch: Command, here: Path
 ) -> None:
     words = ["submit", "uppercase", "--input", "in=data/a.1.txt", "--app-version", "999"]
-    told = "for version 999 of uppercase alone. No project tells which versions it has: "
+    told = "only with version 999 of uppercase. A project does not tell which versions it has: "
     assert told in batch(*words, "--dry-run")[1]
     name = f"version-{here.name}"
     assert told in batch(*words, "--name", name)[1]

@@ -45,7 +45,7 @@ def test_it_says_that_templates_of_the_project_are_not_looked_at(
     words += ["--input-template", "project:other"]
     status, out, err = batch(*words, "--dry-run")
     assert (status, err) == (0, "")
-    assert "template files cannot be looked at from here" in out
+    assert "Template files on the project cannot be checked from here" in out
 
 
 def test_it_tells_what_the_project_would_keep_of_each_job(
@@ -55,7 +55,7 @@ def test_it_tells_what_the_project_would_keep_of_each_job(
     dry = [*words, "--dry-run"]
     _, out, _ = batch(*dry)
     kept = (
-        "Kept of each job: 1000000000 floating-point operations, at most 1e+15; 50 MB of memory; "
+        "Each job has: 1000000000 floating-point operations, at most 1e+15; 50 MB of memory; "
         "100 MB of disk; 86,400 s until its deadline."
     )
     assert kept in out.splitlines()
@@ -64,7 +64,7 @@ def test_it_tells_what_the_project_would_keep_of_each_job(
     _, out, _ = batch(*dry, *asked)
     kept = kept.replace("50 MB", "300 MB").replace("86,400", "4,242")
     assert kept in out.splitlines()
-    assert "1 job asks for something else than the input template says, and takes one" in out
+    assert "1 job needs other values than the input template has, so the request includes a " in out
     _, out, _ = batch(*dry, *asked, "--json")
     plan = json.loads(out)
     told = {each["name"]: (each["least"], each["most"]) for each in plan["sizes"]}
@@ -116,7 +116,7 @@ def test_a_file_that_many_projects_do_not_take_is_told(batch: Command, here: Pat
     (here / "large.bin").write_bytes(bytes(3 << 20))
     status, out, _ = batch("submit", "uppercase", "--input", "in=large.bin", "--dry-run")
     assert status == 0
-    assert "The largest has 3.1 MB: a project whose PHP is as shipped takes no file over" in out
+    assert "The largest has 3.1 MB: with PHP's defaults a project takes no file over" in out
 
 
 def test_it_tells_what_is_there_already(batch: Command, here: Path) -> None:
@@ -175,7 +175,7 @@ def test_an_estimate_is_a_time_that_people_read(batch: Command, here: Path) -> N
     status, out, err = batch(*words)
     assert (status, err) == (0, "")
     assert re.fullmatch(
-        r"127\.0\.0\.1:\d+ thinks that 15 jobs of uppercase take about \d+ \w+\.\n", out
+        r"127\.0\.0\.1:\d+ estimates that 15 jobs of uppercase take about \d+ \w+\.\n", out
     )
     status, out, _ = batch(*words, "--json")
     found = json.loads(out)

@@ -84,7 +84,7 @@ def test_what_the_project_refuses_is_told_with_how_to_try_again_and_how_to_drop_
     assert (status, out) == (1, "")
     assert "refuses submit_batch: " in refusal
     assert again.endswith(
-        f"to try again, once that is mended: boinc_gahp batch {' '.join(words)} "
+        f"to try again, once that is fixed: boinc_gahp batch {' '.join(words)} "
         "--input-template project:nosuch"
     )
     assert drop.endswith(f"of the batch: boinc_gahp batch abort name:refused-{name}")
@@ -114,7 +114,7 @@ def test_a_row_that_is_refused_is_told_with_how_to_see_all_of_them(
     assert refusal.startswith("boinc_gahp: rows.csv:3: ")
     assert said in refusal
     assert hint == (
-        "boinc_gahp: the same command with --dry-run tells of every job that would be refused"
+        "boinc_gahp: the same command with --dry-run lists the jobs that would be refused"
     )
 
 
@@ -148,7 +148,7 @@ def test_a_batch_that_cannot_be_told_on_stdout_is_told_on_stderr(
         )
     first, second = done.stderr.splitlines()
     assert (done.returncode, first.endswith("(unsaid) is submitted")) == (1, True)
-    assert "the output cannot be written" in second
+    assert "the output could not be written" in second
     assert "unsaid" in [each.name for each in site.rpc.query_batches()]
 
 
@@ -179,12 +179,12 @@ def test_a_file_that_the_project_does_not_take_leaves_no_batch_of_a_name_that_wa
         # Its name can be used again.
         again, drop = rest
         assert [(each.name, each.state.name) for each in made] == [(name, "INIT")]
-        assert again.endswith(f"once that is mended: boinc_gahp batch {' '.join(words)}")
+        assert again.endswith(f"once that is fixed: boinc_gahp batch {' '.join(words)}")
         assert drop.endswith(f"boinc_gahp batch abort name:{name}")
         assert batch("submit", "uppercase", "--input", "in=in.txt", "--name", name)[0] == 0
     else:
         assert made == []
         assert rest == [
             "boinc_gahp: nothing is left on the project: its batch had no jobs, and is retired; to "
-            f"try again, once that is mended: boinc_gahp batch {' '.join(words)}"
+            f"try again, once that is fixed: boinc_gahp batch {' '.join(words)}"
         ]

@@ -50,7 +50,7 @@ def test_an_amount_of_computing_has_a_unit_or_is_operations(text: str, amount: f
         (["batch", "fetch", "12", "--zip", ""], "argument --zip: it is empty"),
         (["batch", "list", "--project", ""], "argument --project: it is empty"),
         (["batch", "list", "--config", ""], "argument --config: it is empty"),
-        (["--config", "", "batch", "list"], "what --config names is empty"),
+        (["--config", "", "batch", "list"], "the path after --config is empty"),
     ],
 )
 def test_an_empty_variable_or_a_slip_is_told_before_anything_is_begun(
@@ -67,7 +67,7 @@ def test_an_empty_variable_or_a_slip_is_told_before_anything_is_begun(
 
 @pytest.mark.parametrize("text", ["", "GB", "-1", "0", "0GB", "2QB", "1e999", "1_000", "٣", "inf"])
 def test_what_is_no_amount_is_told(text: str) -> None:
-    for read, what in ((nbytes, "no size: "), (operations, "no number of floating-point")):
+    for read, what in ((nbytes, "not a size: "), (operations, "not a number of floating-point")):
         with pytest.raises(argparse.ArgumentTypeError) as caught:
             read(text)
         assert f"{text!r} is {what}" in str(caught.value)

@@ -47,7 +47,7 @@ def test_a_batch_that_is_still_being_made_is_said_to_be_never_over_by_itself(
     status, _, err = batch("wait", number, "--timeout", "0.1")
     first, *_ = err.splitlines()
     assert status == 5
-    assert first.startswith(f"boinc_gahp: batch {number} (half-made) is still being made; if ")
+    assert first.startswith(f"boinc_gahp: batch {number} (half-made) is still being submitted; if ")
 
 
 def test_the_exit_status_tells_success_and_partial_failure_and_failure(
@@ -65,7 +65,7 @@ def test_the_exit_status_tells_success_and_partial_failure_and_failure(
     assert out.endswith(f"Its outputs: boinc_gahp batch fetch {good}\n")
     status, out, _ = batch("wait", mixed)
     assert status == 3
-    assert f"Batch {mixed} {mixed_name} is complete: 1 of 2 jobs done. Why not all: " in out
+    assert f"Batch {mixed} {mixed_name} is complete: 1 of 2 jobs done. Why jobs failed: " in out
     assert f"boinc_gahp batch show {mixed} --state failed --details\n" in out
     assert batch("wait", bad)[0] == 4
     assert batch("wait", aborted)[0] == 4
@@ -95,7 +95,8 @@ def test_a_time_that_is_over_is_said_and_the_jobs_go_on(site: Site, batch: Comma
     status, _, err = batch("wait", name, "--timeout", "0.1")
     assert status == 5
     assert err == (
-        f"boinc_gahp: batch {number} ({name}) is not over after 0 s: 0 of 2 jobs are; it goes on\n"
+        f"boinc_gahp: batch {number} ({name}) is not over after 0 s: 0 of 2 jobs are; "
+        "it continues on the project\n"
     )
 
 
@@ -111,7 +112,7 @@ def test_a_project_that_is_down_is_not_asked_for_longer_than_the_timeout(
         site.project.stop_web(False)
     assert (status, out) == (5, "")
     assert err.startswith("boinc_gahp: ")
-    told = "project down for maintenance; the time of --timeout is over [BG-PROJECT-DOWN]"
+    told = "project down for maintenance; --timeout has passed [BG-PROJECT-DOWN]"
     assert err.endswith(f": {told}\n")
 
 
@@ -149,9 +150,7 @@ def test_a_terminal_shows_it_live_and_ctrl_c_ends_the_waiting_only(
     child = batch.on_terminal("wait", name, "--timeout", "1h")
     child.expect_exact("Ctrl-C ends the waiting, not the jobs.")
     child.sendintr()
-    child.expect_exact(
-        "boinc_gahp: interrupted; nothing was stopped: the jobs go on; wait again with"
-    )
+    child.expect_exact("boinc_gahp: interrupted; the jobs continue; wait again with")
     child.expect(rf"boinc_gahp batch\s+wait {number}\r\n")
     child.expect(pexpect.EOF)
     child.close()
@@ -209,7 +208,7 @@ def test_a_batch_that_vanishes_ends_the_waiting_and_is_said(
         connection.execute("DELETE FROM batch WHERE id = ?", (number,))
     waiting.join(60)
     assert statuses == [1]
-    assert out.getvalue().endswith(f"{name}: the project does not know it any more\n")
+    assert out.getvalue().endswith(f"{name}: the project no longer has it\n")
     assert re.fullmatch(
         rf"boinc_gahp: the project \S+ does not know batch {number} \({name}\) any more\n",
         err.getvalue(),
