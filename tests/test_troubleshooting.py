@@ -25,7 +25,7 @@ VARIES = "…"
 def error_classes() -> tuple[type[GahpError], ...]:
     """Return all of the program's classes of errors that have a code."""
     for module in pkgutil.walk_packages(boinc_gahp.__path__, "boinc_gahp."):
-        if module.name != "boinc_gahp.api":  # the old name of boinc_gahp.api, which warns
+        if module.name != "boinc_gahp.remote":  # the old name of boinc_gahp.api, which warns
             importlib.import_module(module.name)
 
     def below(base: type[GahpError]) -> list[type[GahpError]]:

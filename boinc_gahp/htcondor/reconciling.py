@@ -1,4 +1,4 @@
-"""Pays what is owed to projects without a daemon, for ``boinc_gahp ledger settle``."""
+"""Pays what is owed to projects without a daemon, for ``boinc_gahp ledger reconcile``."""
 
 from __future__ import annotations
 

@@ -150,6 +150,7 @@ class Group(Parser):
         actions: the actions and their purposes.
         examples: as :class:`Parser` has it.
         word: the word for an action.
+        aliases: other names of actions, which help does not show, and their own names.
         usage: as :class:`Parser` has it.
     """
 
@@ -161,9 +162,11 @@ class Group(Parser):
         *,
         examples: Iterable[str] = (),
         word: str = "action",
+        aliases: Mapping[str, str] | None = None,
         usage: str = "ACTION ...",
     ) -> None:
         self.actions = dict(actions)
+        self._aliases = dict(aliases or {})
         width = max(map(len, actions)) + 2
         lines = (_item(f"  {name:<{width}}", text) for name, text in actions.items())
         place = " ".join(filter(None, (PROGRAM, command, word.upper())))
@@ -182,7 +185,7 @@ class Group(Parser):
         """
         if not arguments:
             self.error(f"an action is missing: {', '.join(self.actions)}")
-        first = arguments[0]
+        first = self._aliases.get(arguments[0], arguments[0])
         if first in {"-h", "--help"}:
             self.print_help()
             self.exit()

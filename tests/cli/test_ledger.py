@@ -257,7 +257,7 @@ def test_a_ledger_of_a_later_version_is_refused(do: Any, path: Path) -> None:
     path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version = {VERSION + 1}")
-    for action in ("list", "show x", "settle", "forget x"):
+    for action in ("list", "show x", "reconcile", "forget x"):
         said = do(*action.split())
         assert (said.status, said.out) == (1, "")
         assert "install a later boinc_gahp" in said.err
@@ -293,7 +293,7 @@ def test_a_job_is_found_by_any_of_its_names(do: Any, jobs: JobLedger, name: str)
 def test_the_actions_are_told(do: Any, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         do("--help")
-    assert "settle" in capsys.readouterr().out
+    assert "reconcile" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="2"):
         do()
 
@@ -368,7 +368,7 @@ def test_what_is_not_over_is_kept_unless_asked_twice(do: Any, jobs: JobLedger) -
     assert "condor_rm" in said.err
     said = do("forget", "12.0")
     assert said.status == 1
-    assert "boinc_gahp ledger settle" in said.err
+    assert "boinc_gahp ledger reconcile" in said.err
     assert len(jobs.jobs_of(batch_id)) == 2
     said = do("forget", "11.0", "12.0", "--alive")
     assert said.status == 0

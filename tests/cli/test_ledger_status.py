@@ -175,7 +175,7 @@ CASES: dict[str, tuple[Callable[[Desk], None], str, str]] = {
     "batch": (batch, "batch", "HTTP 504"),
     "owed": (owed, "owed", "1 job is still to be aborted"),
     "unpaid": (unpaid, "owed", "1 batch of this project should have been retired"),
-    "cut short": (cut_short, "owed", "boinc_gahp ledger settle"),
+    "cut short": (cut_short, "owed", "boinc_gahp ledger reconcile"),
     "stranded": (stranded, "stranded", "boinc_gahp ledger move"),
     "orphans": (orphans, "orphans", "has not asked about 1 job for 14 days"),
     "daemon": (daemon, "daemon", "no daemon works on 1 job"),

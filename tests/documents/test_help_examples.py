@@ -69,7 +69,7 @@ STEPS: dict[str, list[str]] = {
     "ledger list": [],
     "ledger status": [],
     "ledger show": [],
-    "ledger settle": [],
+    "ledger reconcile": [],
     "ledger move": [],
     "ledger forget": [],
     "completion": [],

@@ -75,7 +75,7 @@ def shell(
         ("boinc_gahp che", ["check"]),
         ("boinc_gahp --config x led", ["--config", "x", "ledger"]),
         ("boinc_gahp --config=x led", ["--config=x", "ledger"]),
-        ("boinc_gahp ledger sett", ["ledger", "settle"]),
+        ("boinc_gahp ledger rec", ["ledger", "reconcile"]),
         ("boinc_gahp batch show --det", ["batch", "show", "--details"]),
         (
             "boinc_gahp --config x batch wait --timeo",

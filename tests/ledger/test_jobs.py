@@ -88,7 +88,7 @@ def test_a_repeated_submit_counts_as_asking(jobs: JobLedger) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "abort_owed"),
+    ("state", "abort_pending"),
     [
         ("waiting", False),
         ("sending", True),

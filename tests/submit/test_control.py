@@ -307,7 +307,7 @@ def test_a_bridge_notes_which_batches_are_asked_about(ledger: Ledger, tmp_path: 
     bridge.close()
 
 
-def test_settling_without_a_ledger_or_with_a_broken_one_is_no_error(
+def test_reconciling_without_a_ledger_or_with_a_broken_one_is_no_error(
     ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     ledger.close()

@@ -16,7 +16,7 @@ ACTIONS = {
     "list": ("listing", "run", "list jobs, batches, problems, and requests owed to projects"),
     "status": ("status", "run", "show whether there are problems; for monitoring"),
     "show": ("showing", "run", "show everything that is known about a job or a batch"),
-    "settle": ("reconciling", "run", "send the requests owed to projects; made for cron"),
+    "reconcile": ("reconciling", "run", "send the requests owed to projects; made for cron"),
     "move": ("moving", "run", "assign one project's or account's jobs to another"),
     "forget": ("forgetting", "run", "delete jobs from the ledger"),
 }
@@ -40,5 +40,7 @@ def run_parser(_config: str | None = None) -> Group:
         "grid_resource = batch boinc. Each user has a ledger of their own. list, "
         "status and show only read, and can be used at any time.",
         {name: text for name, (_, _, text) in ACTIONS.items()},
-        examples=("boinc_gahp ledger list", "boinc_gahp ledger settle --quiet"),
+        examples=("boinc_gahp ledger list", "boinc_gahp ledger reconcile --quiet"),
+        # Its name in 0.1, which crontabs may have.
+        aliases={"settle": "reconcile"},
     )

@@ -125,7 +125,7 @@ def _refuse_alive(jobs: JobLedger, rows: Sequence[JobRow]) -> None:
         state, remedy = words.state_words(first), "Remove it with condor_rm"
     else:
         state = "cancelled, but not aborted on the project yet"
-        remedy = "Abort it with boinc_gahp ledger settle"
+        remedy = "Abort it with boinc_gahp ledger reconcile"
     raise words.LedgerActionRefused(
         f"nothing was forgotten: job {words.job_id(jobs, first)} is {state}{others}. {remedy}, or "
         "use --alive: then it continues on the project, and nobody aborts it"

@@ -232,7 +232,7 @@ def _findings(its: Overview, lease: float, now: float, after: float) -> Iterator
         yield Finding(
             "owed",
             f"{batches} of this project should have been retired or aborted by now, and nobody did "
-            "it: run boinc_gahp ledger settle, and have cron run it (conf/boinc_gahp.cron)",
+            "it: run boinc_gahp ledger reconcile, and have cron run it (conf/boinc_gahp.cron)",
             *mine,
         )
     if its.orphans:

@@ -1,4 +1,4 @@
-"""``boinc_gahp ledger settle``: pays debts when there is no daemon to do it."""
+"""``boinc_gahp ledger reconcile``: pays debts when there is no daemon to do it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ HTCondor 9 (BOINC_SUBMIT) was interrupted, and HTCondor has not asked for it for
 command aborts its jobs.
 """
 _EXAMPLES = (
-    "boinc_gahp ledger settle",
-    "boinc_gahp ledger settle --quiet --timeout 600  # as cron does it",
+    "boinc_gahp ledger reconcile",
+    "boinc_gahp ledger reconcile --quiet --timeout 600  # as cron does it",
 )
 
 
@@ -48,7 +48,7 @@ def run(arguments: list[str], config: str | None) -> int:
 def run_parser(config: str | None = None) -> Parser:
     """Return the parser of the action's arguments."""
     parser = Parser(
-        "ledger settle",
+        "ledger reconcile",
         _DESCRIPTION,
         examples=_EXAMPLES,
         statuses={

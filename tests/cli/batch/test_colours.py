@@ -37,7 +37,7 @@ LINES = {
     "ledger list": "",
     "ledger status": "",
     "ledger show": "1",
-    "ledger settle": "",
+    "ledger reconcile": "",
     "ledger move": "http://old.example/ http://new.example/",
     "ledger forget": "--ended --yes",
     "local-project init": "{new}",

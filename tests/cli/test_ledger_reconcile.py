@@ -1,4 +1,4 @@
-"""``boinc_gahp ledger settle``, with a project, at the command line."""
+"""``boinc_gahp ledger reconcile``, with a project, at the command line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture
 def site(project: LocalProject, home: Path, tmp_path: Path) -> Iterator[Site]:
-    authenticator = project.add_user(f"settle{next(_numbers)}")
+    authenticator = project.add_user(f"reconcile{next(_numbers)}")
     with FaultProxy(project.url) as proxy:
         site = Site(tmp_path, project, proxy, authenticator)
         settings = home / ".config/boinc_gahp/boinc_gahp.toml"
@@ -48,14 +48,14 @@ def site(project: LocalProject, home: Path, tmp_path: Path) -> Iterator[Site]:
 
 
 @pytest.fixture
-def settle(capsys: pytest.CaptureFixture[str]) -> Any:
-    def settle(*options: str) -> tuple[int, str]:
-        status = main(["ledger", "settle", *options])
+def reconcile(capsys: pytest.CaptureFixture[str]) -> Any:
+    def reconcile(*options: str) -> tuple[int, str]:
+        status = main(["ledger", "reconcile", *options])
         out, err = capsys.readouterr()
         assert err == ""
         return status, out
 
-    return settle
+    return reconcile
 
 
 def owe(site: Site, count: int) -> None:
@@ -71,9 +71,9 @@ def owe(site: Site, count: int) -> None:
             jobs.cancel(job_id)
 
 
-def test_what_is_owed_is_paid_and_told(site: Site, settle: Any) -> None:
+def test_what_is_owed_is_paid_and_told(site: Site, reconcile: Any) -> None:
     owe(site, 2)
-    status, out = settle()
+    status, out = reconcile()
     assert (status, out) == (
         0,
         f"{site.proxy.url} [project]: done: 2 jobs aborted, 1 batch retired\n",
@@ -81,51 +81,51 @@ def test_what_is_owed_is_paid_and_told(site: Site, settle: Any) -> None:
     assert site.batch_states() == [BatchState.RETIRED]
     with site.jobs() as jobs:
         assert jobs.owners() == ()
-    assert settle() == (0, "Nothing is owed.\n")
-    assert settle("--quiet") == (0, "")
+    assert reconcile() == (0, "Nothing is owed.\n")
+    assert reconcile("--quiet") == (0, "")
 
 
-def test_what_stays_owed_is_told_with_the_reason(site: Site, settle: Any) -> None:
+def test_what_stays_owed_is_told_with_the_reason(site: Site, reconcile: Any) -> None:
     owe(site, 1)
     site.proxy.fail("abort_jobs", faultproxy.status(503), times=None)
-    status, out = settle("--quiet", "--timeout", "2")
+    status, out = reconcile("--quiet", "--timeout", "2")
     assert status == 1
     head, *reasons = out.splitlines()
     assert head.startswith(f"{site.proxy.url} [project]: still owed: 1 job to be aborted")
     assert any("503" in reason for reason in reasons), out
     site.proxy.heal()
-    assert settle("--quiet") == (0, "")
+    assert reconcile("--quiet") == (0, "")
     assert site.batch_states() == [BatchState.RETIRED]
 
 
-def test_a_project_with_a_daemon_at_work_is_left_to_it(site: Site, settle: Any) -> None:
+def test_a_project_with_a_daemon_at_work_is_left_to_it(site: Site, reconcile: Any) -> None:
     owe(site, 1)
     lock = AccountLock(site.directory / "state", *site.owner)
     assert lock.try_acquire()
-    status, out = settle()
+    status, out = reconcile()
     assert status == 0
     assert "left to the daemon (process " in out
-    assert settle("--quiet") == (0, "")
+    assert reconcile("--quiet") == (0, "")
     with site.jobs() as jobs:
         assert len(jobs.pending_aborts(*site.owner)) == 1
     lock.release()
 
 
 def test_a_project_that_is_in_the_settings_no_more_is_told(
-    site: Site, home: Path, settle: Any
+    site: Site, home: Path, reconcile: Any
 ) -> None:
     owe(site, 1)
     settings = home / ".config/boinc_gahp/boinc_gahp.toml"
     settings.write_text(f"[state]\ndir = '{site.directory}/state'\n")
-    status, out = settle("--quiet")
+    status, out = reconcile("--quiet")
     assert status == 1
     assert f"the settings have no project {site.proxy.url}" in out
 
 
-def test_an_abort_owed_by_an_earlier_request_is_paid(site: Site, settle: Any) -> None:
+def test_an_abort_owed_by_an_earlier_request_is_paid(site: Site, reconcile: Any) -> None:
     with site.ledger() as ledger:
         ledger.owe_abort(*site.owner, "never made", 987654, 0.0)
-    status, out = settle()
+    status, out = reconcile()
     assert (status, out) == (
         0,
         f"{site.proxy.url}: done: 1 abort of BOINC_SUBMIT requests that were cut short\n",
@@ -149,21 +149,21 @@ def cut_short(site: Site, ago: float) -> SubmitRequest:
     return request
 
 
-def test_a_submit_that_was_cut_short_hours_ago_is_aborted(site: Site, settle: Any) -> None:
+def test_a_submit_that_was_cut_short_hours_ago_is_aborted(site: Site, reconcile: Any) -> None:
     cut_short(site, 5000)
-    assert settle() == (
+    assert reconcile() == (
         0,
         f"{site.proxy.url}: done: 1 abort of BOINC_SUBMIT requests that were cut short\n",
     )
     assert site.batch_states() == [BatchState.RETIRED]
-    assert settle() == (0, "Nothing is owed.\n")
+    assert reconcile() == (0, "Nothing is owed.\n")
 
 
 def test_a_submit_that_htcondor_may_still_ask_for_is_left_alone_and_told(
-    site: Site, settle: Any
+    site: Site, reconcile: Any
 ) -> None:
     cut_short(site, 200)
-    status, out = settle("--quiet")
+    status, out = reconcile("--quiet")
     assert status == 1
     assert "still owed: 1 abort of BOINC_SUBMIT" in out
     assert "HTCondor may ask for them until " in out
@@ -171,11 +171,11 @@ def test_a_submit_that_htcondor_may_still_ask_for_is_left_alone_and_told(
 
 
 def test_an_abort_owed_to_a_project_that_is_not_in_the_settings_is_told(
-    site: Site, settle: Any
+    site: Site, reconcile: Any
 ) -> None:
     with site.ledger() as ledger:
         ledger.owe_abort("https://elsewhere.example/", "0123456789abcdef", "b", 1, 0.0)
-    status, out = settle("--quiet")
+    status, out = reconcile("--quiet")
     assert status == 1
     assert out == (
         "https://elsewhere.example/: still owed: 1 abort of BOINC_SUBMIT requests that were cut "
@@ -185,22 +185,32 @@ def test_an_abort_owed_to_a_project_that_is_not_in_the_settings_is_told(
 
 @pytest.mark.processes
 def test_as_a_cron_line_it_needs_no_terminal(site: Site, run: Run) -> None:
-    ended = run("ledger", "settle", "--quiet")
+    ended = run("ledger", "reconcile", "--quiet")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
     owe(site, 1)
-    ended = run("ledger", "settle", "--quiet", "--timeout", "30")
+    ended = run("ledger", "reconcile", "--quiet", "--timeout", "30")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
     assert site.batch_states() == [BatchState.RETIRED]
 
 
-def test_where_there_is_no_ledger_nothing_is_owed_and_none_is_made(site: Site, settle: Any) -> None:
+@pytest.mark.usefixtures("site")
+def test_its_name_in_crontabs_of_the_first_version_still_works(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["ledger", "settle", "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_where_there_is_no_ledger_nothing_is_owed_and_none_is_made(
+    site: Site, reconcile: Any
+) -> None:
     path = site.directory / "state" / "ledger.sqlite"
-    assert settle() == (0, f"Nothing is owed: there is no ledger {path} yet.\n")
-    assert settle("--quiet") == (0, "")
+    assert reconcile() == (0, f"Nothing is owed: there is no ledger {path} yet.\n")
+    assert reconcile("--quiet") == (0, "")
     assert not path.exists()
 
 
 @pytest.mark.parametrize("timeout", ["x", "-1", "nan"])
-def test_a_timeout_that_is_none_is_told(site: Site, settle: Any, timeout: str) -> None:
+def test_a_timeout_that_is_none_is_told(site: Site, reconcile: Any, timeout: str) -> None:
     with pytest.raises(SystemExit, match="2"):
-        settle("--timeout", timeout)
+        reconcile("--timeout", timeout)

@@ -1,4 +1,4 @@
-"""What is owed to projects is paid without a daemon, as ``boinc_gahp ledger settle`` does."""
+"""What is owed to projects is paid without a daemon, as ``boinc_gahp ledger reconcile`` does."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def reconciled(site: Site, seconds: float = 20.0) -> Reconciled:
     return reconciliation.reconciled
 
 
-def test_settling_pays_what_is_owed_and_leaves_jobs_that_are_wanted_alone(
+def test_reconciling_pays_what_is_owed_and_leaves_jobs_that_are_wanted_alone(
     site: Site, jobs: JobLedger
 ) -> None:
     site.local.pause_volunteers()
@@ -80,7 +80,7 @@ def test_an_owner_is_found_however_the_settings_and_the_ledger_write_its_address
     assert owner_key("https://boinc.example.edu:443/test/", client.account) in known
 
 
-def test_settling_ends_batches_of_which_nothing_is_wanted(site: Site, jobs: JobLedger) -> None:
+def test_reconciling_ends_batches_of_which_nothing_is_wanted(site: Site, jobs: JobLedger) -> None:
     site.local.pause_volunteers()
     site.proxy.fail("submit_batch", faultproxy.status(503), times=None)
     with site.service() as service:
@@ -100,7 +100,7 @@ def test_settling_ends_batches_of_which_nothing_is_wanted(site: Site, jobs: JobL
 
 
 def a_minute_later(site: Site, jobs: JobLedger) -> Reconciled:
-    """Settle when no submit_batch can be running any more, as the next `ledger settle` does."""
+    """Settle when no submit_batch can be running any more, as the next `ledger reconcile` does."""
     jobs.store.write(
         lambda connection: (
             connection.execute("UPDATE batch SET not_before = 1 WHERE state = 'giving_up'").rowcount
