@@ -38,7 +38,7 @@ def test_the_picture_shows_every_room_and_each_direct_arrow_with_its_number() ->
             assert f"{room} {modules}" in floor
         else:
             at = texts.index(room)
-            assert texts[at + 2].startswith(f"{modules} modules")
+            assert texts[at + 2].startswith(f"{modules} module")
     arrows = rooms.between_rooms(rooms.arrows())
     drawn = [arrows[pair] for pair in rooms.direct(arrows) if pair[0] != "cli"]
     assert [int(text) for text in texts if text.isdigit()] == drawn

@@ -42,11 +42,11 @@ BOXES = {
     "api": Box(385, 615, 150, "the Python API of handles"),
     "localproject": Box(650, 940, 150, "a whole BOINC project"),
     "gahp": Box(20, 180, 284, "the protocol"),
-    "htcondor": Box(205, 415, 284, "jobs of HTCondor 10 and later"),
+    "htcondor": Box(205, 415, 284, "HTCondor 10 and later"),
     "bridge": Box(205, 615, 418, "each BOINC_* request as a method"),
     "fetch": Box(205, 615, 552, "outputs, from the project to their places"),
     "submit": Box(80, 615, 686, "batches: validated, staged, sent, asked about, aborted"),
-    "ledger": Box(20, 230, 820, "what must outlive the process"),
+    "ledger": Box(20, 230, 820, "what outlives the process"),
     "rpc": Box(255, 465, 820, "the project's web RPCs"),
     "templates": Box(490, 720, 820, "job templates"),
     "terminal": Box(745, 940, 820, "what commands print"),
@@ -129,7 +129,9 @@ def _box(name: str, box: Box, modules: int, by_cli: int | None) -> Iterator[str]
     yield f"<rect {size} fill-opacity='.07' stroke='currentColor' stroke-width='1.6'/>"
     yield _text(middle, box.top + 29, name, "font-size='19' font-weight='600'")
     yield _text(middle, box.top + 51, box.text, "font-size='14.5'")
-    count = f"{modules} modules" + ("" if by_cli is None else f" \u00b7 cli {by_cli}")
+    count = f"{modules} module{'' if modules == 1 else 's'}" + (
+        "" if by_cli is None else f" \u00b7 cli {by_cli}"
+    )
     yield _text(middle, box.top + 73, count, "font-size='13' fill-opacity='.75'")
 
 
@@ -154,7 +156,7 @@ def _floor(floor: dict[str, int]) -> Iterator[str]:
     shared = ", ".join(f"{name} {floor[name]}" for name in rooms.OPEN)
     others = ", ".join(f"{name} {floor[name]}" for name in rooms.FLOOR if name not in rooms.OPEN)
     words = f"open to all: {shared} \u00b7 for cli alone: {others}"
-    yield _text(480, top + 26, words, "font-size='15'")
+    yield _text(480, top + 25, words, "font-size='14'")
 
 
 def _text(x: float, y: float, text: str, style: str, anchor: str = "middle") -> str:
