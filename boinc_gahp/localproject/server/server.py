@@ -160,10 +160,3 @@ def port_is_free(port: int, host: str = HOST) -> bool:
             return False
         raise
     return True
-
-
-def free_port() -> int:
-    """Return a port of 127.0.0.1 that is free now."""
-    with _bound(0, HOST) as probe:
-        port: int = probe.getsockname()[1]
-        return port
