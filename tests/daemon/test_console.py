@@ -393,5 +393,5 @@ def test_through_pipes_nothing_of_it_shows_or_is_loaded(desk: Desk) -> None:
     banner, *lines = done.stdout.split(b"\n")
     assert banner.startswith(b"$GahpVersion: ")
     assert lines == [b"E", b"E", b"S", b""]
-    assert b"boinc_gahp.daemon.main" in done.stderr
+    assert b"boinc_gahp.daemon.wakeup" in done.stderr
     assert b"prompt_toolkit" not in done.stderr
