@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from boinc_gahp.daemon.engine import Engine, JobEnd
     from boinc_gahp.daemon.wakeup import Wakeup
 
-#: Bytes read from stdin at a time.
-READ_SIZE = 1 << 18
+#: Bytes read from stdin at a time: what a pipe holds. For more, each read would map memory anew.
+READ_SIZE = 1 << 16
 #: With this many bytes of output waiting, no more lines are read: the client has to read first.
 MAX_BACKLOG = 1 << 20
 #: Seconds that a client has to read the last output after it has closed stdin.
