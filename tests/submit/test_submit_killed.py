@@ -27,10 +27,11 @@ pytestmark = pytest.mark.long
 SUBMITTER = """
 import json, sys, time
 from pathlib import Path
-from boinc_gahp.bridge import Bridge, Job, SubmitRequest
+from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import Settings
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.rpc import WebRpcs
+from boinc_gahp.submit import Job, SubmitRequest
 url, authenticator, ledger, cache, request = sys.argv[1:]
 name, jobs = json.loads(request)
 bridge = Bridge(WebRpcs(url, authenticator), Settings(), Ledger(Path(ledger)), Path(cache))
