@@ -35,7 +35,7 @@ _JOB_NAME = re.compile(r"(.+)-([0-9]{1,9})")
 
 
 class Owner(NamedTuple):
-    """A project and an account with jobs or debts in the ledger."""
+    """A project and an account with jobs, or batches of BOINC_SUBMIT, in the ledger."""
 
     url: str
     account: str
@@ -59,7 +59,7 @@ class Listing(Requests):
             return [Owner(*row) for row in rows]
 
     def listed(
-        self, url: str, account: str, states: Iterable[str], *, owing: bool = False
+        self, url: str, account: str, states: Iterable[str], *, pending: bool = False
     ) -> list[JobRow]:
         """Return an owner's jobs in these states, oldest first.
 
@@ -67,7 +67,7 @@ class Listing(Requests):
             url: the project's URL.
             account: the owner's account there.
             states: the states to list.
-            owing: list also jobs of any state that must be aborted on the project.
+            pending: list also jobs of any state that must be aborted on the project.
         """
         wanted = sql_set(set(states) & set(STATES))
         with self._store.read() as connection:
@@ -75,7 +75,7 @@ class Listing(Requests):
                 connection,
                 f"WHERE job.project_id = ? AND (job.state IN {wanted} OR (? AND job.abort_owed)) "
                 "ORDER BY job.id",
-                (project_id(connection, url, account), owing),
+                (project_id(connection, url, account), pending),
                 described=False,
             )
 
@@ -133,7 +133,7 @@ class Listing(Requests):
             )
 
     def ended_before(self, before: float) -> list[int]:
-        """Return the jobs that ended before then and for which no abort is owed."""
+        """Return the jobs that ended before then and for which no abort is pending."""
         with self._store.read() as connection:
             rows = connection.execute(
                 f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608

@@ -18,7 +18,7 @@ class Moved(NamedTuple):
 
     jobs: int
     batches: int
-    debts: int
+    submit_aborts: int
 
 
 class Moving(Requests):
@@ -64,7 +64,7 @@ class Moving(Requests):
                     (target, source),
                 ).rowcount
                 connection.execute("DELETE FROM project WHERE id = ?", (source,))
-            debts = connection.execute(
+            submit_aborts = connection.execute(
                 "UPDATE OR REPLACE batch SET project_url = ?, project_account = ? "  # noqa: S608
                 f"WHERE {OF_SUBMIT}",
                 (*new, *was),
@@ -74,6 +74,6 @@ class Moving(Requests):
                 "WHERE identity = ? AND account = ?",
                 (*new, *was),
             )
-            return Moved(jobs, batches, debts)
+            return Moved(jobs, batches, submit_aborts)
 
         return self._store.write(change)

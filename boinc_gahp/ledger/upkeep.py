@@ -53,7 +53,7 @@ def drop_unneeded(
     Args:
         jobs: the ledger of jobs.
         now: seconds since the epoch.
-        forget_after: seconds after which ended jobs and old debts are dropped.
+        forget_after: seconds after which ended jobs and old pending aborts are dropped.
         stopping: ends the upkeep early.
         untold: whether to drop also jobs whose end HTCondor was not told. It may have been shut
             down for long, and needs time to ask about them.
@@ -72,7 +72,7 @@ def drop_unneeded(
 def forget(store: Store, now: float, before: float, *, untold: bool) -> int:
     """Drop what ended before ``before`` (seconds since the epoch); return how many rows.
 
-    Jobs and batches with an owed retirement or abort are dropped when the batch's lease is over,
+    Jobs and batches with a pending retirement or abort are dropped when the batch's lease is over,
     because the project has then ended it itself. Nothing alive is dropped.
     """
     with store.read() as connection:

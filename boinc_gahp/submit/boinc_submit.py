@@ -60,11 +60,11 @@ class PersonsJournal(Journal):
         pending_aborts = (
             () if self._ledger is None else self._ledger.pending_aborts(*self._key[:2], time.time())
         )
-        for debt in pending_aborts:
-            if debt.name == self._request.batch_name:
-                if debt.state == "giving_up":
+        for batch in pending_aborts:
+            if batch.name == self._request.batch_name:
+                if batch.state == "giving_up":
                     raise self._given_up()
-                return Sending(debt.project_batch_id, sent=True, unclear=True)
+                return Sending(batch.project_batch_id, sent=True, unclear=True)
         return Sending()
 
     def _given_up(self) -> BatchGivenUp:
@@ -121,11 +121,11 @@ class GridmanagerJournal(PersonsJournal):
             LedgerError: the ledger could not be written.
         """
         if self._ledger is not None and not self._ledger.begin_submit(
-            *self._key, batch_id, self._give_up_at()
+            *self._key, batch_id, self._abort_at()
         ):
             raise self._given_up()
 
-    def _give_up_at(self) -> float:
+    def _abort_at(self) -> float:
         answer_by = self._request.answer_by
         left = 0.0 if answer_by is None else max(0.0, answer_by - time.monotonic())
         return time.time() + left + _PATIENCE_MARGIN
@@ -161,7 +161,7 @@ class GridmanagerJournal(PersonsJournal):
         again = time.time() + (ABORT_AGAIN if unclear else 0.0)
         try:
             if self._ledger is not None:
-                self._ledger.owe_abort(*self._key, batch_id, again)
+                self._ledger.record_abort(*self._key, batch_id, again)
         except LedgerError as trouble:
             log.error(
                 "The abort of batch %s cannot be written to the ledger: %s",
@@ -172,7 +172,7 @@ class GridmanagerJournal(PersonsJournal):
         if done and not unclear and self._ledger is not None:
             ledger = self._ledger
             self._try(
-                "removed from the ledger", lambda: ledger.aborted(*self._context.owner, batch_id)
+                "removed from the ledger", lambda: ledger.abort_done(*self._context.owner, batch_id)
             )
 
     def _try(self, what: str, step: Callable[[], None]) -> bool:

@@ -200,7 +200,7 @@ def reconcile(context: Context, *, alone: bool = False) -> None:
                 is_due = batch.not_before <= now
             else:
                 is_due = _is_given_up(context, batch, now, alone=alone)
-                is_due = is_due and ledger.give_up(batch, now)
+                is_due = is_due and ledger.begin_abort(batch, now)
                 if is_due:
                     log.warning(
                         "A daemon died while it submitted batch %s (id %d), and nobody has asked "
@@ -241,7 +241,7 @@ def _abort_batch(context: Context, ledger: Ledger, batch: BatchRow) -> None:
         ledger.postpone(batch.id, time.time() + abort.ABORT_AGAIN, str(error))
         return
     if is_certain:
-        ledger.aborted(*context.owner, batch.project_batch_id)
+        ledger.abort_done(*context.owner, batch.project_batch_id)
         log.info("Batch %s (id %d) is aborted", batch.name, batch.project_batch_id)
 
 

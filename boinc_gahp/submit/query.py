@@ -63,7 +63,7 @@ def query_batches(
         RpcError: see :meth:`WebRpcs.query_batch2`.
     """
     since = _mod_time(min_mod_time)
-    pending_aborts = _debts(context)
+    pending_aborts = _pending_aborts(context)
     submitting = frozenset(batch.name for batch in pending_aborts if batch.state == "sent")
     if client.gridmanager:
         for name in submitting.intersection(names):
@@ -272,7 +272,7 @@ def _unslash(text: str) -> str:
     return text.replace("\\'", "'").replace('\\"', '"').replace("\\\\", "\\")
 
 
-def _debts(context: Context) -> tuple[BatchRow, ...]:
+def _pending_aborts(context: Context) -> tuple[BatchRow, ...]:
     """Return the ledger's submissions, by any process, that are under way or given up."""
     if context.ledger is None:
         return ()

@@ -138,7 +138,7 @@ def test_jobs_batches_troubles_and_debts_are_listed(
     jobs.cancel(ids[1])
     silent(jobs, ids[0], 15.5)
     jobs.project_trouble(URL, ACCOUNT, "no answer from boinc.example.edu")
-    ledger.owe_abort(OTHER, ACCOUNT, "b_123", 12, 0.0)
+    ledger.record_abort(OTHER, ACCOUNT, "b_123", 12, 0.0)
     said = do("list")
     assert said.status == 0
     lines = said.out.splitlines()
@@ -382,7 +382,7 @@ def test_a_batch_is_forgotten_with_all_its_jobs(do: Any, jobs: JobLedger) -> Non
     assert do("forget", NAME).status == 1
     assert do("forget", NAME, "--alive").status == 0
     assert jobs.batch(batch_id) is None
-    assert jobs.tally().alive == 0
+    assert jobs.job_counts().alive == 0
 
 
 def test_a_batch_that_is_to_be_retired_stays_until_it_is(do: Any, jobs: JobLedger) -> None:
@@ -431,7 +431,7 @@ def test_several_jobs_of_a_name_are_not_forgotten(do: Any, jobs: JobLedger) -> N
     said = do("forget", "submit1")
     assert said.status == 1
     assert "name one of them" in said.err
-    assert jobs.tally().cancelled == 2
+    assert jobs.job_counts().cancelled == 2
 
 
 @pytest.mark.processes

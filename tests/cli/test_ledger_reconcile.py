@@ -64,7 +64,7 @@ def owe(site: Site, count: int) -> None:
         with site.held_back():
             ids = [service.submit(site.job().ad) for _ in range(count)]
         with site.jobs() as jobs:
-            wait_for(lambda: jobs.tally().queued == count, "jobs on the project")
+            wait_for(lambda: jobs.job_counts().queued == count, "jobs on the project")
         await_status(service, ids, 1)
     with site.jobs() as jobs:
         for job_id in range(1, count + 1):
@@ -124,7 +124,7 @@ def test_a_project_that_is_in_the_settings_no_more_is_told(
 
 def test_an_abort_owed_by_an_earlier_request_is_paid(site: Site, reconcile: Any) -> None:
     with site.ledger() as ledger:
-        ledger.owe_abort(*site.owner, "never made", 987654, 0.0)
+        ledger.record_abort(*site.owner, "never made", 987654, 0.0)
     status, out = reconcile()
     assert (status, out) == (
         0,
@@ -174,7 +174,7 @@ def test_an_abort_owed_to_a_project_that_is_not_in_the_settings_is_told(
     site: Site, reconcile: Any
 ) -> None:
     with site.ledger() as ledger:
-        ledger.owe_abort("https://elsewhere.example/", "0123456789abcdef", "b", 1, 0.0)
+        ledger.record_abort("https://elsewhere.example/", "0123456789abcdef", "b", 1, 0.0)
     status, out = reconcile("--quiet")
     assert status == 1
     assert out == (

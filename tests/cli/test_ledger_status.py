@@ -57,7 +57,7 @@ def test_jobs_by_state_the_last_poll_and_debts_are_shown_to_people(desk: Desk) -
 def test_several_projects_and_accounts_are_told_apart(desk: Desk) -> None:
     for cluster, url, account in ((1, URL, ACCOUNT), (2, URL, "other"), (3, OTHER, ACCOUNT)):
         accept(desk.jobs, cluster, url=url, account=account)
-    desk.ledger.owe_abort("https://third.example/", ACCOUNT, "b", 3, 0.0)
+    desk.ledger.record_abort("https://third.example/", ACCOUNT, "b", 3, 0.0)
     _, out, _ = desk.status()
     shown = [line.split() for line in out.partition("Jobs\n")[2].splitlines()]
     assert [URL, "[project]", "other", "waiting", "to", "be", "sent", "1", "0", "s"] in shown

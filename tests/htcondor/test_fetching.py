@@ -278,7 +278,7 @@ def test_a_full_disk_is_waited_for_and_then_held(
     assert "the disk is full: free some space" in (sent.job.trouble or "")
     warnings = [record for record in caplog.records if record.levelname == "WARNING"]
     assert sum("the disk is full" in record.getMessage() for record in warnings) == 1
-    monkeypatch.setattr(fetching, "PATIENCE", 0.0)
+    monkeypatch.setattr(fetching, "STORAGE_WAIT", 0.0)
     Fetcher(context).fetch(sent.job)
     monkeypatch.setattr("boinc_gahp.fetch.temporary.os.write", write)
     job = sent.job

@@ -75,7 +75,7 @@ def test_100_jobs_at_50_in_flight_go_in_few_batches(
             thread.start()
         for thread in threads:
             thread.join()
-    wait_for(lambda: jobs.tally().queued == 100, "100 jobs on the project")
+    wait_for(lambda: jobs.job_counts().queued == 100, "100 jobs on the project")
     assert len(set(site.workunits())) == 100
     assert len(site.batches()) <= 4
     for job_id in ids:
@@ -364,7 +364,7 @@ def test_a_ledger_that_fails_is_asked_now_and_then_and_said_once(
         await_status(service, [service.submit(site.job().ad)], 4)
         caplog.clear()
         opener.close()
-        monkeypatch.setattr("boinc_gahp.htcondor.guard.FAULT", 3600.0)
+        monkeypatch.setattr("boinc_gahp.htcondor.error_guard.FAULT", 3600.0)
         [manager] = service._managers.values()
         for _ in range(20):
             manager.wake()

@@ -71,7 +71,7 @@ def test_what_was_owed_is_owed_by_the_same_rules(ledger: Ledger) -> None:
     assert not ledger.begin_submit(*MINE, "b_abort", 23, 4000000000.0)
     assert ledger.begin_submit(*MINE, "b_died", 22, 4000000000.0)
     ledger.end_submit(*MINE, "b_submitting")
-    ledger.aborted(*MINE, 23)
+    ledger.abort_done(*MINE, 23)
     assert told(ledger.pending_aborts(*MINE, 0.0)) == [("b_died", 22, "sent", 4000000000.0)]
     assert len(all_pending_aborts(ledger.store)) == 3
 
@@ -190,7 +190,7 @@ def old(path: Path, previous_version: Path) -> Iterator[OldDaemon]:  # noqa: F81
 @pytest.mark.processes
 def test_what_a_daemon_of_that_version_goes_on_writing_is_owed(old: OldDaemon, path: Path) -> None:
     ledger = Ledger(path)
-    ledger.aborted(*MINE, 23)
+    ledger.abort_done(*MINE, 23)
     ledger.end_submit(*MINE, "b_died")
     assert old.pending_aborts() == '[["b_submitting", "submitting", 4000000000.0]]'
     # It begins a submission, which is asked about, and ends well.
@@ -223,21 +223,21 @@ def test_a_daemon_of_that_version_finds_what_is_written_in_the_new_way(
 ) -> None:
     ledger = Ledger(path)
     for each in (21, 22, 23):
-        ledger.aborted(*MINE, each)
+        ledger.abort_done(*MINE, each)
     assert old.pending_aborts() == "[]"
     assert ledger.begin_submit(*MINE, "b", 31, 5.0)
     assert old.pending_aborts() == '[["b", "submitting", 5.0]]'
     ledger.put_off(*MINE, "b", 9.0)
     assert old.pending_aborts() == '[["b", "submitting", 9.0]]'
     (batch,) = ledger.pending_aborts(*MINE, 0.0)
-    assert ledger.give_up(batch, 10.0)
+    assert ledger.begin_abort(batch, 10.0)
     assert old.pending_aborts() == '[["b", "abort", 10.0]]'
     # So it does not send what the new one aborts.
     assert old.does('ledger.begin_submit(url, account, "b", 31, 5.0)') == "false"
     old.does('ledger.end_submit(url, account, "b")')
     ledger.postpone(batch.id, 70.0, "it was aborted with 1 jobs", listed=1)
     assert old.pending_aborts() == '[["b", "abort", 70.0]]'
-    ledger.aborted(*MINE, 31)
+    ledger.abort_done(*MINE, 31)
     assert old.pending_aborts() == "[]"
     ledger.close()
 

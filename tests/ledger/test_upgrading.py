@@ -54,7 +54,7 @@ def test_all_jobs_of_a_project_are_found_by_any_of_its_addresses(ledger: Ledger,
         ("https://boinc.example.edu/test/", ACCOUNT, ""),
         ("https://other.example.org:8443/", ACCOUNT, "other"),
     )
-    assert jobs.tally(*mine).alive == 4
+    assert jobs.job_counts(*mine).alive == 4
     assert [job.state for job in jobs.listed(*mine, ["queued", "running", "waiting"])] == [
         "queued",
         "running",
@@ -65,7 +65,7 @@ def test_all_jobs_of_a_project_are_found_by_any_of_its_addresses(ledger: Ledger,
     assert [each.job_name for each in jobs.pending_aborts(*mine)] == ["bg-" + "01" * 16 + "-2"]
     assert [each.project_batch_id for each in ledger.pending_aborts(*mine, 0.0)] == [21]
     assert ledger.aborted_jobs(*mine) == {"b_2_1"}
-    ledger.aborted(*mine, 21)
+    ledger.abort_done(*mine, 21)
     ledger.forget_aborted(*mine, "b_2")
     assert (all_pending_aborts(ledger.store), ledger.aborted_jobs(*mine)) == ([], frozenset())
     ledger.close()
@@ -99,7 +99,7 @@ def test_a_daemon_of_the_old_version_that_still_runs_loses_nothing(path: Path) -
         ).lastrowid
         old.execute("UPDATE job SET project_id = ? WHERE id = 5", (owner,))
         ledger = Ledger(path)
-        assert JobLedger(ledger.store).tally(SPELLINGS[0], ACCOUNT).alive == 4
+        assert JobLedger(ledger.store).job_counts(SPELLINGS[0], ACCOUNT).alive == 4
         assert [debt.not_before for debt in ledger.pending_aborts(SPELLINGS[0], ACCOUNT, 0.0)] == [
             5.0
         ]
@@ -130,7 +130,7 @@ def test_to_be_read_only_it_is_shown_as_it_would_be_and_stays_as_it_is(
     copy = shutil.copy(path, tmp_path / "copy")
     store = Store(path, read_only=True)
     jobs = JobLedger(store)
-    assert jobs.tally(SPELLINGS[0], ACCOUNT).alive == 4
+    assert jobs.job_counts(SPELLINGS[0], ACCOUNT).alive == 4
     with store.read(), store.read() as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
     store.close()

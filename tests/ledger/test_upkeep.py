@@ -88,10 +88,10 @@ def test_what_htcondor_asks_about_or_the_project_may_still_have_stays(jobs: JobL
 def test_old_aborted_jobs_and_debts_of_boinc_requests_go(store: Store) -> None:
     ledger = Ledger(store.path)
     ledger.record_aborted(URL, ACCOUNT, ["b_1", "b_2"], "never retired")
-    ledger.owe_abort(URL, ACCOUNT, "b", 7, 0.0)
+    ledger.record_abort(URL, ACCOUNT, "b", 7, 0.0)
     aged(store, 91)
     ledger.record_aborted(URL, ACCOUNT, ["c_1"])
-    ledger.owe_abort(URL, ACCOUNT, "c", 8, 0.0)
+    ledger.record_abort(URL, ACCOUNT, "c", 8, 0.0)
     assert forget(JobLedger(store)) == 3
     assert ledger.aborted_jobs(URL, ACCOUNT) == {"c_1"}
     assert [batch.project_batch_id for batch in all_pending_aborts(store)] == [8]

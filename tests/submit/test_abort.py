@@ -87,7 +87,7 @@ class Owed:
         owner = self.context.owner
         self.jobs = JobLedger(ledger.store)
         if whose == "submit":
-            ledger.owe_abort(*owner, "b", 7, 0.0)
+            ledger.record_abort(*owner, "b", 7, 0.0)
             if is_clear:
                 long_ago(ledger)
             self.more = {}
@@ -100,7 +100,7 @@ class Owed:
         assert planned is not None
         self.id = planned.id
         self.jobs.about_to_send(self.id, 7, ids)
-        self.jobs.give_up(self.id, 0.0)
+        self.jobs.begin_abort(self.id, 0.0)
         self.more = {"njobs": 4, "is_clear": is_clear}
 
     @property

@@ -191,7 +191,7 @@ def test_a_batch_that_another_process_gives_up_meanwhile_is_not_submitted(site: 
         done = pool.submit(submit)
         assert hang.reached.wait(60)
         number = batch_id(site, request)
-        site.ledger.owe_abort(*owner(site), request.batch_name, number, time.time() + 60)
+        site.ledger.record_abort(*owner(site), request.batch_name, number, time.time() + 60)
         hang.release()
         with pytest.raises(BatchConflict, match="given up"):
             done.result(60)

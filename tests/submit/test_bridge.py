@@ -161,7 +161,7 @@ def test_a_debt_is_paid_by_the_next_process(
 ) -> None:
     [batch_id] = [number for number, name, _ in local.batches() if name == batch]
     owner = bridge._context.owner
-    ledger.owe_abort(*owner, batch, batch_id, time.time() - 1)
+    ledger.record_abort(*owner, batch, batch_id, time.time() - 1)
     ledger.store.write(lambda connection: connection.execute("UPDATE batch SET sent = 1"))
     bridge.close()
     other = new_bridge(local, ledger)

@@ -196,7 +196,7 @@ def test_a_batch_is_named(known: bool) -> None:
 
 def owing(ledger: Ledger, found: Batch, due: float = -1.0) -> Context:
     context = found.script.context(ledger)
-    ledger.owe_abort(*context.owner, "b", 7, time.time() + due)
+    ledger.record_abort(*context.owner, "b", 7, time.time() + due)
     long_ago(ledger)
     return context
 
@@ -247,7 +247,7 @@ def test_a_project_that_is_down_is_asked_later(ledger: Ledger) -> None:
 def test_other_accounts_debts_are_left_alone(ledger: Ledger) -> None:
     found = Batch(1)
     context = found.script.context(ledger)
-    ledger.owe_abort(context.project.url, "fedcba9876543210", "b", 7, 0.0)
+    ledger.record_abort(context.project.url, "fedcba9876543210", "b", 7, 0.0)
     control.reconcile(context)
     assert found.script.asked == []
 

@@ -274,7 +274,7 @@ def test_a_submission_that_is_asked_about_and_went_well_is_no_debt_any_more(
 ) -> None:
     context = of_state(state, *jobs).context(ledger)
     ledger.begin_submit(*context.owner, "b", 7, time.time())
-    ledger.owe_abort(*context.owner, "other", 8, time.time())
+    ledger.record_abort(*context.owner, "other", 8, time.time())
     query_batches(context, ["b"], since, GRIDMANAGER)
     pending_aborts = ledger.pending_aborts(*context.owner, time.time())
     assert [debt.name for debt in pending_aborts].count("b") == left
@@ -293,7 +293,7 @@ def test_a_batch_that_was_given_up_looks_unsubmitted_to_a_gridmanager_that_recov
     client: Client, since: str, shown: list[tuple[str, str]], ledger: Ledger
 ) -> None:
     context = of_state(3, *JOBS).context(ledger)
-    ledger.owe_abort(*context.owner, "b", 7, time.time() + 60)
+    ledger.record_abort(*context.owner, "b", 7, time.time() + 60)
     assert query_batches(context, ["b"], since, client).batches == (tuple(shown),)
 
 

@@ -394,7 +394,7 @@ def test_with_too_little_time_left_submit_batch_is_not_started(site: Site) -> No
 def test_a_batch_that_was_given_up_is_not_submitted_again_under_its_name(site: Site) -> None:
     request = site.batch()
     with site.project() as project:
-        site.ledger.owe_abort(
+        site.ledger.record_abort(
             project.url, project.account, request.batch_name, 4711, time.time() + 60
         )
     with site.bridge() as bridge, pytest.raises(BatchConflict, match="given up"):

@@ -131,7 +131,7 @@ def test_jobs_that_appear_after_the_abort_of_a_killed_submit_are_aborted_too(sit
 
     def settle_when_due(bridge: Bridge) -> None:
         # What is looked at once a minute.
-        site.ledger.owe_abort(*owner, debt.name, debt.project_batch_id or 0, time.time() - 1)
+        site.ledger.record_abort(*owner, debt.name, debt.project_batch_id or 0, time.time() - 1)
         bridge.reconcile()
 
     def alive() -> int:

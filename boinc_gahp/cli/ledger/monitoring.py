@@ -17,7 +17,7 @@ from boinc_gahp.cli.ledger.wrong import wrong
 from boinc_gahp.config import ledger_file, load, state_dir, user_name
 from boinc_gahp.errors import ConfigError, LedgerError
 from boinc_gahp.htcondor import HoldCode, known_owners, owner_key
-from boinc_gahp.ledger import LOG_LIMIT, AccountLock, Watch, overviews
+from boinc_gahp.ledger import LOG_LIMIT, AccountLock, OverviewOptions, overviews
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -161,7 +161,7 @@ def _look_at_disk(status: Status, path: Path) -> None:
 
 def _look_at_ledger(status: Status, ledger: Opened, settings: Settings, after: float) -> None:
     now = status.now
-    watch = Watch(
+    watch = OverviewOptions(
         now=now,
         orphaned=now - settings.htcondor.lease,
         undelivered=now - after,
@@ -173,7 +173,7 @@ def _look_at_ledger(status: Status, ledger: Opened, settings: Settings, after: f
     for each in overviews(ledger.store, watch):
         is_known = owner_key(each.url, each.account) in known
         # An owner that has left the settings matters as long as it has something left to do.
-        if is_known or each.tally.alive or each.owed:
+        if is_known or each.job_counts.alive or each.pending:
             status.owners.append(_watched(settings, each, is_known=is_known))
     for lasting in wrong(ledger.jobs, settings, now, after):
         reason = "project" if lasting.batch_id is None else "batch"
@@ -225,7 +225,7 @@ def _findings(its: Overview, lease: float, now: float, after: float) -> Iterator
             *mine,
         )
     forgotten = sum(
-        batch.state == "sent" and batch.not_before + OVERDUE < now for batch in its.debts
+        batch.state == "sent" and batch.not_before + OVERDUE < now for batch in its.submit_aborts
     )
     if its.overdue or forgotten:
         batches = words.count(its.overdue + forgotten, "batch", "batches")
@@ -278,9 +278,9 @@ def _nobody(owner: WatchedOwner, now: float, after: float) -> Iterator[Finding]:
     if owner.has_daemon is False and its.last_polled is not None and now - its.last_polled > after:
         yield Finding(
             "daemon",
-            f"no daemon works on {words.count(its.tally.alive, 'job')}, and HTCondor has not asked "
-            "about any: check that condor_q has them and HTCondor runs; drop jobs that it does not "
-            "have with boinc_gahp ledger forget --alive",
+            f"no daemon works on {words.count(its.job_counts.alive, 'job')}, and HTCondor has not "
+            "asked about any: check that condor_q has them and HTCondor runs; drop jobs that it "
+            "does not have with boinc_gahp ledger forget --alive",
             its.url,
             its.account,
             its.last_polled,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from boinc_gahp.htcondor.context import AccountContext
 
 
-class Payer:
+class TaskRunner:
     """Does what a manager does about what is owed, turned by hand."""
 
     def __init__(
@@ -26,7 +26,7 @@ class Payer:
     def due(self, now: float) -> float:
         return min(task.due(now) for task in self._tasks)
 
-    def pay(self, now: float, *, goes_on: bool = True) -> None:
+    def run(self, now: float, *, goes_on: bool = True) -> None:
         for task in self._tasks:
             if task.due(now) <= now:
-                task.pay(now, lambda: goes_on and not self._context.stopping.is_set())
+                task.run(now, lambda: goes_on and not self._context.stopping.is_set())
