@@ -111,18 +111,18 @@ class _Counter:
         self._total = total
         self._lock = threading.Lock()
         self._now = (0, 0)
-        self._told: tuple[int, int] | None = None
+        self._reported: tuple[int, int] | None = None
 
     def add(self, *, jobs: int = 0, nbytes: int = 0) -> None:
         """Add jobs that are finished, and bytes that were received."""
         with self._lock:
             self._now = self._now[0] + jobs, self._now[1] + nbytes
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Report the progress, if it has changed."""
         now = self._now
-        if self._progress is not None and now != self._told:
-            self._told = now
+        if self._progress is not None and now != self._reported:
+            self._reported = now
             self._progress(Progress("fetching", now[0], self._total, "jobs"))
             self._progress(Progress("fetching", now[1], now[1], "bytes"))
 
@@ -199,14 +199,14 @@ class BatchFetch:
                 raise trouble
             self._counter.add(jobs=1)
 
-        self._counter.tell()
+        self._counter.report()
         try:
             try:
                 start(run, "fetch")
             except RuntimeError:  # a limit on threads
                 run()
             while not ended.wait(_PAUSE):
-                self._counter.tell()
+                self._counter.report()
                 self.scope.check()
         except Stopped as error:
             self._fatal = self._fatal or error
@@ -220,7 +220,7 @@ class BatchFetch:
         self.stopped = isinstance(fatal, Stopped) and self._stop.is_set()
         if fatal is not None and not self.stopped:
             raise fatal
-        self._counter.tell()
+        self._counter.report()
 
     def bring(self, folder: Folder) -> FetchedFiles:
         """Fetch a job's files into its folder with the engine; raises what the engine raises."""

@@ -45,7 +45,7 @@ def renew(batch: Batch, rpc: Rpc | None = None, *, stale: bool = False) -> None:
             return
         if stale and not _is_due(batch.refresh()):
             return
-        until = float(int(time.time() + _kept(batch)))
+        until = float(int(time.time() + _lease_seconds(batch)))
         rpc = (rpc or batch.project.rpc).until(now + _PATIENCE)
         rpc.set_expire_time(until, batch_id=batch.id)
     except GahpError as error:
@@ -55,7 +55,7 @@ def renew(batch: Batch, rpc: Rpc | None = None, *, stale: bool = False) -> None:
         batch.info = replace(batch.info, expire_time=until)
 
 
-def _kept(batch: Batch) -> float:
+def _lease_seconds(batch: Batch) -> float:
     return batch.project.session.settings.jobs.batch_lease
 
 
@@ -63,5 +63,5 @@ def _is_due(batch: Batch) -> bool:
     end = batch.expire_time
     if end is None or batch.gone or batch.trouble is not None or batch.state in _ENDED:
         return False
-    kept = _kept(batch)
-    return end < time.time() + kept - min(_OFTEN, kept / 4)
+    seconds = _lease_seconds(batch)
+    return end < time.time() + seconds - min(_OFTEN, seconds / 4)

@@ -286,8 +286,8 @@ class Engine:
     def _finish(self, request: requests.AsyncRequest, error: str) -> None:
         error = mask(error)  # a server's message may contain it
         last = _asked_name(request, error)
-        said = error.removesuffix(last)
-        line = COMMANDS[request.command].form.error(request.request_id, said, last)
+        message = error.removesuffix(last)
+        line = COMMANDS[request.command].form.error(request.request_id, message, last)
         self._finished.append(FinishedRequest(request, line, error))
         self._on_result()
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.daemon")
 
-#: Seconds from a project's first use until the first look at what is owed to it.
+#: Seconds from a project's first use until its pending aborts are checked first.
 FIRST_SETTLING = 1.0
-#: Seconds between looks; a look reads one row of the ledger if no debt is due.
+#: Seconds between these checks; one reads a row of the ledger if no abort is due.
 SETTLING_INTERVAL = 10.0
 
 
@@ -240,7 +240,7 @@ class Projects:
                 bridge.reconcile()
             except GahpError as error:
                 log.warning("Requests that are owed to a project could not be sent: %s", error)
-            except Exception:  # the thread has to go on: the next debt may be a different one
+            except Exception:  # the thread has to go on: the next abort may be another one
                 log.exception("sending the requests that are owed to a project failed")
             delay = SETTLING_INTERVAL
 

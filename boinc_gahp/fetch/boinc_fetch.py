@@ -45,7 +45,7 @@ def fetch_output(
             not name an output; an output is missing, damaged, or cannot be written.
         RpcError: the project could not be reached.
         TemplateError: the app's output template cannot be read.
-        Exception: what the gate raises when it is closed.
+        Exception: what the scope raises when it is closed.
     """
     scope.check()
     ad = request.ad
@@ -85,7 +85,7 @@ def write_failure(request: FetchRequest, text: str, scope: CancelScope = NEVER_C
 
     Raises:
         OutputError: it cannot be written.
-        Exception: what the gate raises when it is closed.
+        Exception: what the scope raises when it is closed.
     """
     scope.check()
     sink = JobDirectory(request)

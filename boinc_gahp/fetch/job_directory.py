@@ -1,7 +1,7 @@
 """A job's directory: which outputs HTCondor wants there, and where each goes.
 
 The rules are in ``gahp.rst``, "BOINC_FETCH_OUTPUT"; those for a job ad are described at
-:class:`~boinc_gahp.submit.types.AdFiles`.
+:class:`~boinc_gahp.fetch.types.AdFiles`.
 """
 
 from __future__ import annotations
@@ -183,8 +183,12 @@ class JobDirectory(Sink):
         return last - 1 if find_output(source, outputs) is None else None
 
     def _stderr_paths(self) -> Set[Path]:
-        kept = self.stderr({})
-        return {self._absolute(name) for name in _NOWHERE} if kept is None else {kept.destination}
+        stderr_file = self.stderr({})
+        return (
+            {self._absolute(name) for name in _NOWHERE}
+            if stderr_file is None
+            else {stderr_file.destination}
+        )
 
     def _no_such_output(self, source: str, outputs: Mapping[str, str]) -> OutputError:
         names = listed([repr(name) for name in outputs], _NAMED)

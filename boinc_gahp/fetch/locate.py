@@ -77,7 +77,7 @@ def _near(context: FetchContext, job_name: str) -> Located | None:
 
     A gridmanager's job is ``batch#cluster.proc`` (``gahp.rst``, "BOINC_* commands").
     """
-    batch = context.known.batch_of(job_name)
+    batch = context.cache.batch_of(job_name)
     if batch is not None:
         found = _in_batch(context, batch, job_name, _has_result(job_name))
         if found is not None:
@@ -99,7 +99,7 @@ def _far(context: FetchContext, job_name: str) -> Located | None:
     def tells(view: BatchView) -> bool:
         return has_result(view) or (view.final and job_name not in view.jobs)
 
-    for batch in sorted(context.known.batches(), key=lambda batch: -batch.id):
+    for batch in sorted(context.cache.batches(), key=lambda batch: -batch.id):
         found = _in_batch(context, batch.id, job_name, tells)
         if found is not None:
             return found
@@ -118,7 +118,7 @@ def _in_batch(
     context: FetchContext, batch: int | str, job_name: str, good: Callable[[BatchView], bool]
 ) -> Located | None:
     try:
-        view = context.known.view(batch, good)
+        view = context.cache.view(batch, good)
     except (NotFound, NotOwner):
         return None
     ids = view.jobs.get(job_name)

@@ -61,7 +61,7 @@ class Temporaries:
 
         Raises:
             OutputError: the destination cannot be written, or the daemon is stopping.
-            Exception: what the gate raises when it is closed; the file is gone then.
+            Exception: what the scope raises when it is closed; the file is gone then.
         """
         return self._claim(TemporaryFile, destination, scope, inside)
 
@@ -242,7 +242,7 @@ class _Temporary:
                     self._held.remove(self.path.name, self._at)
 
     def withdraw(self) -> None:
-        """Remove it because the gate is being closed; never fails."""
+        """Remove it because the scope is being closed; never fails."""
         with suppress(OSError):
             self.remove()
 
@@ -339,7 +339,7 @@ class TemporaryFile(_Temporary):
             OutputError: the disk is full, the destination has become a directory, ...
         """
         try:
-            os.fsync(self._descriptor)  # may take long, so outside the gate
+            os.fsync(self._descriptor)  # may take long, so outside the scope
             at = os.dup(self._at)
             try:
                 with self._scope:

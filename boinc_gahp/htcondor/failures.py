@@ -157,7 +157,7 @@ def lose_if_gone(context: AccountContext, job: JobRow, batch: BatchRow, error: G
     if not isinstance(error, IS_LOST):
         return False
     try:
-        look = context.bridge.look_at(batch.project_batch_id or 0)
+        look = context.bridge.query_jobs(batch.project_batch_id or 0)
         gone = look.complete and job.job_name not in dict(look.jobs)
     except RpcError as trouble:
         gone = isinstance(trouble, IS_LOST)

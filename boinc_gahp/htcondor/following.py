@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.ledger import BatchRow, JobRow
-    from boinc_gahp.submit import BatchLook
+    from boinc_gahp.submit import BatchJobs
 
 log = logging.getLogger("boinc_gahp.htcondor")
 
@@ -250,7 +250,7 @@ class Follower:
     def _query_by_id(self, batch: _Followed) -> None:
         """Ask about a batch by its id; if there is no such batch, all its jobs are lost."""
         # Twice: a project with database trouble may not find a batch that it has.
-        details = self._query_details(batch) or self._query_details(batch)
+        details = self._jobs_by_id(batch) or self._jobs_by_id(batch)
         if details is None:
             self._lose(batch, self._on_project(batch))
             return
@@ -259,11 +259,11 @@ class Follower:
             names = frozenset(name for name, _ in details.jobs)
             self._lose(batch, [job for job in self._on_project(batch) if job.job_name not in names])
 
-    def _query_details(self, batch: _Followed) -> BatchLook | None:
+    def _jobs_by_id(self, batch: _Followed) -> BatchJobs | None:
         if batch.row.project_batch_id is None:
             return None
         try:
-            return self._context.bridge.look_at(batch.row.project_batch_id)
+            return self._context.bridge.query_jobs(batch.row.project_batch_id)
         except (*failures.IS_LOST, NotOwner):
             return None
 

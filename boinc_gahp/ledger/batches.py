@@ -100,7 +100,7 @@ class Batches(Requests):
             return batch_rows(
                 connection,
                 f"WHERE batch.project_id = ? AND batch.state IN "
-                f"{_known(states, BATCH_STATES)} ORDER BY batch.id",
+                f"{_sql_list(states, BATCH_STATES)} ORDER BY batch.id",
                 (project_id(connection, url, account),),
             )
 
@@ -115,7 +115,7 @@ class Batches(Requests):
         with self._store.read() as connection:
             return job_rows(
                 connection,
-                f"WHERE job.batch_id = ? AND job.state IN {_known(states, STATES)} "
+                f"WHERE job.batch_id = ? AND job.state IN {_sql_list(states, STATES)} "
                 "ORDER BY job.number",
                 (batch_id,),
             )
@@ -327,6 +327,6 @@ def _change_batch(
     return store.write(lambda connection: connection.execute(statement, parameters).rowcount == 1)
 
 
-def _known(states: tuple[str, ...], all_states: tuple[str, ...]) -> str:
+def _sql_list(states: tuple[str, ...], all_states: tuple[str, ...]) -> str:
     """Return the valid ones of ``states`` for SQL's IN; all states if none is given."""
     return sql_set(set(states or all_states) & set(all_states))

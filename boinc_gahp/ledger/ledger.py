@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Ledger:
     """Data that must outlive a process that handles BOINC_* requests: batches and aborted jobs.
 
-    Rows belong to a project (by any of its addresses, :func:`.url_identity`) and
+    Rows belong to a project (by any of its addresses, :func:`boinc_gahp.config.url_identity`) and
     an account (:attr:`Authenticator.account`, never the authenticator). Every method may be called
     from any thread, by several processes at once; a write has reached the disk when its method
     returns (WAL, synchronous FULL).

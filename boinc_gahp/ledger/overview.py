@@ -148,7 +148,7 @@ def _of_owner(
             ).fetchall()
         )
     )
-    asked, orphans = connection.execute(
+    last_polled, orphans = connection.execute(
         "SELECT max(asked), count(*) FILTER (WHERE asked < ?) FROM job "  # noqa: S608
         f"WHERE project_id = ? AND state IN {ALIVE_SQL}",
         (options.orphaned, owner),
@@ -180,7 +180,7 @@ def _of_owner(
         job_counts=job_counts,
         oldest=_oldest(connection, owner, job_counts),
         polled=polled,
-        last_polled=asked,
+        last_polled=last_polled,
         orphans=orphans,
         trouble=None if trouble is None else Trouble(trouble, since),
         held=held,

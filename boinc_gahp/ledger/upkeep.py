@@ -33,7 +33,7 @@ TENDED_EVERY = 3600.0
 STEP = 256
 #: With fewer free pages than this, or than this part of all, none are released: they will be used
 #: again.
-_KEPT_PAGES, _KEPT_PART = 256, 8
+_FREE_PAGES, _FREE_PART = 256, 8
 #: Seconds between two steps, in which others can write.
 _PAUSE = 0.05
 
@@ -136,7 +136,7 @@ def _has_many_free(connection: sqlite3.Connection) -> bool:
     if _number(connection, "auto_vacuum") != _INCREMENTAL:
         return False
     pages = _number(connection, "page_count")
-    return _number(connection, "freelist_count") > max(_KEPT_PAGES, pages // _KEPT_PART)
+    return _number(connection, "freelist_count") > max(_FREE_PAGES, pages // _FREE_PART)
 
 
 def _give_back(connection: sqlite3.Connection) -> None:

@@ -140,7 +140,7 @@ class Caller:
         return self._attempts(question.rpc, until, attempt, log_success=False)
 
     def reply_errors(self, question: RpcCall) -> ReplyErrors:
-        """Return the judge of the replies to ``question``."""
+        """Return what turns the replies to ``question`` into errors."""
         return ReplyErrors(question.rpc, self.host, self.redact, question.subject)
 
     # -- one RPC
@@ -284,8 +284,8 @@ class Caller:
         for message in messages:
             if rpc.dies and message.fatal:
                 continue  # normal, perhaps a thousand times; the error reports it
-            said = shorten(self.redact(message.text), 300)
-            self._warn_once(f"{rpc.name} of {self.host}: PHP reports {message.kind}: {said}")
+            shown = shorten(self.redact(message.text), 300)
+            self._warn_once(f"{rpc.name} of {self.host}: PHP reports {message.kind}: {shown}")
 
     def _warn_once(self, text: str) -> None:
         """Log ``text`` unless the same was logged in the last hour."""
@@ -303,15 +303,15 @@ class Caller:
 
 def beginning(chunks: Iterator[bytes]) -> bytes:
     """Return the beginning of an error's body, as much as is needed, even if it breaks off."""
-    kept = b""
+    page = b""
     try:
         for chunk in chunks:
-            kept += chunk
-            if len(kept) > PAGE_BYTES:
+            page += chunk
+            if len(page) > PAGE_BYTES:
                 break
     except RpcError:
         pass
-    return kept
+    return page
 
 
 def _in_short(error: BaseException) -> str:

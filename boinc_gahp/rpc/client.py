@@ -197,7 +197,7 @@ class WebRpcs:
             fields.which(batch_id, batch_name),
             *fields.flags(get_job_details=get_job_details, get_cpu_time=get_cpu_time),
             records=jobs,
-            subject=fields.said(batch_id, batch_name),
+            subject=fields.named(batch_id, batch_name),
         )
 
     def batch(self, batch_id: int, *, get_cpu_time: bool = False) -> BatchInfo:
@@ -228,7 +228,7 @@ class WebRpcs:
             fields.which(batch_id, None),
             *fields.flags(**flags),
             records=jobs,
-            subject=fields.said(batch_id, None),
+            subject=fields.named(batch_id, None),
         )
 
     def query_batch2(
@@ -258,7 +258,7 @@ class WebRpcs:
             table.ABORT_BATCH,
             results.success,
             fields.which(batch_id, batch_name),
-            subject=fields.said(batch_id, batch_name),
+            subject=fields.named(batch_id, batch_name),
         )
 
     def retire_batch(self, *, batch_id: int | None = None, batch_name: str | None = None) -> None:
@@ -267,7 +267,7 @@ class WebRpcs:
             table.RETIRE_BATCH,
             results.success,
             fields.which(batch_id, batch_name),
-            subject=fields.said(batch_id, batch_name),
+            subject=fields.named(batch_id, batch_name),
         )
 
     def set_expire_time(
@@ -279,7 +279,7 @@ class WebRpcs:
             results.success,
             fields.which(batch_id, batch_name),
             build.leaf("expire_time", build.number(self._theirs(expire_time), "expire_time")),
-            subject=fields.said(batch_id, batch_name),
+            subject=fields.named(batch_id, batch_name),
         )
 
     # -- jobs
@@ -369,8 +369,8 @@ class WebRpcs:
                 request is broken off.
         """
         names = [file.physical_name for file in files]
-        kept = fields.files(names, batch_id, delete_time and self._theirs(delete_time))
-        xml = build.document("upload_files", self._authenticator, kept)
+        described = fields.files(names, batch_id, delete_time and self._theirs(delete_time))
+        xml = build.document("upload_files", self._authenticator, described)
         form = partial(FormBody, xml, files, sent)
         question = RpcCall(table.UPLOAD_FILES, self.url + table.UPLOAD_FILES.handler, form)
         self._caller.ask(question, results.success, self._until)

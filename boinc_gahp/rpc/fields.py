@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lxml import etree
 
 
-def said(batch_id: int | None, batch_name: str | None) -> str:
+def named(batch_id: int | None, batch_name: str | None) -> str:
     """Return how error messages refer to the batch."""
     return f"batch {batch_name!r}" if batch_id is None else f"batch {batch_id}"
 

@@ -121,12 +121,12 @@ class HttpTransport:
             )
         self._options = options
         self._trust = trusting(options.ca_bundle)
-        self._kept = _session(options, self._trust)
+        self._session = _session(options, self._trust)
         self._environment: dict[tuple[str, str], dict[str, str]] = {}
 
     def send(self, request: HttpRequest) -> HttpReply:
         """Send ``request``; return the reply as soon as its headers have arrived."""
-        session = _session(self._options, self._trust) if request.fresh else self._kept
+        session = _session(self._options, self._trust) if request.fresh else self._session
         only_here = session if request.fresh else None
         headers = {"Accept-Encoding": "identity" if request.plain else "gzip"}
         if request.fresh:
@@ -157,7 +157,7 @@ class HttpTransport:
 
     def close(self) -> None:
         """Close the connections that are not in use."""
-        self._kept.close()
+        self._session.close()
 
     def _proxies(self, url: str) -> dict[str, str]:
         if self._options.proxy:

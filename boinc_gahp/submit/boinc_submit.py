@@ -29,11 +29,11 @@ log = logging.getLogger("boinc_gahp.submit")
 UNDO_TIME = 10.0
 #: Seconds past the gridmanager's patience after which a submission that nobody asked about is
 #: given up.
-_PATIENCE_MARGIN = 30.0
+_GRIDMANAGER_MARGIN = 30.0
 
 
-class PersonsJournal(Journal):
-    """For a BOINC_SUBMIT that a person typed: it promises nothing, but respects what is owed."""
+class ConsoleJournal(Journal):
+    """For a BOINC_SUBMIT typed at the console: nothing is recorded, but pending aborts count."""
 
     def __init__(self, context: Context, request: SubmitRequest) -> None:
         self._context = context
@@ -88,11 +88,11 @@ class PersonsJournal(Journal):
             )
 
 
-class GridmanagerJournal(PersonsJournal):
+class GridmanagerJournal(ConsoleJournal):
     """Keeps the ledger of a gridmanager's BOINC_SUBMIT, across crashes.
 
     Before submit_batch is sent, the ledger notes that it may have been. If the answer will be an
-    error, the ledger notes that an abort is owed, and then the abort is tried. The next process
+    error, the ledger notes that an abort is pending, and then the abort is tried. The next process
     does what this one no longer can (:meth:`Bridge.reconcile`).
     """
 
@@ -128,7 +128,7 @@ class GridmanagerJournal(PersonsJournal):
     def _abort_at(self) -> float:
         answer_by = self._request.answer_by
         left = 0.0 if answer_by is None else max(0.0, answer_by - time.monotonic())
-        return time.time() + left + _PATIENCE_MARGIN
+        return time.time() + left + _GRIDMANAGER_MARGIN
 
     def failed(self, sending: Sending, error: BaseException) -> None:
         """Make sure that none of the batch's jobs exists now or appears later."""
@@ -138,7 +138,7 @@ class GridmanagerJournal(PersonsJournal):
         if self._is_unread:
             sending = replace(sending, unclear=True)  # an earlier process may have sent it
         if sending.batch_id is None:
-            sending = self._look(project, sending)
+            sending = self._find_batch(project, sending)
         if sending.batch_id is None or not sending.ours:
             return
         batch_id = sending.batch_id
@@ -148,7 +148,7 @@ class GridmanagerJournal(PersonsJournal):
         else:
             self._try("retired", lambda: project.retire_batch(batch_id=batch_id))
 
-    def _look(self, project: WebRpcs, sending: Sending) -> Sending:
+    def _find_batch(self, project: WebRpcs, sending: Sending) -> Sending:
         """Look for a batch that an earlier process made: this submit failed before it did so."""
         try:
             return sending.seen(find_batch.find(project, self._request.batch_name), self._request)

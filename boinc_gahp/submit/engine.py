@@ -2,7 +2,7 @@
 
 The order of the steps matters:
 
-1. everything that can be judged without the project is judged
+1. everything that can be checked without the project is checked
    (:mod:`boinc_gahp.submit.validate`), so that a refusal leaves nothing behind;
 2. the batch is looked up by name: its job list on the project, not anything remembered, tells
    what is still to be done;
@@ -93,7 +93,7 @@ def submit(context: Context, request: SubmitRequest, journal: Journal) -> int:
         if isinstance(error, Interrupted):
             raise error.error from None
         raise
-    context.known.remember_submitted(request.batch_name)
+    context.cache.remember_submitted(request.batch_name)
     journal.done(batch_id, submission.sending)
     return batch_id
 
@@ -182,7 +182,7 @@ class _Submission:
             details = self._create()
             self._missing(details)  # raises if somebody else has filled it in the meantime
         batch_id = details.batch.id
-        self._context.known.remember_batch(self._request.batch_name, batch_id)
+        self._context.cache.remember_batch(self._request.batch_name, batch_id)
         self._stage(physical, inputs, batch_id)
         self._send_until_all_are_there(details, inputs, physical)
         return batch_id

@@ -19,7 +19,7 @@ from boinc_gahp.fetch.job_directory import JobDirectory
 from boinc_gahp.fetch.names import plain_names
 from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles, FetchRequest
-from boinc_gahp.submit.query import look_at
+from boinc_gahp.submit.query import query_jobs
 from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, done, failed, templates
 from tests.submit.scripted import Script, batch, error, job
 
@@ -365,8 +365,8 @@ def test_a_batch_is_looked_at_by_its_id() -> None:
         job(4, "d", 0, "<status>odd</status>"),
     ]
     script = Script({"query_batch": batch(7, "n", 1, *jobs)})
-    look = look_at(script.context(), 7)
+    look = query_jobs(script.context(), 7)
     assert look.jobs == (("a", "DONE"), ("b", "UNSENT"), ("c", "ERROR"), ("d", "ODD"))
     assert (look.name, look.complete) == ("n", True)
     script = Script({"query_batch": batch(7, "n", 0)})
-    assert not look_at(script.context(), 7).complete
+    assert not query_jobs(script.context(), 7).complete

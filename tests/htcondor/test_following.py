@@ -211,7 +211,7 @@ def test_a_job_that_went_well_after_all_is_not_held(site: Site, context: Account
     sent = send(site, context)
     row = sent.job
     site.local.fail_workunit(row.job_name or "")
-    wait_for(lambda: context.bridge.look_at(_id(sent)).jobs[0][1] == "ERROR", "the error")
+    wait_for(lambda: context.bridge.query_jobs(_id(sent)).jobs[0][1] == "ERROR", "the error")
     # What a result that comes late does to a job's errors.
     change(site, "UPDATE workunit SET error_mask = 0 WHERE name = ?", row.job_name)
     assert not failures.fail(context, row)

@@ -184,14 +184,14 @@ def test_a_batch_is_named(known: bool) -> None:
     script = Script({"retire_batch": "<success/>", "set_expire_time": "<success/>"})
     context = script.context()
     if known:
-        context.known.remember_batch("b", 7)
+        context.cache.remember_batch("b", 7)
     control.set_lease(context, "b", 1795282923)
     control.retire_batch(context, "b")
     for rpc in ("set_expire_time", "retire_batch"):
         [asked] = script.arguments(rpc)
         assert (asked["batch_id"], asked["batch_name"]) == ((["7"], []) if known else ([], ["b"]))
     assert float(script.arguments("set_expire_time")[0]["expire_time"][0]) == 1795282923
-    assert context.known.batch_id("b") is None
+    assert context.cache.batch_id("b") is None
 
 
 def owing(ledger: Ledger, found: Batch, due: float = -1.0) -> Context:
@@ -254,7 +254,7 @@ def test_other_accounts_debts_are_left_alone(ledger: Ledger) -> None:
 
 def submitting(ledger: Ledger, found: Batch, *, ago: float, age: float) -> Context:
     context = found.script.context(ledger)
-    context.known._born -= age
+    context.cache._born -= age
     ledger.begin_submit(*context.owner, "b", 7, time.time() - ago)
     long_ago(ledger)
     return context
@@ -282,7 +282,7 @@ def test_a_submission_that_somebody_may_wait_for_goes_on(
     found = Batch(1)
     context = submitting(ledger, found, ago=ago, age=age)
     if mentioned:
-        context.known.mention(["b"])
+        context.cache.mention(["b"])
     control.reconcile(context)
     assert found.script.asked == []
     assert [debt.state for debt in ledger.pending_aborts(*context.owner, time.time())] == ["sent"]
@@ -302,8 +302,8 @@ def test_a_bridge_notes_which_batches_are_asked_about(ledger: Ledger, tmp_path: 
     script = Script({"query_batch2": "<server_time>1</server_time><batch_size>0</batch_size>"})
     bridge = Bridge(script.project(), Settings(), ledger, tmp_path / "cache")
     bridge.query_batches(["b"], "5")
-    assert bridge._context.known.was_mentioned("b")
-    assert not bridge._context.known.was_mentioned("c")
+    assert bridge._context.cache.was_mentioned("b")
+    assert not bridge._context.cache.was_mentioned("c")
     bridge.close()
 
 

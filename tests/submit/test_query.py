@@ -111,7 +111,7 @@ def test_a_batch_that_was_seen_submitted_is_not_looked_at_again() -> None:
 def test_a_batch_that_this_process_submitted_is_not_looked_at() -> None:
     script = of_state(1, *JOBS)
     context = script.context()
-    context.known.remember_submitted("b")
+    context.cache.remember_submitted("b")
     query_batches(context, ["b"], "0", GRIDMANAGER)
     assert script.count("query_batch") == 0
 

@@ -112,7 +112,7 @@ def test_a_killed_submit_that_nobody_asks_about_is_aborted_by_the_next_process(s
             project.url, project.account, debt.name, debt.project_batch_id or 0, time.time() - 1000
         )
     with site.bridge() as bridge:
-        bridge._context.known._born -= 1000
+        bridge._context.cache._born -= 1000
         bridge.reconcile()
     assert state_of(site, request.batch_name) is BatchState.ABORTED
 

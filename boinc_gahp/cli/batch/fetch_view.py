@@ -88,8 +88,8 @@ def over(failed: int, unfinished: int) -> list[str]:
 def tell_errors(errors: dict[str, GahpError]) -> None:
     """Print the errors of single jobs on stderr, one per line, but not thousands of them."""
     for name, error in list(errors.items())[:_TOLD]:
-        said = printable(str(error))
-        text = said if repr(name) in said else f"job {printable(repr(name))}: {said}"
+        message = printable(str(error))
+        text = message if repr(name) in message else f"job {printable(repr(name))}: {message}"
         complain(error.told(text))
     if len(errors) > _TOLD:
         complain(f"… and {len(errors) - _TOLD:,} more jobs that could not be fetched")

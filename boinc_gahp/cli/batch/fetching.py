@@ -176,20 +176,20 @@ def _failed(batch: Batch, options: Namespace) -> int:
     from boinc_gahp.cli.batch.jsons import print_json
 
     where = _directory(batch, options)
-    known = jobs_of(batch, options.job)
+    selected = jobs_of(batch, options.job)
     found = []
     with fetch_view.FetchView(quiet=options.json) as view:
         for failure in batch.failures(jobs=options.job):
             found.append((failure, save_failure(failure, where)))
-            view.asked(len(found), known.failed)
+            view.asked(len(found), selected.failed)
     if options.json:
         print_json(
             {
                 "batch": batch.id,
                 "name": batch.name,
-                "jobs_done": len(known.finished),
+                "jobs_done": len(selected.finished),
                 "jobs_failed": len(found),
-                "jobs_unfinished": known.unfinished,
+                "jobs_unfinished": selected.unfinished,
             },
             failures=(fetch_view.failure_json(*each) for each in found),
         )
@@ -201,8 +201,8 @@ def _failed(batch: Batch, options: Namespace) -> int:
         if batch.lease_is_over:
             print(states.lease_warning(batch, words.now()))
     else:
-        print(fetch_view.none_failed(known))
-    return _said(batch, len(known.finished), len(found), known.unfinished)
+        print(fetch_view.none_failed(selected))
+    return _exit_status(batch, len(selected.finished), len(found), selected.unfinished)
 
 
 def _directory(batch: Batch, options: Namespace) -> Path:
@@ -231,10 +231,10 @@ def _say_more(batch: Batch, options: Namespace, fetched: Fetched | FetchedZip) -
 def _status(batch: Batch, fetched: Fetched | FetchedZip, here: int) -> int:
     if fetched.errors:
         return 1
-    return _said(batch, fetched.fetched + here, fetched.failed, fetched.unfinished)
+    return _exit_status(batch, fetched.fetched + here, fetched.failed, fetched.unfinished)
 
 
-def _said(batch: Batch, done: int, failed: int, unfinished: int) -> int:
+def _exit_status(batch: Batch, done: int, failed: int, unfinished: int) -> int:
     """Return the exit status for these numbers of jobs: done, failed, and neither."""
     # A batch that is being made has no jobs yet.
     if unfinished or not (done or failed or batch.is_over):

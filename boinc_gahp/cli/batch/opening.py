@@ -58,13 +58,13 @@ class _Remarks(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._said = -_PAUSE
+        self._last_remark = -_PAUSE
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print it, unless something was printed just before."""
         now = time.monotonic()
-        if now >= self._said + _PAUSE:
-            self._said = now
+        if now >= self._last_remark + _PAUSE:
+            self._last_remark = now
             remark(f"boinc_gahp: {one_line(record.getMessage())}")
 
 

@@ -208,14 +208,14 @@ def _app_points(project: WebRpcs, app: str) -> Iterator[Check]:
 
 def _asking_point(app: str, template: InputTemplate) -> Check:
     """Return the values for a job that asks for nothing (``web-rpcs.rst``, "The template wins")."""
-    said = {
+    size = {
         name: DEFAULTS[name] if getattr(template, name) is None else getattr(template, name)
         for name in ("delay_bound", "rsc_memory_bound", "rsc_disk_bound", "rsc_fpops_bound")
     }
     return ok(
-        f"app {app}: a job that states no needs has {words.span(said['delay_bound'])} until its "
-        f"deadline, {words.size(said['rsc_memory_bound'])} of memory, "
-        f"{words.size(said['rsc_disk_bound'])} of disk, {said['rsc_fpops_bound']:g} floating-point "
+        f"app {app}: a job that states no needs has {words.span(size['delay_bound'])} until its "
+        f"deadline, {words.size(size['rsc_memory_bound'])} of memory, "
+        f"{words.size(size['rsc_disk_bound'])} of disk, {size['rsc_fpops_bound']:g} floating-point "
         "operations"
     )
 

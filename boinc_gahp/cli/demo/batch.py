@@ -56,7 +56,7 @@ class DemoBatch:
         self._answers: dict[int, Callable[[list[str]], None]] = {}
         self._min_mod_time = "0"
         self._looking = False
-        self._asked: set[str] = set()
+        self._requested: set[str] = set()
         self._fetched = 0
         self.gahp = _start_daemon(directory / "daemon")
 
@@ -98,7 +98,7 @@ class DemoBatch:
             self._min_mod_time = words[0]
             # Jobs that changed around the time of the last query are reported again.
             states = zip(words[2::2], map(job_state, words[3::2]), strict=True)
-            new = {job: state for job, state in states if job not in self._asked}
+            new = {job: state for job, state in states if job not in self._requested}
             view.show({job: state.value for job, state in new.items()})
             for job, state in new.items():
                 if state is JobState.DONE:
@@ -109,7 +109,7 @@ class DemoBatch:
         self._request(see, "BOINC_QUERY_BATCHES", self._min_mod_time, "1", self._name)
 
     def _fetch(self, job: str, view: View) -> None:
-        self._asked.add(job)
+        self._requested.add(job)
         number = job.rsplit(".", 1)[1]
         name = f"output{int(number):02}"
 
@@ -131,12 +131,12 @@ class DemoBatch:
             self._take_results(deadline, 1.0)
 
     def _request(self, answer: Callable[[list[str]], None], command: str, *words: str) -> None:
-        def judged(result: list[str]) -> None:
+        def report(result: list[str]) -> None:
             if result[0] != "NULL":
                 raise ConversationError(f"{command}: {result[0]}")
             answer(result[1:])
 
-        self._answers[self.gahp.request(command, *words)] = judged
+        self._answers[self.gahp.request(command, *words)] = report
 
     def _take_results(self, deadline: float, wait: float) -> None:
         left = deadline - time.monotonic()

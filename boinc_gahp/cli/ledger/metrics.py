@@ -179,7 +179,7 @@ def _of_owners(owners: Sequence[tuple[Labels, WatchedOwner]]) -> Iterator[Metric
 
 
 def pending_counts(owner: WatchedOwner) -> dict[str, int]:
-    """Return the number of debts of each kind to a project."""
+    """Return the number of pending requests of each kind to a project."""
     its = owner.overview
     return {
         "aborts": its.aborts,

@@ -42,7 +42,7 @@ REASONS: Final = {
     "daemon": "there are jobs, and no daemon works on them",
 }
 
-#: Seconds after which debts should have been paid: cron pays them every hour.
+#: Seconds after which pending requests should have been sent: cron sends them every hour.
 OVERDUE: Final = 86400.0
 
 #: Free bytes that writing the ledger needs in the long run: its log may become as large.

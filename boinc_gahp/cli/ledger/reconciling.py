@@ -1,4 +1,4 @@
-"""``boinc_gahp ledger reconcile``: pays debts when there is no daemon to do it."""
+"""``boinc_gahp ledger reconcile``: sends pending requests when there is no daemon to do it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EXAMPLES = (
 
 
 def run(arguments: list[str], config: str | None) -> int:
-    """Pay; print what was done, and which debts remain and why."""
+    """Send them; print what was done, and what remains and why."""
     options = run_parser(config).read(arguments)
     deadline = time.monotonic() + options.timeout
     settings = words.settings_of(options)
@@ -153,9 +153,9 @@ def _reasons(store: Store, reconciliation: Reconciliation) -> Iterator[str]:
 
 
 def _submit_aborts(store: Store) -> dict[tuple[str, str], list[BatchRow]]:
-    """Return BOINC_SUBMIT's batches with debts, by project and account.
+    """Return BOINC_SUBMIT's batches with pending aborts, by project and account.
 
-    A submission that may still be under way has no debts.
+    A submission that may still be under way is not among them.
     """
     now = words.now()
     found: dict[tuple[str, str], list[BatchRow]] = {}
