@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 #: (``web-rpcs.rst``, "Transport and framing").
 MAX_WORDS = 400
 #: So many times as many are read, because most of them may be white space.
-_LOOKED_AT = 32
+_READ_PER_CHARACTER = 32
 
 
 def shorten(words: str, limit: int = MAX_WORDS) -> str:
     """Return ``words`` on one line of at most ``limit`` characters, cut in the middle."""
-    if len(words) > _LOOKED_AT * limit:
+    if len(words) > _READ_PER_CHARACTER * limit:
         # Only the ends of a megabyte are shown.
-        half = _LOOKED_AT * limit // 2
+        half = _READ_PER_CHARACTER * limit // 2
         words = f"{words[:half]} {words[-half:]}"
     line = " ".join(words.split())
     if len(line) <= limit:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: How often to look at an aborted batch, in 3.75 s, while a submit_batch may still be running: the
 #: largest that PHP takes by default needs 2.2 s (``web-rpcs.rst``, "Timings").
-_LOOKS = 4
+_MAX_CHECKS = 4
 _BACKOFF = Backoff(0.25)
 #: A time after the year 5138 must be in milliseconds.
 _LATEST = 1e11
@@ -38,8 +38,8 @@ def abort(batch: Batch) -> None:
         return
     may_be_undone = batch.state is BatchState.INIT
     lasts = session.bridge.abort_once(batch.id, batch.name)
-    for look in range(_LOOKS if may_be_undone or not lasts else 0):
-        if not _BACKOFF.wait(look, stop=session.closing):
+    for attempt in range(_MAX_CHECKS if may_be_undone or not lasts else 0):
+        if not _BACKOFF.wait(attempt, stop=session.closing):
             break
         # With every job aborted it may be complete instead: then it is over as well.
         lasts = batch.refresh().is_over

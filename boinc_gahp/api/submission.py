@@ -39,7 +39,7 @@ __all__ = ["Plan", "PlannedFile", "estimate", "new_batch_name", "plan", "submit"
 log = logging.getLogger("boinc_gahp.api")
 
 #: How many requests with part of the jobs are written to learn how many fit.
-_LOOKS = 6
+_MAX_CHECKS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +310,7 @@ def _fitting(session: Session, request: SubmitRequest, size: int) -> int:
     if size <= limit:
         return most
     fits, guess = 0, max(1, most * limit // size)
-    for _ in range(_LOOKS):
+    for _ in range(_MAX_CHECKS):
         try:
             found = session.bridge.request_size(replace(request, jobs=request.jobs[:guess]))
         except GahpError:

@@ -63,11 +63,11 @@ class ConsoleJournal(Journal):
         for batch in pending_aborts:
             if batch.name == self._request.batch_name:
                 if batch.state == "giving_up":
-                    raise self._given_up()
+                    raise self._being_aborted()
                 return Sending(batch.project_batch_id, sent=True, unclear=True)
         return Sending()
 
-    def _given_up(self) -> BatchGivenUp:
+    def _being_aborted(self) -> BatchGivenUp:
         return BatchGivenUp(
             f"batch {self._request.batch_name!r} was given up before, and is being aborted on "
             f"{self._context.project.host}: choose another batch name"
@@ -123,7 +123,7 @@ class GridmanagerJournal(ConsoleJournal):
         if self._ledger is not None and not self._ledger.begin_submit(
             *self._key, batch_id, self._abort_at()
         ):
-            raise self._given_up()
+            raise self._being_aborted()
 
     def _abort_at(self) -> float:
         answer_by = self._request.answer_by

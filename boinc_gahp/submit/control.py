@@ -199,7 +199,7 @@ def reconcile(context: Context, *, alone: bool = False) -> None:
             if batch.state == "giving_up":
                 is_due = batch.not_before <= now
             else:
-                is_due = _is_given_up(context, batch, now, alone=alone)
+                is_due = _is_abandoned(context, batch, now, alone=alone)
                 is_due = is_due and ledger.begin_abort(batch, now)
                 if is_due:
                     log.warning(
@@ -218,7 +218,7 @@ def reconcile(context: Context, *, alone: bool = False) -> None:
         )
 
 
-def _is_given_up(context: Context, batch: BatchRow, now: float, *, alone: bool) -> bool:
+def _is_abandoned(context: Context, batch: BatchRow, now: float, *, alone: bool) -> bool:
     """Return whether a submission is over and nobody waits for it.
 
     A gridmanager that recovers asks for its batches at once; :data:`_GRACE` gives it time for that,

@@ -155,7 +155,7 @@ class _Submission:
         self.sending = self._journal.begin()
         _check_time(self._until, "nothing was sent yet because other requests came first")
         inputs: Mapping[str, tuple[Input, ...]] = self._validator.inputs()
-        details = self._look_up()
+        details = self._find_batch()
         missing = self._wanted
         if details is not None:
             missing = self._missing(details)
@@ -189,7 +189,7 @@ class _Submission:
 
     # -- step 2
 
-    def _look_up(self) -> BatchDetails | None:
+    def _find_batch(self) -> BatchDetails | None:
         details = query.look_up(self._project, self._request)
         if details is not None:
             self.sending = self.sending.seen(details, self._request)
@@ -219,7 +219,7 @@ class _Submission:
                 raise
             except RpcError as error:
                 trouble = error
-            details = self._look_up()
+            details = self._find_batch()
             if details is not None:
                 if created is not None and created != details.batch.id:
                     self._drop(created)
@@ -298,20 +298,20 @@ class _Submission:
             self._meter.begin("submitting", len(self._wanted), "jobs")
             self._meter.add(len(self._wanted) - len(missing))
             trouble = self._send(details.batch.id, missing, inputs, physical)
-            details = self._look_again(details.batch.id, trouble)
+            details = self._query_again(details.batch.id, trouble)
             if trouble is None and not details.jobs and details.batch.state is not BatchState.INIT:
                 raise self._never_appear(details, len(missing))
             left = self._missing(details)
             if not left:
                 break
-            self._give_up_on_names_in_use(trouble, left)
+            self._raise_on_names_in_use(trouble, left)
             fruitless = fruitless + 1 if len(left) >= len(missing) else 0
             if fruitless >= _ROUNDS or _is_over(self._stop_staging):
                 raise trouble or self._never_appear(details, len(left))
             _BACKOFF.wait(fruitless)
         self._meter.finish()
 
-    def _look_again(self, batch_id: int, trouble: RpcError | None) -> BatchDetails:
+    def _query_again(self, batch_id: int, trouble: RpcError | None) -> BatchDetails:
         try:
             details = self._project.query_batch(batch_id=batch_id)
         except RpcError as error:
@@ -378,7 +378,7 @@ class _Submission:
             raise error
         return error
 
-    def _give_up_on_names_in_use(self, trouble: RpcError | None, left: set[str]) -> None:
+    def _raise_on_names_in_use(self, trouble: RpcError | None, left: set[str]) -> None:
         """Raise if a job's name is taken by a job of another batch.
 
         "Duplicate entry" alone may come from a submit of the same batch that is still running:

@@ -68,14 +68,14 @@ def query_batches(
     if client.gridmanager:
         for name in submitting.intersection(names):
             _put_off(context, name)
-    given_up = {
+    being_aborted = {
         batch.name for batch in pending_aborts if batch.state == "giving_up" and client.gridmanager
     }
     states = _states(context, names, submitting, everything=since == 0)
     answer = _without_strangers(context, names, _statuses(context, names, since, client), client)
     batches: list[tuple[tuple[str, str], ...]] = []
     for name, pairs in zip(names, answer.batches, strict=True):
-        if since == 0 and (states.get(name) is BatchState.INIT or name in given_up):
+        if since == 0 and (states.get(name) is BatchState.INIT or name in being_aborted):
             # A gridmanager that recovers takes 0 jobs to mean that the batch has to be submitted,
             # and any job to mean that it was (gahp.rst, "BOINC_QUERY_BATCHES"). One that asks for
             # a batch that was given up has not seen the error yet: the submit returns it.

@@ -113,7 +113,7 @@ class BatchValidator:
             refusal=refusal,
             refusals=refusals,
             inputs=inputs,
-            files={path: look[0] for path, look in stats if isinstance(look, tuple)},
+            files={path: stat[0] for path, stat in stats if isinstance(stat, tuple)},
             staged=frozenset(i.physical_name for i in items if isinstance(i, StagedFile)),
             request_bytes=size,
             max_post_bytes=self._context.project_settings.max_post_bytes,

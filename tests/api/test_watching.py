@@ -149,7 +149,7 @@ def test_a_batch_without_jobs_is_not_waited_for_for_ever(site: Site) -> None:
 # -- trouble
 
 
-def test_a_project_that_is_down_is_waited_out_and_said(site: Site) -> None:
+def test_a_project_that_is_down_is_waited_out_and_reported(site: Site) -> None:
     batch = site.open(retry=0).batch(site.batch(2).id)
     said: list[str] = []
 

@@ -115,7 +115,7 @@ def test_a_bridge_that_could_not_be_opened_is_tried_again(
     ],
     ids=["no project", "no default", "no authenticator", "no http", "empty authenticator"],
 )
-def test_what_is_missing_is_told(
+def test_what_is_missing_is_reported(
     settings: Settings, selection: Selection | None, error: type[Exception], words: str
 ) -> None:
     projects = Projects(lambda: settings, Opener().open)

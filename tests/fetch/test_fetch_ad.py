@@ -277,7 +277,7 @@ def test_a_missing_directory_of_a_remap_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "res").exists()
 
 
-def test_a_directory_of_stdout_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_directory_of_stdout_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("in the way")
     with pytest.raises(OutputError, match=r"logs/job.out' cannot be written"):
         fetch(plain(), tmp_path)

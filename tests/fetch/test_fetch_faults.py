@@ -69,7 +69,7 @@ def test_trouble_that_stays_leaves_no_partial_file(
     assert sorted(contents(home)) == ["job.err", "out"]
 
 
-def test_a_project_that_is_down_is_told(healthy: Farm, home: Path) -> None:
+def test_a_project_that_is_down_is_reported(healthy: Farm, home: Path) -> None:
     healthy.local.stop_web()
     with healthy.bridge() as bridge, pytest.raises(ProjectDown):
         bridge.fetch_output(everything("upper#1.4", home))

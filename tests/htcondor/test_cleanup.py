@@ -100,7 +100,7 @@ def errors(local: LocalProject, names: list[str]) -> int:
     return int(local.core.db.connection().execute(query, names).fetchone()[0])
 
 
-def owed(context: AccountContext) -> int:
+def pending(context: AccountContext) -> int:
     return len(context.jobs.pending_aborts(context.url, context.account))
 
 
@@ -114,7 +114,7 @@ def test_cancelled_jobs_are_aborted_and_the_others_let_be(
     runner = TaskRunner(context)
     assert runner.due(time.time()) <= time.time()
     runner.run(time.time())
-    assert owed(context) == 0
+    assert pending(context) == 0
     assert errors(site.local, names) == 2
     assert errors(site.local, [names[1]]) == 0
     assert runner.due(time.time()) > time.time() + 30
@@ -130,17 +130,17 @@ def test_an_abort_waits_until_it_is_certain_what_the_project_has(
     runner = TaskRunner(context)
     runner.run(time.time())
     assert site.proxy.count("abort_jobs") == 0
-    assert owed(context) == 1
+    assert pending(context) == 1
     # It goes without the one that was cancelled before, so that the project never has that.
     assert context.jobs.about_to_send(batch.id, 7, ids[1:]) == "go"
-    assert owed(context) == 0
+    assert pending(context) == 0
     context.jobs.cancel(ids[1])
     runner.run(time.time())
     assert site.proxy.count("abort_jobs") == 0
-    assert owed(context) == 1
+    assert pending(context) == 1
     submit(context, site, batch)
     runner.run(time.time())
-    assert owed(context) == 0
+    assert pending(context) == 0
     assert errors(site.local, site.workunits()) == 1
 
 
@@ -163,12 +163,12 @@ def test_jobs_that_the_project_does_not_have_keep_no_others_from_their_abort(
     context.jobs.submitted(batch.id, 1)
     context.jobs.cancel(cancelled)
     TaskRunner(context).run(time.time())
-    assert owed(context) == 0
+    assert pending(context) == 0
     assert errors(site.local, names) == 1
     assert state_of(context, alive) == "queued"
 
 
-def test_an_abort_that_the_projects_database_has_no_time_for_stays_owed(
+def test_an_abort_that_the_projects_database_has_no_time_for_stays_pending(
     context: AccountContext, site: Site
 ) -> None:
     site.local.pause_volunteers()
@@ -179,13 +179,13 @@ def test_an_abort_that_the_projects_database_has_no_time_for_stays_owed(
     site.proxy.fail("abort_jobs", faultproxy.body(b"<abort_jobs>%s</abort_jobs>" % error))
     runner = TaskRunner(context)
     runner.run(time.time())
-    assert owed(context) == 1
+    assert pending(context) == 1
     runner.run(time.time() + 10)
-    assert (owed(context), errors(site.local, [f"{batch.name}-1"])) == (0, 1)
+    assert (pending(context), errors(site.local, [f"{batch.name}-1"])) == (0, 1)
 
 
 @pytest.mark.parametrize("trouble", ["stopped", "lost"])
-def test_what_a_project_that_is_down_is_owed_stays_owed_and_is_paid_later(
+def test_what_is_to_be_sent_to_a_project_that_is_down_stays_pending_and_is_sent_later(
     context: AccountContext, site: Site, trouble: str
 ) -> None:
     batch, ids = submitted(context, site)
@@ -199,7 +199,7 @@ def test_what_a_project_that_is_down_is_owed_stays_owed_and_is_paid_later(
         site.proxy.fail("*", faultproxy.status(503), times=None)
     now = time.time()
     runner.run(now)
-    assert owed(context) == 2
+    assert pending(context) == 2
     assert batch_state(context, batch) == "ended"
     ((text, since),) = context.jobs.troubles().values()
     assert text
@@ -212,7 +212,7 @@ def test_what_a_project_that_is_down_is_owed_stays_owed_and_is_paid_later(
     site.heal()
     site.local.pause_volunteers()
     runner.run(runner.due(time.time()))
-    assert owed(context) == 0
+    assert pending(context) == 0
     assert batch_state(context, batch) == "retired"
     assert site.batch_states() == [BatchState.RETIRED]
     assert context.jobs.troubles() == {}
@@ -424,7 +424,7 @@ def test_what_ended_long_ago_is_forgotten(context: AccountContext, site: Site) -
     context.jobs.cancel(ids[1])
     runner = TaskRunner(context)
     runner.run(time.time())
-    wait_for(lambda: owed(context) == 0, "the aborts")
+    wait_for(lambda: pending(context) == 0, "the aborts")
     runner.cleanup.prune(time.time())
     assert context.jobs.job(ids[0]) is not None
     runner.cleanup.prune(time.time() + 31 * DAY)
@@ -440,4 +440,4 @@ def test_nothing_is_begun_when_the_process_is_about_to_end_or_time_is_over(
     TaskRunner(context).run(time.time(), goes_on=False)
     context.stopping.set()
     TaskRunner(context).run(time.time())
-    assert owed(context) == 1
+    assert pending(context) == 1

@@ -232,7 +232,7 @@ MENDABLE = {
 }
 
 
-def test_what_a_person_must_mend_is_held_and_told(site: Site, context: AccountContext) -> None:
+def test_what_a_person_must_mend_is_held_and_reported(site: Site, context: AccountContext) -> None:
     sent = finished(site, context, *[()] * len(MENDABLE), app="multi")
     for case, before, iwd in zip(MENDABLE, sent.jobs, sent.iwds, strict=True):
         options, number, words = MENDABLE[case]
@@ -249,7 +249,7 @@ def test_what_a_person_must_mend_is_held_and_told(site: Site, context: AccountCo
             assert part in (job.hold_reason or ""), case
 
 
-def test_a_required_output_that_is_missing_is_held_and_told(
+def test_a_required_output_that_is_missing_is_held_and_reported(
     site: Site, context: AccountContext
 ) -> None:
     sent = finished(site, context, (), app="multi")

@@ -194,7 +194,7 @@ def test_a_failed_job_is_held_with_what_is_known(site: Site, context: AccountCon
     assert site.authenticator not in reason
 
 
-def test_an_abort_on_the_projects_site_is_told(site: Site, context: AccountContext) -> None:
+def test_an_abort_on_the_projects_site_is_reported(site: Site, context: AccountContext) -> None:
     site.local.pause_volunteers()
     sent = send(site, context, (), ())
     follower = Follower(context)

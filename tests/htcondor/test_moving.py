@@ -210,7 +210,7 @@ def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_someb
         assert f"the settings have no project {site.proxy.url} with the account" in ad
         service.end_reported(job_id, HTCondorState.HELD)
         service.cancel(job_id)
-        assert [owed.job_id for owed in jobs.pending_aborts(*site.owner)] == [
+        assert [pending.job_id for pending in jobs.pending_aborts(*site.owner)] == [
             row_of(jobs, job_id).id
         ]
     assert failed(site) == 0
@@ -244,7 +244,7 @@ def test_a_job_whose_project_is_in_trouble_for_an_hour_is_shown_as_suspended(
 
 
 @pytest.mark.parametrize("table", ["batch", "job", "debt"])
-def test_what_is_owed_for_an_hour_is_listed_with_exit_status_1(
+def test_what_is_pending_for_an_hour_is_listed_with_exit_status_1(
     site: Site, jobs: JobLedger, ledger: Any, table: str
 ) -> None:
     begun(site, jobs)

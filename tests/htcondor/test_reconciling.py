@@ -36,7 +36,7 @@ def reconciled(site: Site, seconds: float = 20.0) -> Reconciled:
     return reconciliation.reconciled
 
 
-def test_reconciling_pays_what_is_owed_and_leaves_jobs_that_are_wanted_alone(
+def test_reconciling_sends_what_is_pending_and_leaves_jobs_that_are_wanted_alone(
     site: Site, jobs: JobLedger
 ) -> None:
     site.local.pause_volunteers()

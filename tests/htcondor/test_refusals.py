@@ -65,7 +65,7 @@ def test_reasons_are_kept_for_so_many_jobs(monkeypatch: pytest.MonkeyPatch) -> N
     assert front._reasons == {}
 
 
-def test_why_nobody_can_work_on_jobs_is_told_if_it_is_known(
+def test_why_nobody_can_work_on_jobs_is_reported_if_it_is_known(
     site: Site, jobs: JobLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("boinc_gahp.htcondor.service.SETTINGS_INTERVAL", 0.05)

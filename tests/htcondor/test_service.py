@@ -231,7 +231,7 @@ def test_a_note_that_cannot_be_written_is_tried_now_and_then(
     wait_for(lambda: row_of(jobs, job_id).end_reported, "the note")
 
 
-def test_a_project_that_no_keeper_can_work_on_keeps_no_other_from_having_one(
+def test_a_project_that_no_manager_can_work_on_keeps_no_other_from_having_one(
     site: Site, lock: AccountLock, jobs: JobLedger
 ) -> None:
     elsewhere = ProjectSettings(ProjectUrl("http://127.0.0.1:9/one/"), Authenticator("o" * 32))

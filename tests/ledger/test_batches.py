@@ -185,7 +185,7 @@ ALL_END: list[tuple[str, str, str]] = [
 
 @pytest.mark.parametrize(("state", "after", "owed"), ALL_END, ids=[row[0] for row in ALL_END])
 def test_a_batch_whose_last_job_is_cancelled_ends(
-    jobs: JobLedger, state: str, after: str, owed: str
+    jobs: JobLedger, state: str, after: str, pending: str
 ) -> None:
     batch, ids = planned(jobs, "a", "b")
     if state != "planned":
@@ -198,7 +198,7 @@ def test_a_batch_whose_last_job_is_cancelled_ends(
     assert batch_state(jobs, batch) == state
     jobs.cancel(ids[1])
     assert batch_state(jobs, batch) == after
-    assert len(jobs.pending_aborts(*MINE)) == (2 if owed == "abort" else 0)
+    assert len(jobs.pending_aborts(*MINE)) == (2 if pending == "abort" else 0)
     # What was decided cannot be sent any more.
     assert jobs.about_to_send(batch.id, 7, ids) == "over"
     jobs.submitted(batch.id, 7)

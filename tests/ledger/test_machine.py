@@ -481,13 +481,13 @@ class Ledgers(RuleBasedStateMachine):
             assert found_batch is not None
             assert found_batch.state == batch.state
             assert [row.id for row in jobs.jobs_of(batch.id)] == [job.id for job in batch.jobs]
-        assert {owed.job_id for owed in jobs.pending_aborts(*MINE)} == {
+        assert {pending.job_id for pending in jobs.pending_aborts(*MINE)} == {
             job.id for job in self.model.values() if job.aborts
         }
         assert jobs.job_counts().alive == sum(job.is_alive for job in self.model.values())
-        alive_or_owed = any(job.is_alive or job.aborts for job in self.model.values())
+        alive_or_pending = any(job.is_alive or job.aborts for job in self.model.values())
         open_batches = any(batch.state != "retired" for batch in self.batches.values())
-        assert bool(jobs.owners()) == (alive_or_owed or open_batches)
+        assert bool(jobs.owners()) == (alive_or_pending or open_batches)
         assert [each.job_id for each in jobs.waiting(*MINE)] == [
             job.id for job in self.model.values() if job.state == "waiting"
         ]

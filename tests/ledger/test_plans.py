@@ -105,7 +105,7 @@ def use_everything(jobs: JobLedger) -> None:
     jobs.accounts(URL)
 
 
-def use_debts(ledger: Ledger) -> None:
+def use_submits(ledger: Ledger) -> None:
     """Do all that BOINC_SUBMIT and what settles its batches do."""
     ledger.begin_submit(*MINE, "b", 7, 1.0)
     ledger.put_off(*MINE, "b", 2.0)
@@ -128,7 +128,7 @@ def test_no_question_goes_through_all_jobs_or_batches(store: Store, jobs: JobLed
 def test_no_question_about_boinc_submits_batches_does_either(store: Store) -> None:
     ledger = Ledger(store.path)
     with statements(ledger.store) as seen:
-        use_debts(ledger)
+        use_submits(ledger)
     ledger.close()
     assert len(seen) > 20
     assert scanned(store, seen) == set()

@@ -107,7 +107,7 @@ def test_a_daemon_of_the_old_version_that_still_runs_loses_nothing(path: Path) -
 
 
 @pytest.mark.parametrize("old", LOCKS)
-def test_a_keeper_of_the_old_version_keeps_a_new_one_away(tmp_path: Path, old: str) -> None:
+def test_a_manager_of_the_old_version_keeps_a_new_one_away(tmp_path: Path, old: str) -> None:
     before = AccountLock(tmp_path, "https://any.example/", "")
     before.path = tmp_path / f"keeper-{old}.lock"
     assert before.try_acquire()

@@ -135,7 +135,7 @@ def test_where_no_submit_batch_can_be_running_one_abort_is_the_end(
 
 @both
 @pytest.mark.parametrize("is_clear", [True, False])
-def test_an_abort_that_a_running_submit_undid_is_owed_again(
+def test_an_abort_that_a_running_submit_undid_is_pending_again(
     whose: Literal["submit", "jobs"], is_clear: bool, ledger: Ledger
 ) -> None:
     found = Batch(1, undone=1)

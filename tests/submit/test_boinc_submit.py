@@ -76,7 +76,7 @@ def test_input_files_that_are_gone_end_a_half_made_batch(site: Site) -> None:
     assert pending_aborts(site) == ()
 
 
-def test_where_an_earlier_process_may_still_submit_the_abort_is_owed_once_more(site: Site) -> None:
+def test_where_an_earlier_process_may_still_submit_the_abort_stays_pending(site: Site) -> None:
     request = half_made(site)
     remove(site, request)
     number = batch_id(site, request)
@@ -232,7 +232,7 @@ def test_with_time_for_files_only_the_jobs_stay_where_they_are(site: Site) -> No
 
 
 @pytest.mark.long
-def test_what_went_wrong_first_is_told_when_the_project_cannot_be_asked_about_it(
+def test_what_went_wrong_first_is_reported_when_the_project_cannot_be_asked_about_it(
     site: Site,
 ) -> None:
     site.proxy.fail("submit_batch", faultproxy.lose_reply())

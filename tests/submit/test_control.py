@@ -106,14 +106,14 @@ def test_a_thousand_unknown_jobs_make_a_message_that_can_be_read() -> None:
 
 
 @pytest.mark.parametrize("words", ["bad authenticator", "no file access"])
-def test_an_account_that_may_do_nothing_is_told_once(words: str) -> None:
+def test_an_account_that_may_do_nothing_is_reported_once(words: str) -> None:
     script = Script({"abort_jobs": error(words)})
     with pytest.raises(PermissionDenied, match=words):
         control.abort_jobs(script.context(), ["a", "b", "c", "d"])
     assert script.count("abort_jobs") == 1
 
 
-def test_a_project_that_is_down_is_told_at_once() -> None:
+def test_a_project_that_is_down_is_reported_at_once() -> None:
     script = Script({"abort_jobs": error("project down for maintenance", -183)})
     with pytest.raises(ProjectDown):
         control.abort_jobs(script.context(), ["a", "b"])
@@ -202,7 +202,7 @@ def owing(ledger: Ledger, found: Batch, due: float = -1.0) -> Context:
 
 
 @pytest.mark.parametrize("state", [0, 1, 2, 3])
-def test_an_abort_that_is_due_is_paid(state: int, ledger: Ledger) -> None:
+def test_an_abort_that_is_due_is_sent(state: int, ledger: Ledger) -> None:
     found = Batch(state)
     context = owing(ledger, found)
     control.reconcile(context)
@@ -244,7 +244,7 @@ def test_a_project_that_is_down_is_asked_later(ledger: Ledger) -> None:
     assert debt.not_before > time.time()
 
 
-def test_other_accounts_debts_are_left_alone(ledger: Ledger) -> None:
+def test_other_accounts_pending_aborts_are_left_alone(ledger: Ledger) -> None:
     found = Batch(1)
     context = found.script.context(ledger)
     ledger.record_abort(context.project.url, "fedcba9876543210", "b", 7, 0.0)

@@ -269,7 +269,7 @@ def test_without_a_ledger_nothing_is_left_out(
         pytest.param(3, JOBS, "0", 1, id="aborted"),
     ],
 )
-def test_a_submission_that_is_asked_about_and_went_well_is_no_debt_any_more(
+def test_a_submission_that_is_asked_about_and_went_well_is_not_pending_any_more(
     state: int, jobs: list[tuple[str, str]], since: str, left: int, ledger: Ledger
 ) -> None:
     context = of_state(state, *jobs).context(ledger)

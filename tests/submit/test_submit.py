@@ -315,7 +315,7 @@ def test_a_project_that_stays_down_is_an_error_that_says_so(site: Site) -> None:
 
 
 @pytest.mark.long
-def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_an_abort_owed(
+def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_a_pending_abort(
     site: Site,
 ) -> None:
     request = site.batch()
@@ -332,7 +332,7 @@ def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_an_abo
 
 
 @pytest.mark.long
-def test_the_next_process_pays_an_abort_that_this_one_could_not(site: Site) -> None:
+def test_the_next_process_sends_an_abort_that_this_one_could_not(site: Site) -> None:
     request = site.batch()
     site.proxy.fail("submit_batch", faultproxy.lose_reply())
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
@@ -355,7 +355,7 @@ def test_the_next_process_pays_an_abort_that_this_one_could_not(site: Site) -> N
     assert site.ledger.pending_aborts(*owner, time.time()) == ()
 
 
-def test_a_good_submit_leaves_nothing_owed(site: Site) -> None:
+def test_a_good_submit_leaves_nothing_pending(site: Site) -> None:
     request = site.batch()
     with site.bridge() as bridge:
         bridge.boinc_submit(request, answer_by())

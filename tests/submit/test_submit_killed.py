@@ -74,7 +74,7 @@ def recover(bridge: Bridge, request: SubmitRequest) -> bool:
 
 @pytest.mark.parametrize("carried_out", [True, False], ids=["done", "arrives later"])
 @pytest.mark.parametrize("step", ["create_batch", "query_files", "upload_files", "submit_batch"])
-def test_after_a_kill_at_any_step_each_job_exists_once_and_nothing_is_owed(
+def test_after_a_kill_at_any_step_each_job_exists_once_and_nothing_is_pending(
     site: Site, step: str, carried_out: bool
 ) -> None:
     request = site.batch(jobs=6, files=6)

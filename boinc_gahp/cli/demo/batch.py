@@ -55,7 +55,7 @@ class DemoBatch:
         self.right = 0
         self._answers: dict[int, Callable[[list[str]], None]] = {}
         self._min_mod_time = "0"
-        self._looking = False
+        self._polling = False
         self._requested: set[str] = set()
         self._fetched = 0
         self.gahp = _start_daemon(directory / "daemon")
@@ -76,7 +76,7 @@ class DemoBatch:
         while self._fetched < len(self.jobs):
             if time.monotonic() >= next_look:
                 next_look = time.monotonic() + _INTERVAL
-                self._look(view)
+                self._poll(view)
             self._take_results(deadline, next_look - time.monotonic())
         self._call(deadline, "BOINC_RETIRE_BATCH", self._name)
         view.say("All outputs were fetched, and the batch is retired.")
@@ -87,14 +87,14 @@ class DemoBatch:
             words += [job, "2", "--sleep", _SLEEP, "1", str(path), "in"]
         return words
 
-    def _look(self, view: View) -> None:
+    def _poll(self, view: View) -> None:
         """Query the jobs, unless the last answer is still to come."""
-        if self._looking:
+        if self._polling:
             return
-        self._looking = True
+        self._polling = True
 
         def see(words: list[str]) -> None:
-            self._looking = False
+            self._polling = False
             self._min_mod_time = words[0]
             # Jobs that changed around the time of the last query are reported again.
             states = zip(words[2::2], map(job_state, words[3::2]), strict=True)

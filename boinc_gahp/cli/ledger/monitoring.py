@@ -112,7 +112,7 @@ class Status:
     findings: list[Finding] = field(default_factory=list)
 
 
-def look(config: str | None, after: float) -> Status:
+def check(config: str | None, after: float) -> Status:
     """Return the state of this user's jobs; errors become a part of it and are never raised.
 
     Args:
@@ -127,11 +127,11 @@ def look(config: str | None, after: float) -> Status:
         status.findings.append(Finding("settings", str(error)))
         return status
     # Check this before the ledger, which cannot be opened if there is no room at all.
-    _look_at_disk(status, status.path)
+    _check_disk(status, status.path)
     try:
         with words.opened(settings) as ledger:
             if ledger is not None:
-                _look_at_ledger(status, ledger, settings, after)
+                _check_ledger(status, ledger, settings, after)
         status.is_readable = True
     except LedgerError as error:
         status.findings.append(Finding("ledger", str(error)))
@@ -141,7 +141,7 @@ def look(config: str | None, after: float) -> Status:
     return status
 
 
-def _look_at_disk(status: Status, path: Path) -> None:
+def _check_disk(status: Status, path: Path) -> None:
     # Without a ledger there is nothing to check.
     with suppress(OSError):
         log = path.with_name(f"{path.name}-wal")
@@ -159,7 +159,7 @@ def _look_at_disk(status: Status, path: Path) -> None:
         )
 
 
-def _look_at_ledger(status: Status, ledger: Opened, settings: Settings, after: float) -> None:
+def _check_ledger(status: Status, ledger: Opened, settings: Settings, after: float) -> None:
     now = status.now
     watch = OverviewOptions(
         now=now,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.ledger import metrics, words
-from boinc_gahp.cli.ledger.monitoring import look
+from boinc_gahp.cli.ledger.monitoring import check
 from boinc_gahp.config import expand
 from boinc_gahp.files import write_whole
 from boinc_gahp.ledger import PERSISTENT_AFTER, STATES
@@ -60,7 +60,7 @@ _JOBS = (
 def run(arguments: list[str], config: str | None) -> int:
     """Print or write it; return 1 if somebody should look, else 0."""
     options = run_parser(config).read(arguments)
-    status = look(options.config, options.after)
+    status = check(options.config, options.after)
     if options.textfile is not None:
         _write(options.textfile, metrics.exposition(metrics.families(status)))
     elif options.json:

@@ -27,7 +27,7 @@ from tests.ledger.jobs import (
 ENDED = sorted(set(STATES) - ALIVE)
 
 
-def test_aborts_are_owed_until_they_are_done(jobs: JobLedger) -> None:
+def test_aborts_are_pending_until_they_are_done(jobs: JobLedger) -> None:
     batch, ids = submitted(jobs, "a", "b", "c")
     jobs.cancel(ids[0])
     jobs.cancel(ids[2])
@@ -60,7 +60,7 @@ def test_leases_are_renewed_of_batches_that_htcondor_asks_about(jobs: JobLedger)
     assert jobs.leases(*MINE, now, 200.0, 30.0) == []
 
 
-def test_owners_are_those_with_anything_alive_or_owed(jobs: JobLedger) -> None:
+def test_owners_are_those_with_anything_alive_or_pending(jobs: JobLedger) -> None:
     assert jobs.owners() == ()
     jobs.accept(replace(new_job("x", account="alive"), project_name="old"))
     jobs.accept(replace(new_job("y", account="alive"), project_name="new"))

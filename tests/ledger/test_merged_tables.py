@@ -55,7 +55,7 @@ def told(batches: tuple[BatchRow, ...]) -> list[tuple[object, ...]]:
     ]
 
 
-def test_what_was_owed_is_owed_by_the_same_rules(ledger: Ledger) -> None:
+def test_what_was_pending_is_pending_by_the_same_rules(ledger: Ledger) -> None:
     assert told(ledger.pending_aborts(*MINE, 1795290000.0)) == [
         ("b_died", 22, "sent", 1795280000.0),
         ("b_abort", 23, "giving_up", 1795281000.0),
@@ -94,7 +94,7 @@ def test_htcondors_batches_and_jobs_are_as_they_were_and_go_on(ledger: Ledger) -
     (failed, cancelled, _) = jobs.jobs_of(3)
     assert jobs.program_failure(failed.id) is not None
     assert failed.description == '{"of": "bg-submitted0"}'
-    assert [owed.job_id for owed in jobs.pending_aborts(*MINE)] == [cancelled.id, 10]
+    assert [pending.job_id for pending in jobs.pending_aborts(*MINE)] == [cancelled.id, 10]
     jobs.drop_from_batch(4)
     ids = [job.job_id for job in jobs.waiting(*MINE)]
     assert len(ids) == 2
@@ -188,7 +188,9 @@ def old(path: Path, previous_version: Path) -> Iterator[OldDaemon]:  # noqa: F81
 
 
 @pytest.mark.processes
-def test_what_a_daemon_of_that_version_goes_on_writing_is_owed(old: OldDaemon, path: Path) -> None:
+def test_what_a_daemon_of_that_version_goes_on_writing_is_pending(
+    old: OldDaemon, path: Path
+) -> None:
     ledger = Ledger(path)
     ledger.abort_done(*MINE, 23)
     ledger.end_submit(*MINE, "b_died")
@@ -243,7 +245,7 @@ def test_a_daemon_of_that_version_finds_what_is_written_in_the_new_way(
 
 
 @pytest.mark.processes
-def test_a_keeper_of_that_version_sees_htcondors_batches_alone_and_can_do_all_with_them(
+def test_a_manager_of_that_version_sees_htcondors_batches_alone_and_can_do_all_with_them(
     old: OldDaemon, path: Path
 ) -> None:
     ledger = Ledger(path)
