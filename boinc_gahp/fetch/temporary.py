@@ -159,7 +159,7 @@ class Temporaries:
                     raise
                 item = kind(self, held, place, scope)
                 self._active[path] = item
-            scope.at_close(item.withdraw)
+            scope.at_close(item.remove_partial)
             try:
                 item.empty()
             except BaseException:
@@ -241,7 +241,7 @@ class _Temporary:
                 with suppress(FileNotFoundError):
                     self._held.remove(self.path.name, self._at)
 
-    def withdraw(self) -> None:
+    def remove_partial(self) -> None:
         """Remove it because the scope is being closed; never fails."""
         with suppress(OSError):
             self.remove()
@@ -260,7 +260,7 @@ class _Temporary:
                 os.close(self._at)
         if held is not None:
             self._registry.release(self.path)
-            self._scope.not_at_close(self.withdraw)
+            self._scope.not_at_close(self.remove_partial)
 
 
 _Kind = TypeVar("_Kind", bound=_Temporary)

@@ -334,7 +334,7 @@ class Service:
                 state = replace(self._settings.state, dir=ledger.path.parent)
                 self._settings = replace(self._settings, state=state)
             if self._housekeeper is None and not self._stopping.is_set():
-                self._housekeeper = start(self._housekeeping, "minder")
+                self._housekeeper = start(self._housekeeping, "housekeeping")
             return self._ledger
 
     @staticmethod

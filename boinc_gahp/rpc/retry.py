@@ -24,9 +24,9 @@ log = logging.getLogger("boinc_gahp.rpc.retry")
 
 #: The pauses between attempts of one RPC.
 BACKOFF = Backoff(0.5, 20.0, jitter=(0.5, 1.0))
-_UNLIMITED = 1_000
-#: HTTP 500 is usually a PHP fatal error, which would come again.
-_A_LITTLE = 2
+_MANY_RETRIES = 1_000
+#: After HTTP 500, which is usually a PHP fatal error and would come again.
+_FEW_RETRIES = 2
 
 
 def allowed_retries(error: RpcError, rpc: Rpc) -> int:
@@ -42,7 +42,7 @@ def allowed_retries(error: RpcError, rpc: Rpc) -> int:
         passing, mostly_not = isinstance(error, ProjectDown), False
     if not passing:
         return 0
-    return _A_LITTLE if mostly_not else _UNLIMITED
+    return _FEW_RETRIES if mostly_not else _MANY_RETRIES
 
 
 @dataclass(frozen=True, slots=True)

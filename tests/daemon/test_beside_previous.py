@@ -112,7 +112,7 @@ def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
         with node.daemon() as new:
             after = BatchGridmanager(new)
             after.ping()
-            # It looks at what is owed from here on.
+            # From here on it checks what is pending.
             assert after.do("BOINC_PING") == ["NULL"]
             more = after.submit_all(node.ad(f"2.{number}") for number in range(2))
             assert node.ask("PRAGMA user_version") == [(VERSION,)]
@@ -168,7 +168,7 @@ def test_what_the_old_one_gave_up_is_aborted_by_the_new_one(
         assert before.do("BOINC_PING") == ["NULL"]
         assert after.do("BOINC_PING") == ["NULL"]
         wait_for(lambda: list(node.directory.rglob("ledger.sqlite")), "the ledger")
-        # The answer is lost, and so is what would undo it: an abort is owed.
+        # The answer is lost, and so is what would undo it: an abort is pending.
         proxy.fail("submit_batch", faultproxy.lose_reply())
         proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
         proxy.fail("abort_batch", faultproxy.status(503), times=None)

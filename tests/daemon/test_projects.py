@@ -141,8 +141,8 @@ def test_settings_are_loaded_once_and_given_to_the_log_first() -> None:
 def test_trouble_while_settling_does_not_end_it(
     opener: Opener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("boinc_gahp.daemon.projects.FIRST_SETTLING", 0.01)
-    monkeypatch.setattr("boinc_gahp.daemon.projects.SETTLING_INTERVAL", 0.01)
+    monkeypatch.setattr("boinc_gahp.daemon.projects.FIRST_RECONCILE", 0.01)
+    monkeypatch.setattr("boinc_gahp.daemon.projects.RECONCILE_INTERVAL", 0.01)
     problems = [LedgerError("locked"), ZeroDivisionError("a bug")]
     bridge = StandIn()
     reconcile = bridge.reconcile

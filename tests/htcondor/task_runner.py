@@ -1,4 +1,4 @@
-"""What is owed to a project is paid, turned by hand."""
+"""The periodic tasks of a manager, run by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TaskRunner:
-    """Does what a manager does about what is owed, turned by hand."""
+    """Runs the periodic tasks that are due, as a manager does."""
 
     def __init__(
         self, context: AccountContext, is_sending: Callable[[int], bool] = lambda _: False

@@ -1,4 +1,4 @@
-"""What is owed to a project once jobs end: aborts, retirements and leases."""
+"""What a project is sent once jobs end: aborts, retirements and leases."""
 
 from __future__ import annotations
 

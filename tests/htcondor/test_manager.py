@@ -33,8 +33,8 @@ def service(site: Site) -> Iterator[Service]:
 
 
 def await_end(jobs: JobLedger, site: Site) -> None:
-    """Wait until nothing is owed to the project."""
-    wait_for(lambda: not jobs.owners(), "the end of all that is owed")
+    """Wait until nothing is pending."""
+    wait_for(lambda: not jobs.owners(), "the end of all that is pending")
 
 
 def test_a_job_is_done_when_its_outputs_are_in_place_and_its_batch_is_retired(

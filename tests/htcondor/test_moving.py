@@ -217,7 +217,7 @@ def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_someb
     with site.service() as service:
         service.ping()
         wait_for(lambda: failed(site) == 1, "the abort on the project")
-        wait_for(lambda: jobs.owners() == (), "nothing owed")
+        wait_for(lambda: jobs.owners() == (), "nothing pending")
         assert since() is None
 
 

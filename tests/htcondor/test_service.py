@@ -283,7 +283,7 @@ def test_a_cancel_ends_the_writing_of_a_fetch_in_the_same_process(
         with scope:
             cancel.start()
             wait_for(lambda: row_of(jobs, job_id).state == "cancelled", "the cancel")
-            wait_for(lambda: scope._closed, "the gate's end")
+            wait_for(lambda: scope._closed, "the scope's end")
             assert cancel.is_alive()
         with pytest.raises(JobCancelled):
             scope.check()

@@ -183,7 +183,7 @@ ALL_END: list[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("state", "after", "owed"), ALL_END, ids=[row[0] for row in ALL_END])
+@pytest.mark.parametrize(("state", "after", "pending"), ALL_END, ids=[row[0] for row in ALL_END])
 def test_a_batch_whose_last_job_is_cancelled_ends(
     jobs: JobLedger, state: str, after: str, pending: str
 ) -> None:

@@ -163,7 +163,7 @@ def test_pending_aborts_come_with_those_that_are_due_first(ledger: Ledger) -> No
     ledger.record_abort(*MINE, "later", 1, 3000.0)
     ledger.record_abort(*MINE, "now", 3, 1500.0)
     ledger.begin_submit(*MINE, "before", 2, 1000.0)
-    assert [debt.name for debt in ledger.pending_aborts(*MINE, 2000.0)] == [
+    assert [pending.name for pending in ledger.pending_aborts(*MINE, 2000.0)] == [
         "before",
         "now",
         "later",
@@ -174,7 +174,7 @@ def test_two_batches_of_one_name_are_two_pending_aborts(ledger: Ledger) -> None:
     ledger.record_abort(*MINE, "b", 1, 0.0)
     ledger.record_abort(*MINE, "b", 2, 0.0)
     ledger.abort_done(*MINE, 1)
-    assert [debt.project_batch_id for debt in ledger.pending_aborts(*MINE, 0.0)] == [2]
+    assert [pending.project_batch_id for pending in ledger.pending_aborts(*MINE, 0.0)] == [2]
 
 
 def test_only_the_owner_can_read_directory_and_files(ledger: Ledger) -> None:

@@ -81,7 +81,7 @@ class Batch:
         self.jobs = [job for job in self.jobs if job in but]
 
     def give_back(self) -> None:
-        """Let jobs that are being sent wait again; for the others no aborts are owed."""
+        """Let jobs that are being sent wait again; for the others no aborts are pending."""
         for job in self.jobs:
             job.aborts = 0
             if job.state == "sending" and job.batch == self.id:

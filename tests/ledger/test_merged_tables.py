@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from boinc_gahp.ledger import BatchRow
 
-#: Made by the code of commit 96b3b15: batches of all states and debts of both kinds of one account,
-#: and debts of the same ids and names of others.
+#: Made by the code of commit 96b3b15: batches of all states and rows of debt of both kinds of one
+#: account, and rows of debt of the same ids and names of others.
 OLD = Path(__file__).parent / "old" / "ledger-96b3b15.sqlite.gz"
 URL = "https://boinc.example.edu/test/"
 ACCOUNT = Authenticator("0123456789abcdef0123456789abcdef").account
@@ -202,7 +202,7 @@ def test_what_a_daemon_of_that_version_goes_on_writing_is_pending(
     assert told(ledger.pending_aborts(*MINE, 0.0))[0] == ("b", 31, "sent", 9.0)
     old.does('ledger.end_submit(url, account, "b")')
     assert [batch.name for batch in ledger.pending_aborts(*MINE, 0.0)] == ["b_submitting"]
-    # Another fails: an abort is owed, put off and paid.
+    # Another fails: an abort is pending, put off and done.
     assert old.does('ledger.begin_submit(url, account, "b", 31, 5.0)') == "true"
     old.does('ledger.owe_abort(url, account, "b", 31, 7.0)')
     assert told(ledger.pending_aborts(*MINE, 0.0))[0] == ("b", 31, "giving_up", 7.0)

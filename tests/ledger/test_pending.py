@@ -1,4 +1,4 @@
-"""What is owed, leased, wrong, counted and dropped; and two processes at once."""
+"""What is pending, leased, wrong, counted and dropped; and two processes at once."""
 
 from __future__ import annotations
 

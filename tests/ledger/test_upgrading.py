@@ -17,7 +17,7 @@ from boinc_gahp.secret import Authenticator
 from tests.ledger.jobs import new_job
 
 #: Made by the code of commit ca924d4 (0.1.0): jobs of one account, whose settings named the project
-#: as the first three of SPELLINGS, one after the other, and debts to the first two.
+#: as the first three of SPELLINGS, one after the other, and rows of debt to the first two.
 OLD = Path(__file__).parent / "old" / "ledger-ca924d4.sqlite.gz"
 ACCOUNT = Authenticator("0123456789abcdef0123456789abcdef").account
 SPELLINGS = (
@@ -100,9 +100,9 @@ def test_a_daemon_of_the_old_version_that_still_runs_loses_nothing(path: Path) -
         old.execute("UPDATE job SET project_id = ? WHERE id = 5", (owner,))
         ledger = Ledger(path)
         assert JobLedger(ledger.store).job_counts(SPELLINGS[0], ACCOUNT).alive == 4
-        assert [debt.not_before for debt in ledger.pending_aborts(SPELLINGS[0], ACCOUNT, 0.0)] == [
-            5.0
-        ]
+        assert [
+            pending.not_before for pending in ledger.pending_aborts(SPELLINGS[0], ACCOUNT, 0.0)
+        ] == [5.0]
         ledger.close()
 
 

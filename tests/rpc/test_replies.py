@@ -1,4 +1,4 @@
-"""Replies that are not what they should be: tolerated where harmless, judged where not."""
+"""Replies that are not what they should be: tolerated where harmless, an error where not."""
 
 from __future__ import annotations
 

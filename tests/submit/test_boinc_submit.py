@@ -84,9 +84,9 @@ def test_where_an_earlier_process_may_still_submit_the_abort_stays_pending(site:
     with site.bridge() as bridge, pytest.raises(StagingError):
         bridge.boinc_submit(request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.ABORTED
-    (debt,) = pending_aborts(site)
-    assert (debt.project_batch_id, debt.state) == (number, "giving_up")
-    assert debt.not_before > time.time() + 30
+    (pending,) = pending_aborts(site)
+    assert (pending.project_batch_id, pending.state) == (number, "giving_up")
+    assert pending.not_before > time.time() + 30
 
 
 def test_files_of_jobs_that_are_there_are_not_missed(site: Site) -> None:

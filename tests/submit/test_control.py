@@ -1,4 +1,4 @@
-"""Abort, retire, lease and the paying of debts, against a project that answers from a script."""
+"""Abort, retire, lease and pending aborts, against a project that answers from a script."""
 
 from __future__ import annotations
 
@@ -240,8 +240,8 @@ def test_a_project_that_is_down_is_asked_later(ledger: Ledger) -> None:
     found.script.replies["abort_batch"] = error("project down for maintenance", -183)
     context = owing(ledger, found)
     control.reconcile(context)
-    [debt] = ledger.pending_aborts(*context.owner, time.time())
-    assert debt.not_before > time.time()
+    [pending] = ledger.pending_aborts(*context.owner, time.time())
+    assert pending.not_before > time.time()
 
 
 def test_other_accounts_pending_aborts_are_left_alone(ledger: Ledger) -> None:
@@ -285,7 +285,9 @@ def test_a_submission_that_somebody_may_wait_for_goes_on(
         context.cache.mention(["b"])
     control.reconcile(context)
     assert found.script.asked == []
-    assert [debt.state for debt in ledger.pending_aborts(*context.owner, time.time())] == ["sent"]
+    assert [pending.state for pending in ledger.pending_aborts(*context.owner, time.time())] == [
+        "sent"
+    ]
 
 
 @pytest.mark.parametrize(("ago", "left"), [(5000, 0), (3500, 1)])

@@ -277,8 +277,8 @@ def test_a_submission_that_is_asked_about_and_went_well_is_not_pending_any_more(
     ledger.record_abort(*context.owner, "other", 8, time.time())
     query_batches(context, ["b"], since, GRIDMANAGER)
     pending_aborts = ledger.pending_aborts(*context.owner, time.time())
-    assert [debt.name for debt in pending_aborts].count("b") == left
-    assert [debt.name for debt in pending_aborts].count("other") == 1
+    assert [pending.name for pending in pending_aborts].count("b") == left
+    assert [pending.name for pending in pending_aborts].count("other") == 1
 
 
 @pytest.mark.parametrize(

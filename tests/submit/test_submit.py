@@ -326,9 +326,9 @@ def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_a_pend
     site.proxy.heal()
     assert state_of(site, request.batch_name) is BatchState.ABORTED
     with site.project() as project:
-        (debt,) = site.ledger.pending_aborts(project.url, project.account, time.time())
-    assert (debt.name, debt.state) == (request.batch_name, "giving_up")
-    assert debt.not_before > time.time() + 30
+        (pending,) = site.ledger.pending_aborts(project.url, project.account, time.time())
+    assert (pending.name, pending.state) == (request.batch_name, "giving_up")
+    assert pending.not_before > time.time() + 30
 
 
 @pytest.mark.long
@@ -347,8 +347,8 @@ def test_the_next_process_sends_an_abort_that_this_one_could_not(site: Site) -> 
     with site.bridge() as bridge:
         for _ in range(2):
             # A submit_batch that was just sent may go on: the abort is seen to last.
-            (debt,) = site.ledger.pending_aborts(*owner, time.time())
-            site.ledger.postpone(debt.id, time.time() - 1, None, listed=debt.listed)
+            (pending,) = site.ledger.pending_aborts(*owner, time.time())
+            site.ledger.postpone(pending.id, time.time() - 1, None, listed=pending.listed)
             bridge.reconcile()
             states.append(state_of(site, request.batch_name))
     assert states == [BatchState.ABORTED, BatchState.RETIRED]
@@ -377,8 +377,8 @@ def test_that_a_submit_may_be_running_is_in_the_ledger_before_it_is_sent(site: S
         done = pool.submit(submit)
         assert hang.reached.wait(60)
         with site.project() as project:
-            (debt,) = site.ledger.pending_aborts(project.url, project.account, time.time())
-        assert (debt.name, debt.state) == (request.batch_name, "sent")
+            (pending,) = site.ledger.pending_aborts(project.url, project.account, time.time())
+        assert (pending.name, pending.state) == (request.batch_name, "sent")
         hang.release()
         done.result(60)
 
