@@ -161,7 +161,7 @@ class Folder(Sink):
     def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
         """Return all outputs."""
         return self.distinct(
-            self._delivery(name, new_file(shown(plain), self.whose(name)))
+            self._delivery(name, new_file(shown(plain), self.describe(name)))
             for name, plain in outputs.items()
         )
 

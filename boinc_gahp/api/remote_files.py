@@ -133,11 +133,11 @@ class _Measuring:
             length = reply.headers.get("Content-Length", "")
             is_number = length.isascii() and length.isdigit() and len(length) < _DIGITS
             expected = int(length) if is_number else None
-            self._tell(url, 0, 0 if expected is None or encoded else expected)
+            self._report(url, 0, 0 if expected is None or encoded else expected)
             for chunk in _chunks(reply, url):
                 digest.update(chunk)
                 nbytes += len(chunk)
-                self._tell(url, nbytes)
+                self._report(url, nbytes)
                 if self._stop.is_set() or self._closing_down.is_set():
                     self._stop.set()
                     raise _Passing("it was interrupted")
@@ -194,7 +194,7 @@ class _Measuring:
             )
         return location
 
-    def _tell(self, url: str, done: int, expected: int | None = None) -> None:
+    def _report(self, url: str, done: int, expected: int | None = None) -> None:
         if self._progress is None:
             return
         with self._lock:

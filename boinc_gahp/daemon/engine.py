@@ -186,7 +186,7 @@ class Engine:
         """Start recording that HTCondor was told that these jobs have ended."""
         for one in ended:
             try:
-                self._telling.submit(partial(self._tell, one))
+                self._telling.submit(partial(self._record_end, one))
             except RuntimeError as error:
                 log.error("Cannot record that HTCondor knows the end of %s: %s", one.job_id, error)
 
@@ -291,7 +291,7 @@ class Engine:
         self._finished.append(FinishedRequest(request, line, error))
         self._on_result()
 
-    def _tell(self, ended: JobEnd) -> None:
+    def _record_end(self, ended: JobEnd) -> None:
         try:
             self._projects.refusals().end_reported(ended.job_id, ended.status)
         except GahpError as error:

@@ -234,7 +234,7 @@ class _Fetch:
                 packed.contents() as contents,
                 Archive(
                     contents,
-                    self._sink.whose(output.name),
+                    self._sink.describe(output.name),
                     max_files=jobs.unzip_max_files,
                     max_bytes=jobs.unzip_max_bytes,
                 ) as archive,
@@ -264,7 +264,7 @@ class _Fetch:
         if self._sink.takes_all:
             home = self._sink.directory
             for name in archive.directories:
-                below = new_file(name, self._sink.whose(output.name))
+                below = new_file(name, self._sink.describe(output.name))
                 check_destination(home / below / OWN, self._scope, home)
         for item in wanted:
             self._check(item)

@@ -115,7 +115,7 @@ class JobDirectory(Sink):
                 paths = [path for path in renames[name] if path != DEV_NULL]
                 wanted += [self._delivery(name, path) for path in paths]
             else:
-                path = new_file(plain, self.whose(name))
+                path = new_file(plain, self.describe(name))
                 wanted.append(self._delivery(name, path, self.directory))
         return wanted
 

@@ -106,7 +106,7 @@ class Caller:
             reply_errors = self.reply_errors(question)
             try:
                 reply = self._read(question, until, traffic)
-                self._tell(question.rpc, reply.messages)
+                self._log_messages(question.rpc, reply.messages)
                 trouble = reply_errors.trouble(reply)
                 if trouble is None and reply.root is not None:
                     return answer(reply.root)
@@ -280,7 +280,7 @@ class Caller:
 
     # -- what PHP says
 
-    def _tell(self, rpc: Rpc, messages: list[PhpMessage]) -> None:
+    def _log_messages(self, rpc: Rpc, messages: list[PhpMessage]) -> None:
         for message in messages:
             if rpc.dies and message.fatal:
                 continue  # normal, perhaps a thousand times; the error reports it

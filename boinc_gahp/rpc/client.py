@@ -140,7 +140,7 @@ class WebRpcs:
             lambda root: results.integer(root, "batch_id"),
             build.leaf("batch_name", batch_name),
             build.leaf("app_name", app_name),
-            build.leaf("expire_time", build.number(self._theirs(expire_time), "expire_time")),
+            build.leaf("expire_time", build.number(self._to_project(expire_time), "expire_time")),
             subject=f"app {app_name!r}",
         )
 
@@ -194,7 +194,7 @@ class WebRpcs:
         return self._simple(
             table.QUERY_BATCH,
             lambda root: BatchDetails(results.batch(root), tuple(jobs.items)),
-            fields.which(batch_id, batch_name),
+            fields.batch_element(batch_id, batch_name),
             *fields.flags(get_job_details=get_job_details, get_cpu_time=get_cpu_time),
             records=jobs,
             subject=fields.named(batch_id, batch_name),
@@ -225,7 +225,7 @@ class WebRpcs:
         return self._simple(
             table.QUERY_BATCH,
             results.batch,
-            fields.which(batch_id, None),
+            fields.batch_element(batch_id, None),
             *fields.flags(**flags),
             records=jobs,
             subject=fields.named(batch_id, None),
@@ -257,7 +257,7 @@ class WebRpcs:
         self._simple(
             table.ABORT_BATCH,
             results.success,
-            fields.which(batch_id, batch_name),
+            fields.batch_element(batch_id, batch_name),
             subject=fields.named(batch_id, batch_name),
         )
 
@@ -266,7 +266,7 @@ class WebRpcs:
         self._simple(
             table.RETIRE_BATCH,
             results.success,
-            fields.which(batch_id, batch_name),
+            fields.batch_element(batch_id, batch_name),
             subject=fields.named(batch_id, batch_name),
         )
 
@@ -277,8 +277,8 @@ class WebRpcs:
         self._simple(
             table.SET_EXPIRE_TIME,
             results.success,
-            fields.which(batch_id, batch_name),
-            build.leaf("expire_time", build.number(self._theirs(expire_time), "expire_time")),
+            fields.batch_element(batch_id, batch_name),
+            build.leaf("expire_time", build.number(self._to_project(expire_time), "expire_time")),
             subject=fields.named(batch_id, batch_name),
         )
 
@@ -347,7 +347,7 @@ class WebRpcs:
         return self._simple(
             table.QUERY_FILES,
             lambda root: results.absent(root, absent.items, len(physical_names)),
-            *fields.files(physical_names, batch_id, delete_time and self._theirs(delete_time)),
+            *fields.files(physical_names, batch_id, delete_time and self._to_project(delete_time)),
             records=absent,
         )
 
@@ -369,7 +369,7 @@ class WebRpcs:
                 request is broken off.
         """
         names = [file.physical_name for file in files]
-        described = fields.files(names, batch_id, delete_time and self._theirs(delete_time))
+        described = fields.files(names, batch_id, delete_time and self._to_project(delete_time))
         xml = build.document("upload_files", self._authenticator, described)
         form = partial(FormBody, xml, files, sent)
         question = RpcCall(table.UPLOAD_FILES, self.url + table.UPLOAD_FILES.handler, form)
@@ -428,7 +428,7 @@ class WebRpcs:
         encoded = text.encode("utf-8", "surrogateescape")
         return hashlib.md5(encoded, usedforsecurity=False).hexdigest()
 
-    def _theirs(self, at: float) -> float:
+    def _to_project(self, at: float) -> float:
         """Convert a time of this machine's clock to the project's clock; 0 stays 0."""
         if not at:
             return at
@@ -438,7 +438,7 @@ class WebRpcs:
             except RpcError:
                 if not self._clock.is_known:  # any reply tells the time
                     raise
-        return self._clock.theirs(at)
+        return self._clock.to_project(at)
 
     def _submission(self, rpc: str, submission: BatchSubmission) -> bytes:
         return build.submission_document(rpc, self._authenticator, submission)

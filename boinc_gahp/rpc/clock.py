@@ -60,7 +60,7 @@ class Clock:
             # A Date has whole seconds, so on average half a second is lost.
             self._heard = None if stamp is None else (stamp + 0.5, (began + now) / 2)
 
-    def theirs(self, at: float) -> float:
+    def to_project(self, at: float) -> float:
         """Return what the project's clock shows when this machine's clock shows ``at``.
 
         Both are seconds since the epoch. Clocks that differ by a minute or less count as equal.

@@ -18,7 +18,7 @@ def named(batch_id: int | None, batch_name: str | None) -> str:
     return f"batch {batch_name!r}" if batch_id is None else f"batch {batch_id}"
 
 
-def which(batch_id: int | None, batch_name: str | None) -> etree._Element:
+def batch_element(batch_id: int | None, batch_name: str | None) -> etree._Element:
     """Return the element that identifies the batch; raise BadRequest without an id or name."""
     if batch_id is not None:
         return build.leaf("batch_id", str(batch_id))

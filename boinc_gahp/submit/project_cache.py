@@ -253,11 +253,11 @@ class ProjectCache:
             text = (project or self._project).get_templates(app_name=app_name)
             return AppTemplates(asked_at, text, *read_templates(text))
 
-        def young(answer: AppTemplates) -> bool:
+        def is_fresh(answer: AppTemplates) -> bool:
             return time.monotonic() - answer.asked_at < self._templates_cached
 
         until = (project or self._project).deadline
-        return self._templates.get(app_name, ask, young, until)
+        return self._templates.get(app_name, ask, is_fresh, until)
 
 
 def _view(details: BatchDetails) -> BatchView:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
-from boinc_gahp.cli.batch.opening import command, opened, said_again
+from boinc_gahp.cli.batch.opening import command, opened, words_as_typed
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.terminal import Parser, command_line, complain, not_empty, words
 
@@ -114,7 +114,7 @@ def fetch(arguments: list[str], config: str | None) -> int:
                 return _zip(batch, options)
             return _folders(batch, options)
     except KeyboardInterrupt:
-        again = command_line(said_again("fetch", arguments, config))
+        again = command_line(words_as_typed("fetch", arguments, config))
         rest = (
             "run it again" if options.zip or options.failed else "the same command fetches the rest"
         )
@@ -136,7 +136,7 @@ def _folders(batch: Batch, options: Namespace) -> int:
             again=options.again,
             stderr=not options.no_stderr,
         )
-    fetch_view.tell_errors(fetched.errors)
+    fetch_view.print_errors(fetched.errors)
     if options.json:
         errors = (fetch_view.error_json(*each) for each in fetched.errors.items())
         print_json(fetch_view.fetched_json(batch, fetched), errors=errors)
@@ -158,7 +158,7 @@ def _zip(batch: Batch, options: Namespace) -> int:
             progress=view.progress,
             stderr=not options.no_stderr,
         )
-    fetch_view.tell_errors(fetched.errors)
+    fetch_view.print_errors(fetched.errors)
     if options.json:
         errors = (fetch_view.error_json(*each) for each in fetched.errors.items())
         print_json(fetch_view.zip_json(batch, fetched), errors=errors)

@@ -68,7 +68,7 @@ class _Remarks(logging.Handler):
             remark(f"boinc_gahp: {one_line(record.getMessage())}")
 
 
-def said_again(action: str, arguments: Sequence[str], config: str | None) -> list[str]:
+def words_as_typed(action: str, arguments: Sequence[str], config: str | None) -> list[str]:
     """Return the words of the command line as typed, including those before the command."""
     words = ["boinc_gahp", "batch", action, *arguments]
     if config is not None and not any(

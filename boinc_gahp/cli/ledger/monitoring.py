@@ -192,7 +192,7 @@ def _check_ledger(status: Status, ledger: Opened, settings: Settings, after: flo
         if owner.is_known:
             if (its.url, its.account) not in in_trouble:
                 status.findings += _silence(owner, settings, now, after)
-            status.findings += _nobody(owner, now, after)
+            status.findings += _without_daemon(owner, now, after)
 
 
 def _watched(settings: Settings, each: Overview, *, is_known: bool) -> WatchedOwner:
@@ -272,7 +272,7 @@ def _silence(
         )
 
 
-def _nobody(owner: WatchedOwner, now: float, after: float) -> Iterator[Finding]:
+def _without_daemon(owner: WatchedOwner, now: float, after: float) -> Iterator[Finding]:
     """Yield that nobody works on jobs: HTCondor does not run, or no longer has them."""
     its = owner.overview
     if owner.has_daemon is False and its.last_polled is not None and now - its.last_polled > after:
