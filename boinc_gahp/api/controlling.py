@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.batch import Batch
 
-#: How often to look at an aborted batch, in 3.75 s, while a submit_batch may still be running: the
+#: How often to check an aborted batch, in 3.75 s, while a submit_batch may still be running: the
 #: largest that PHP takes by default needs 2.2 s (``web-rpcs.rst``, "Timings").
 _MAX_CHECKS = 4
 _BACKOFF = Backoff(0.25)

@@ -41,7 +41,7 @@ _NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE,
 #: Seconds to find out whether the project still answers, after no answer about one job.
 _PATIENCE = 20.0
 #: The fetch is given up after network errors for so many jobs in a row.
-_IN_VAIN = 5
+_MAX_UNREACHABLE = 5
 #: Seconds between two progress reports, and for threads to end after an interruption.
 _PAUSE = 0.1
 _LEAVING = 0.5
@@ -159,7 +159,7 @@ class BatchFetch:
         self._stop = stop or threading.Event()
         self._halt = threading.Event()
         self._fatal: BaseException | None = None
-        self._in_vain = 0
+        self._unreachable = 0
         self.scope = CancelScope(self._halt, self._stop)
 
     def each(self, work: Callable[[FinishedJob], object], threads: int) -> None:
@@ -186,7 +186,7 @@ class BatchFetch:
             try:
                 self.scope.check()
                 work(job)
-                self._in_vain = 0
+                self._unreachable = 0
             except GahpError as error:
                 trouble = self._of_all(error)
                 if trouble is None:
@@ -246,8 +246,8 @@ class BatchFetch:
             except RpcError as trouble:
                 return trouble
         if isinstance(error, (TransportError, ProtocolError)):
-            self._in_vain += 1
-            if self._in_vain >= _IN_VAIN:
+            self._unreachable += 1
+            if self._unreachable >= _MAX_UNREACHABLE:
                 return error
         return None
 

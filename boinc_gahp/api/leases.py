@@ -32,7 +32,7 @@ _ENDED = (BatchState.ABORTED, BatchState.RETIRED)
 def renew(batch: Batch, rpc: Rpc | None = None, *, stale: bool = False) -> None:
     """Extend a batch's lease to ``[jobs] batch_lease`` from now; never shortens it.
 
-    If the project cannot be asked, the renewal is tried again at the next look at the batch.
+    If the project cannot be asked, the renewal is tried again when the batch is asked about next.
 
     Args:
         batch: its lease must be as the project said just now.

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.session import Session
 
-#: Seconds that the first look may take, retries included, before the trouble is reported. Doubled
+#: Seconds that the first poll may take, retries included, before the trouble is reported. Doubled
 #: whenever that was too short, so that even a slow project is heard in the end.
 _QUERY_TIMEOUT = 10.0
 _LONGEST_QUERY_TIMEOUT = 120.0
-#: Seconds for a look even if less time is left, so that the last look can succeed.
+#: Seconds for a poll even if less time is left, so that the last poll can succeed.
 _LEAST = 2.0
 #: About how many bytes a batch takes in query_batches, and a job in query_batch.
 _BATCH_BYTES = 700
@@ -139,7 +139,7 @@ def watch(
     poll: Poll = Poll(),
     until: float | None = None,
 ) -> Iterator[tuple[Batch, ...]]:
-    """Yield the batches after every look at them, until all are over or ``until`` is reached.
+    """Yield the batches after every poll, until all are over or ``until`` is reached.
 
     See :meth:`Project.watch`; ``until`` is a time of ``time.monotonic()``.
     """
@@ -154,7 +154,7 @@ def watch(
         yield handles
         if all(batch.is_over for batch in handles):
             return
-        # During a look that failed, the project spent little time on answers.
+        # During a poll that failed, the project spent little time on answers.
         cost = 0.0 if changed is None else answered - began
         pause = pauses.pause(answered - start, cost, changed=bool(changed))
         # Watchers that began together should not keep asking at the same moments.
@@ -167,7 +167,7 @@ def watch(
 
 
 class PollPauses:
-    """The pauses between looks, as :class:`Poll` describes them."""
+    """The pauses between polls, as :class:`Poll` describes them."""
 
     def __init__(self, poll: Poll) -> None:
         self._poll = poll
@@ -191,7 +191,7 @@ class PollPauses:
 
 
 class _Refresher:
-    """Looks at batches with the cheapest RPC."""
+    """Asks about batches with the cheapest RPC."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

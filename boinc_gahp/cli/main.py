@@ -132,15 +132,15 @@ def _serve(config: str | None) -> NoReturn:
 
         return load(config)
 
-    said = set()
+    logged = set()
 
     def load_or_complain() -> Settings:
         try:
             return load_settings()
         except GahpError as error:
             # There is no log yet: the settings would say where it is.
-            if str(error) not in said:
-                said.add(str(error))
+            if str(error) not in logged:
+                logged.add(str(error))
                 _complain(str(error))
             raise
 

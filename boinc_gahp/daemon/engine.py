@@ -285,7 +285,7 @@ class Engine:
 
     def _finish(self, request: requests.AsyncRequest, error: str) -> None:
         error = mask(error)  # a server's message may contain it
-        last = _asked_name(request, error)
+        last = _name_in_error(request, error)
         message = error.removesuffix(last)
         line = COMMANDS[request.command].form.error(request.request_id, message, last)
         self._finished.append(FinishedRequest(request, line, error))
@@ -300,7 +300,7 @@ class Engine:
             log.exception("cannot record that HTCondor knows the end of %s", ended.job_id)
 
 
-def _asked_name(request: requests.AsyncRequest, error: str) -> str:
+def _name_in_error(request: requests.AsyncRequest, error: str) -> str:
     """Return the name of a requested batch that the error ends in, or nothing.
 
     A gridmanager compares it with its own name of the batch.

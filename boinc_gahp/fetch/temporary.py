@@ -39,7 +39,7 @@ _SWEPT = 4
 
 
 class TryLater(OutputError):
-    """A file cannot be written at this moment, and it is nobody's fault."""
+    """A file cannot be written at this moment; a later attempt may succeed."""
 
     code = "BG-NOT-NOW"
 

@@ -30,7 +30,7 @@ class ErrorGuard:
     """Logs the errors of a manager's work and has it done again later; thread-safe.
 
     Args:
-        who: the manager, for the log.
+        worker: the manager, for the log.
     """
 
     def __init__(self, worker: str) -> None:
@@ -42,7 +42,7 @@ class ErrorGuard:
         """Yield the time to do it again, to be set inside; :data:`FAULT` from now if it fails.
 
         Args:
-            what: the work, for the log: "<who> could not <what>".
+            what: the work, for the log: "<worker> could not <what>".
         """
         retry = RetryTime(time.time() + FAULT)
         try:

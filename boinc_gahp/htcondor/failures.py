@@ -2,7 +2,7 @@
 
 A job whose program ran and failed is completed with the program's exit status, unless the job or
 the settings want it held; so HTCondor's retries work, above all DAGMan's RETRY. If the program is
-not to blame, the job is held: somebody has to look.
+not to blame, the job is held, so that a person looks into it.
 
 HTCondor's HoldReason, or ExitReason, is one line, and often all that a scientist sees: it says
 which job it was, where, what the project says, how the job ended on the volunteers' computers, and
@@ -157,8 +157,8 @@ def lose_if_gone(context: AccountContext, job: JobRow, batch: BatchRow, error: G
     if not isinstance(error, IS_LOST):
         return False
     try:
-        look = context.bridge.query_jobs(batch.project_batch_id or 0)
-        gone = look.complete and job.job_name not in dict(look.jobs)
+        listed = context.bridge.query_jobs(batch.project_batch_id or 0)
+        gone = listed.complete and job.job_name not in dict(listed.jobs)
     except RpcError as trouble:
         gone = isinstance(trouble, IS_LOST)
     if gone:

@@ -36,7 +36,7 @@ class Leases:
         self._context = context
         self._next = 0.0
         self._failing: set[tuple[str, int]] = set()
-        self.task = PeriodicTask("lease", self.due, self.pay)
+        self.task = PeriodicTask("lease", self.due, self.renew)
 
     def due(self, now: float) -> float:
         """Return when to look again."""
@@ -44,8 +44,8 @@ class Leases:
         ahead = self._next if is_ahead(self._next, now, every) else 0.0
         return max(ahead, self._context.pauses.wait(None, now))
 
-    def pay(self, now: float, goes_on: Callable[[], bool]) -> None:
-        """Renew the leases of batches with jobs that HTCondor has asked about lately.
+    def renew(self, now: float, goes_on: Callable[[], bool]) -> None:
+        """Renew the leases of batches with jobs that HTCondor has asked about recently.
 
         A lease that the project does not renew does not delay the others.
 

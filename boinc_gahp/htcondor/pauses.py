@@ -39,7 +39,7 @@ class Pauses:
 
     Args:
         ping: checks that the project answers; raises RpcError if not.
-        tell: notes in the ledger what is wrong with the project (None: nothing); raises
+        record_trouble: notes in the ledger what is wrong with the project (None: nothing); raises
             LedgerError.
         pauses: the shortest and the longest pause between two attempts, in seconds.
         longest: the longest pause of a manager, in seconds.
@@ -147,7 +147,7 @@ class Pauses:
         return before
 
     def forget(self, key: Hashable) -> None:
-        """Forget a thing that nobody will ask about any more."""
+        """Forget a thing that will not be asked about again."""
         with self._lock:
             self._backoffs.pop(key, None)
 
@@ -162,9 +162,9 @@ class Pauses:
 
     def _does_answer(self) -> bool:
         """Send the project a ping; callers that ask at the same time share its answer."""
-        asked = time.monotonic()
+        begun = time.monotonic()
         with self._pinging:
-            if self._pinged < asked:
+            if self._pinged < begun:
                 self._pinged = time.monotonic()
                 try:
                     self._ping()

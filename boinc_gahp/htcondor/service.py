@@ -305,7 +305,7 @@ class Service:
             self._loaded = now
             try:
                 settings = self._load_settings()
-            except ConfigError as error:  # somebody may be at it
+            except ConfigError as error:  # somebody may be editing the file
                 level = logging.DEBUG if str(error) == self._last_message else logging.WARNING
                 log.log(level, "The previous settings stay in use: %s", error)
                 self._last_message = str(error)

@@ -158,7 +158,7 @@ _OF_BATCHES = (
     # A trouble of the whole project is reported instead.
     "AND coalesce(project.trouble_since > ?, 1)"
 )
-# A cancelled job's state changes no more. The jobs of a batch being given up end with it.
+# A cancelled job's state changes no more. The jobs of a batch being aborted end with it.
 _OF_ABORTS = (
     "SELECT url, account, project.name, NULL, min(job.changed), "
     "count(*) || iif(count(*) = 1, ' job is', ' jobs are') || ' still to be aborted', 0 "

@@ -88,7 +88,7 @@ class Caller:
     closing: threading.Event = field(default_factory=threading.Event)
     speaks_https: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _said: OrderedDict[str, float] = field(default_factory=OrderedDict)
+    _warned: OrderedDict[str, float] = field(default_factory=OrderedDict)
 
     def ask(
         self,
@@ -291,13 +291,13 @@ class Caller:
         """Log ``text`` unless the same was logged in the last hour."""
         now = time.monotonic()
         with self._lock:
-            last = self._said.get(text)
+            last = self._warned.get(text)
             if last is not None and now - last < _SAME_MESSAGE_AGAIN:
                 return
-            self._said[text] = now
-            self._said.move_to_end(text)
-            if len(self._said) > _MESSAGES_REMEMBERED:
-                self._said.popitem(last=False)
+            self._warned[text] = now
+            self._warned.move_to_end(text)
+            if len(self._warned) > _MESSAGES_REMEMBERED:
+                self._warned.popitem(last=False)
         log.warning("%s", text)
 
 

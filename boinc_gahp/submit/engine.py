@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.submit")
 
-#: Looks at the batch without progress, after which the last error is raised.
+#: Queries of the batch without progress, after which the last error is raised.
 _ROUNDS = 5
 #: Pauses between them.
 _BACKOFF = Backoff(0.25, 8.0, jitter=(0.5, 1.5))
@@ -315,7 +315,7 @@ class _Submission:
         try:
             details = self._project.query_batch(batch_id=batch_id)
         except RpcError as error:
-            # The first error tells more than that the look at the batch failed, too.
+            # The first error tells more than that the query of the batch failed, too.
             raise trouble or error from None
         self.sending = self.sending.seen(details, self._request)
         return details
@@ -382,7 +382,7 @@ class _Submission:
         """Raise if a job's name is taken by a job of another batch.
 
         "Duplicate entry" alone may come from a submit of the same batch that is still running:
-        then the job is in the batch's list, or will be at the next look.
+        then the job is in the batch's list, or will be at the next query.
         """
         if not isinstance(trouble, DuplicateJob):
             return

@@ -78,7 +78,7 @@ def query_batches(
         if since == 0 and (states.get(name) is BatchState.INIT or name in being_aborted):
             # A gridmanager that recovers takes 0 jobs to mean that the batch has to be submitted,
             # and any job to mean that it was (gahp.rst, "BOINC_QUERY_BATCHES"). One that asks for
-            # a batch that was given up has not seen the error yet: the submit returns it.
+            # a batch that is being aborted has not seen the error yet: the submit returns it.
             batches.append(())
         else:
             batches.append(pairs)
@@ -273,7 +273,7 @@ def _unslash(text: str) -> str:
 
 
 def _pending_aborts(context: Context) -> tuple[BatchRow, ...]:
-    """Return the ledger's submissions, by any process, that are under way or given up."""
+    """Return the ledger's submissions, by any process, that are under way or being aborted."""
     if context.ledger is None:
         return ()
     try:

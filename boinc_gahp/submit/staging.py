@@ -48,7 +48,7 @@ log = logging.getLogger("boinc_gahp.submit")
 
 #: Rounds of uploads in a row without progress, after which the last error is raised.
 _FRUITLESS_ROUNDS = 5
-#: Pauses between such rounds, and between looks for files that the project still works on.
+#: Pauses between such rounds, and between queries for files that the project still works on.
 _BACKOFF = Backoff(0.25, 15.0, jitter=(0.5, 1.5))
 #: Bytes that a file adds to a POST besides its own: part headers, and its name in the request.
 _PART_OVERHEAD = 512
@@ -254,8 +254,8 @@ class Staging:
             sending = _Round()
             self._round(sending)
             # A round that taught a new limit is not fruitless: the next one sends other POSTs.
-            in_vain = len(self._absent) >= before and not sending.limit_learned
-            fruitless = fruitless + 1 if in_vain else 0
+            without_progress = len(self._absent) >= before and not sending.limit_learned
+            fruitless = fruitless + 1 if without_progress else 0
             if fruitless >= _FRUITLESS_ROUNDS:
                 raise sending.trouble or self._vanishing()
             if fruitless:
@@ -286,8 +286,8 @@ class Staging:
     def _await_late(self, sending: _Round) -> None:
         """Look for files that the project may still be working on, before they are sent again.
 
-        PHP may need longer for a large file than clients wait for an answer. The look takes at most
-        as long again as the wait for the answer; the next time, twice as long.
+        PHP may need longer for a large file than clients wait for an answer. These queries take at
+        most as long again as the wait for the answer; the next time, twice as long.
         """
         if not sending.late:
             return

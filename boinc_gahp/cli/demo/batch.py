@@ -72,12 +72,12 @@ class DemoBatch:
         self._call(deadline, "BOINC_PING")
         view.say(f"Submitting {len(self.jobs)} jobs with {len(set(self.jobs.values()))} texts ...")
         self._call(deadline, "BOINC_SUBMIT", self._name, _APP, *self._description())
-        next_look = 0.0
+        next_poll = 0.0
         while self._fetched < len(self.jobs):
-            if time.monotonic() >= next_look:
-                next_look = time.monotonic() + _INTERVAL
+            if time.monotonic() >= next_poll:
+                next_poll = time.monotonic() + _INTERVAL
                 self._poll(view)
-            self._take_results(deadline, next_look - time.monotonic())
+            self._take_results(deadline, next_poll - time.monotonic())
         self._call(deadline, "BOINC_RETIRE_BATCH", self._name)
         view.say("All outputs were fetched, and the batch is retired.")
 

@@ -175,14 +175,14 @@ def _check_ledger(status: Status, ledger: Opened, settings: Settings, after: flo
         # An owner that has left the settings matters as long as it has something left to do.
         if is_known or each.job_counts.alive or each.pending:
             status.owners.append(_watched(settings, each, is_known=is_known))
-    for lasting in wrong(ledger.jobs, settings, now, after):
-        reason = "project" if lasting.batch_id is None else "batch"
-        if not lasting.stops:
+    for problem in wrong(ledger.jobs, settings, now, after):
+        reason = "project" if problem.batch_id is None else "batch"
+        if not problem.stops:
             reason = "owed"
-        elif owner_key(lasting.url, lasting.account) not in known:
+        elif owner_key(problem.url, problem.account) not in known:
             reason = "stranded"
-        since = lasting.since if lasting.since < now else None
-        status.findings.append(Finding(reason, lasting.text, lasting.url, lasting.account, since))
+        since = problem.since if problem.since < now else None
+        status.findings.append(Finding(reason, problem.text, problem.url, problem.account, since))
     in_trouble = {
         (each.url, each.account) for each in status.findings if each.reason in {"project", "batch"}
     }

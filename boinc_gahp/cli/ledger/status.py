@@ -1,4 +1,4 @@
-"""``boinc_gahp ledger status``: whether somebody should look, for people and for monitoring."""
+"""``boinc_gahp ledger status``: whether there are problems, for people and for monitoring."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _JOBS = (
 
 
 def run(arguments: list[str], config: str | None) -> int:
-    """Print or write it; return 1 if somebody should look, else 0."""
+    """Print or write it; return 1 if there are problems, else 0."""
     options = run_parser(config).read(arguments)
     status = check(options.config, options.after)
     if options.textfile is not None:

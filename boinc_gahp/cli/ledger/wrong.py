@@ -1,4 +1,4 @@
-"""Problems in a ledger that somebody should look into: ``ledger list``, ``status``, ``check``."""
+"""Problems in a ledger that a person should look into: ``ledger list``, ``status``, ``check``."""
 
 from __future__ import annotations
 
