@@ -44,8 +44,8 @@ class PersistentProblems:
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
-        persistent_problems = jobs.persistent_problems(now)
-        stops = [each for each in persistent_problems if each.stops]
+        problems = jobs.persistent_problems(now)
+        stops = [each for each in problems if each.stops]
         with self._lock:
             self._owners = {
                 owner_key(each.url, each.account): f"{each.url}: {each.text}"
@@ -57,12 +57,12 @@ class PersistentProblems:
                 for each in stops
                 if each.batch_id is not None
             }
-        if persistent_problems and jobs.take_turn("troubles said", now):
-            for each in persistent_problems[:_MAX_LOGGED]:
+        if problems and jobs.take_turn("troubles said", now):
+            for each in problems[:_MAX_LOGGED]:
                 hours = (now - each.since) / 3600
                 log.warning("%s: %s (for %.0f h)", each.url, each.text, hours)
-            if len(persistent_problems) > _MAX_LOGGED:
-                more = len(persistent_problems) - _MAX_LOGGED
+            if len(problems) > _MAX_LOGGED:
+                more = len(problems) - _MAX_LOGGED
                 log.warning("and %d more: boinc_gahp ledger list has them all", more)
 
     def answer_for(self, row: JobRow, answer: tuple[int, str], here: str | None) -> tuple[int, str]:

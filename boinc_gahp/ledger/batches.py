@@ -184,7 +184,7 @@ class Batches(Requests):
         postpone(self._store, batch_id, until, trouble, listed)
 
     def drop_from_batch(self, batch_id: int) -> None:
-        """End a batch that was never created, or was given up and is over on the project.
+        """End a batch that was never created, or was rolled back and is over on the project.
 
         It becomes ``retired``. Its jobs that were being sent wait again, without a batch; no aborts
         are pending for the others. A batch that is submitted or ended does not change.

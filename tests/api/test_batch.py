@@ -307,7 +307,7 @@ def _end_of_submit(site: Site, batch: Batch) -> None:
         connection.execute("UPDATE workunit SET error_mask = 0 WHERE batch = ?", (batch.id,))
 
 
-@pytest.mark.usefixtures("quick_looks")
+@pytest.mark.usefixtures("quick_checks")
 def test_an_abort_that_a_running_submit_undoes_is_done_again(site: Site) -> None:
     batch = _half_submitted(site)
     looks = itertools.count()
@@ -325,7 +325,7 @@ def test_an_abort_that_a_running_submit_undoes_is_done_again(site: Site) -> None
     assert batch.counts() == Counts(failed=2)
 
 
-@pytest.mark.usefixtures("quick_looks")
+@pytest.mark.usefixtures("quick_checks")
 def test_an_abort_that_does_not_last_is_reported(site: Site) -> None:
     batch = _half_submitted(site)
 
@@ -341,7 +341,7 @@ def test_an_abort_that_does_not_last_is_reported(site: Site) -> None:
         batch.abort()
 
 
-@pytest.mark.usefixtures("quick_looks")
+@pytest.mark.usefixtures("quick_checks")
 def test_a_batch_that_was_left_with_half_of_its_jobs_is_aborted(site: Site) -> None:
     batch = _half_submitted(site)
     batch.abort()
