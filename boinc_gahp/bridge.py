@@ -23,12 +23,12 @@ from boinc_gahp.submit import (
     Association,
     BatchValidator,
     Client,
+    ConsoleJournal,
     Digests,
     GridmanagerJournal,
     Interrupted,
     Journal,
     Meter,
-    PersonsJournal,
     PhysicalNames,
     ProjectCache,
     abort_each,
@@ -36,10 +36,10 @@ from boinc_gahp.submit import (
     abort_jobs,
     abort_once,
     abort_until_certain,
-    look_at,
     look_up,
     missing,
     query_batches,
+    query_jobs,
     reconcile,
     retire_batch,
     set_lease,
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.ledger import BatchRow, JobLedger
     from boinc_gahp.rpc import BatchInfo, JobInfo
-    from boinc_gahp.submit import BatchLook, BatchStatuses, OnProgress, SubmitRequest, Validation
+    from boinc_gahp.submit import BatchJobs, BatchStatuses, OnProgress, SubmitRequest, Validation
 
 _A_PERSON = Client()
 
@@ -94,7 +94,7 @@ class Bridge:
             settings=settings,
             project_settings=project_settings or ProjectSettings(project.url),
             ledger=ledger,
-            known=ProjectCache(project, settings.jobs.templates_cached),
+            cache=ProjectCache(project, settings.jobs.templates_cached),
             cache_dir=cache_dir,
             digests=Digests(cache_dir if settings.staging.md5_cache else None),
             delivered=Delivered(cache_dir),
@@ -119,11 +119,12 @@ class Bridge:
                 because a gridmanager renews it. None: a person typed the request.
 
         Raises:
-            LedgerError: for a gridmanager, the debt could not be written into the ledger first.
+            LedgerError: for a gridmanager, the submission could not be written into the ledger
+                first.
         """
-        self._context.known.mention([request.batch_name])
+        self._context.cache.mention([request.batch_name])
         if answer_by is None:
-            return self.submit(request, PersonsJournal(self._context, request))
+            return self.submit(request, ConsoleJournal(self._context, request))
         lease = self._context.settings.jobs.lease
         request = replace(request, lease=lease, answer_by=answer_by, name_is_given=True)
         return self.submit(request, GridmanagerJournal(self._context, request))
@@ -203,7 +204,7 @@ class Bridge:
         self, names: Sequence[str], min_mod_time: str | float, client: Client = _A_PERSON
     ) -> BatchStatuses:
         """See :func:`boinc_gahp.submit.query.query_batches`."""
-        self._context.known.mention(names)
+        self._context.cache.mention(names)
         return query_batches(self._context, names, min_mod_time, client)
 
     def fetch_output(
@@ -232,9 +233,9 @@ class Bridge:
         """See :func:`boinc_gahp.fetch.failures.failure`."""
         return failure(self._context, job_name, batch_id)
 
-    def look_at(self, batch_id: int) -> BatchLook:
-        """See :func:`boinc_gahp.submit.query.look_at`."""
-        return look_at(self._context, batch_id)
+    def query_jobs(self, batch_id: int) -> BatchJobs:
+        """See :func:`boinc_gahp.submit.query.query_jobs`."""
+        return query_jobs(self._context, batch_id)
 
     def abort_jobs(self, names: Sequence[str], *, remember: bool = True) -> None:
         """See :func:`boinc_gahp.submit.control.abort_jobs`."""
@@ -254,11 +255,11 @@ class Bridge:
 
     def batches(self) -> tuple[BatchInfo, ...]:
         """Return the account's batches, without retired ones, as the project lists them now."""
-        return self._context.known.batches()
+        return self._context.cache.batches()
 
     def job_names(self, batch_id: int) -> tuple[str, ...]:
         """Return the names of a batch's jobs, from memory if they cannot change any more."""
-        return tuple(self._context.known.view(batch_id, lambda view: view.final).jobs)
+        return tuple(self._context.cache.view(batch_id, lambda view: view.final).jobs)
 
     def reconcile(self, *, alone: bool = False) -> None:
         """See :func:`boinc_gahp.submit.control.reconcile`; one thread at a time."""

@@ -143,7 +143,7 @@ class BatchConflict(GahpError):
 
 
 class BatchGivenUp(BatchConflict):
-    """An error was reported for this batch before, and its abort is owed."""
+    """An error was reported for this batch before, and its abort is pending."""
 
     code = "BG-BATCH-GIVEN-UP"
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _SHORTEST = 6
 
 #: By account: a function that returns the text of each authenticator seen by this process.
-_known: dict[str, Callable[[], str]] = {}
+_authenticators: dict[str, Callable[[], str]] = {}
 
 
 #: A user's name and password in the URL of a proxy, or in a project's address by mistake.
@@ -28,7 +28,7 @@ def hide_logins(text: str) -> str:
 def mask(text: str, instead: str = "<authenticator>") -> str:
     """Return ``text`` without logins and without any authenticator that this process knows."""
     text = hide_logins(text)
-    for reveal in list(_known.values()):
+    for reveal in list(_authenticators.values()):
         authenticator = reveal()
         if len(authenticator) >= _SHORTEST:
             text = text.replace(authenticator, instead)
@@ -53,7 +53,7 @@ class Authenticator:
         self._account = hashlib.sha256(
             b"boinc_gahp account\0" + text.encode("utf-8", "surrogateescape")
         ).hexdigest()[:16]
-        _known[self._account] = reveal
+        _authenticators[self._account] = reveal
 
     def reveal(self) -> str:
         """Return the text."""

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 #: (``web-rpcs.rst``, "Transport and framing").
 MAX_WORDS = 400
 #: So many times as many are read, because most of them may be white space.
-_LOOKED_AT = 32
+_READ_PER_CHARACTER = 32
 
 
 def shorten(words: str, limit: int = MAX_WORDS) -> str:
     """Return ``words`` on one line of at most ``limit`` characters, cut in the middle."""
-    if len(words) > _LOOKED_AT * limit:
+    if len(words) > _READ_PER_CHARACTER * limit:
         # Only the ends of a megabyte are shown.
-        half = _LOOKED_AT * limit // 2
+        half = _READ_PER_CHARACTER * limit // 2
         words = f"{words[:half]} {words[-half:]}"
     line = " ".join(words.split())
     if len(line) <= limit:
@@ -116,16 +116,16 @@ def character_name(character: str) -> str:
 
 
 def nearest(
-    said: str,
+    word: str,
     names: Iterable[str],
     fold: Callable[[str], str] = str.casefold,
     *,
     alike: float = 0.6,
 ) -> str | None:
-    """Return the name most similar to ``said``, for a "did you mean"; None if none is similar.
+    """Return the name most similar to ``word``, for a "did you mean"; None if none is similar.
 
     Args:
-        said: the word, where one of the names was expected.
+        word: the word, where one of the names was expected.
         names: the existing names.
         fold: names that it makes equal count as one name.
         alike: how similar two names must be, from 0 to 1.
@@ -133,16 +133,16 @@ def nearest(
     from difflib import get_close_matches  # noqa: PLC0415  (only errors need it)
 
     known = {fold(name): name for name in names}
-    found = get_close_matches(fold(said), known, 1, alike)
+    found = get_close_matches(fold(word), known, 1, alike)
     return known[found[0]] if found else None
 
 
 def did_you_mean(
-    said: str,
+    word: str,
     names: Iterable[str],
     fold: Callable[[str], str] = str.casefold,
     show: Callable[[str], str] = str,
 ) -> str:
     """Return ``; did you mean NAME?`` for the :func:`nearest` name; "" if there is none."""
-    meant = nearest(said, names, fold)
+    meant = nearest(word, names, fold)
     return f"; did you mean {show(meant)}?" if meant else ""

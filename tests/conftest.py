@@ -90,10 +90,10 @@ def _usual_signals() -> None:
 @pytest.fixture(scope="module", autouse=True)
 def _own_secrets() -> Iterator[None]:
     """Have what is kept out of texts be a module's own: some have odd authenticators."""
-    before = dict(secret._known)
+    before = dict(secret._authenticators)
     yield
-    secret._known.clear()
-    secret._known.update(before)
+    secret._authenticators.clear()
+    secret._authenticators.update(before)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -31,7 +31,7 @@ def test_it_measures_two_programs_and_their_ratio() -> None:
     assert all(float(row.split()[-1]) > 0 for row in rows)
 
 
-def test_a_program_that_is_none_is_told_beside_ours() -> None:
+def test_a_program_that_is_none_is_reported_beside_ours() -> None:
     done = bench("--only", "spawn", "/bin/false")
     assert done.returncode == 1
     assert "spawn to banner" in done.stdout

@@ -226,7 +226,7 @@ class TestRotation:
 
 
 class TestTrouble:
-    def test_a_directory_that_cannot_be_made_is_told_once_on_stderr(
+    def test_a_directory_that_cannot_be_made_is_reported_once_on_stderr(
         self, settings: Settings, tmp_path: Path, capfd: pytest.CaptureFixture[str]
     ) -> None:
         (tmp_path / "state").write_text("a file")
@@ -237,7 +237,7 @@ class TestTrouble:
         assert err.startswith("boinc_gahp: no log is written: ")
         assert err.count("\n") == 1
 
-    def test_a_full_disk_is_told_once_and_stops_nobody(
+    def test_a_full_disk_is_reported_once_and_stops_nobody(
         self, settings: Settings, capfd: pytest.CaptureFixture[str]
     ) -> None:
         assert logs.start(replace(settings, logging=Logging(file="/dev/full"))) is not None
@@ -249,7 +249,7 @@ class TestTrouble:
             "[Errno 28] No space left on device\n"
         )
 
-    def test_a_directory_that_vanishes_is_told_once_and_stops_nobody(
+    def test_a_directory_that_vanishes_is_reported_once_and_stops_nobody(
         self, settings: Settings, capfd: pytest.CaptureFixture[str]
     ) -> None:
         path = begin(settings)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class CancelScope:
+class Gate:
     """Tasks that wait until they are let through."""
 
     def __init__(self) -> None:
@@ -47,17 +47,17 @@ def test_threads_are_started_when_they_are_needed_and_used_again() -> None:
 
 def test_there_are_never_more_threads_than_the_size() -> None:
     pool = Pool("bounded", lambda: 3)
-    scope = CancelScope()
+    gate = Gate()
     done = threading.Semaphore(0)
     for _ in range(3):
-        pool.submit(scope.task)
+        pool.submit(gate.task)
     for _ in range(10):
         pool.submit(done.release)
     for _ in range(3):
-        assert scope.inside.acquire(timeout=60)
+        assert gate.inside.acquire(timeout=60)
     assert count("bounded-") == 3
     assert not done.acquire(blocking=False)
-    scope.open.set()
+    gate.open.set()
     for _ in range(10):
         assert done.acquire(timeout=60)
     pool.close(20)
@@ -66,25 +66,25 @@ def test_there_are_never_more_threads_than_the_size() -> None:
 
 def test_a_project_holds_half_of_what_the_others_leave_and_always_one() -> None:
     pool = Pool("shared", lambda: 8)
-    scopes = [CancelScope() for _ in range(6)]
-    for project, scope in enumerate(scopes):
+    gates = [Gate() for _ in range(6)]
+    for project, gate in enumerate(gates):
         for _ in range(20):
-            pool.submit(scope.task, project)
-    for scope, share in zip(scopes, [8, 4, 2, 1, 1, 1], strict=True):
+            pool.submit(gate.task, project)
+    for gate, share in zip(gates, [8, 4, 2, 1, 1, 1], strict=True):
         for _ in range(share):
-            assert scope.inside.acquire(timeout=20)
-        assert not scope.inside.acquire(blocking=False)
+            assert gate.inside.acquire(timeout=20)
+        assert not gate.inside.acquire(blocking=False)
     assert count("shared-") == 17
-    for scope in scopes:
-        scope.open.set()
+    for gate in gates:
+        gate.open.set()
     pool.close(20, drop=False)
-    assert sum(scope.inside._value for scope in scopes) == 6 * 20 - 17
+    assert sum(gate.inside._value for gate in gates) == 6 * 20 - 17
     assert count("shared-") == 0
 
 
 def test_a_thread_that_comes_free_goes_to_who_holds_fewest() -> None:
     pool = Pool("fair", lambda: 2)
-    first, other = CancelScope(), CancelScope()
+    first, other = Gate(), Gate()
     order: list[str] = []
     for _ in range(2):
         pool.submit(first.task, "first")
@@ -105,13 +105,13 @@ def test_a_thread_that_comes_free_goes_to_who_holds_fewest() -> None:
 
 def test_tasks_that_no_thread_has_begun_are_dropped_at_the_end() -> None:
     pool = Pool("closing", lambda: 1)
-    scope = CancelScope()
+    gate = Gate()
     begun = threading.Event()
-    pool.submit(scope.task)
-    assert scope.inside.acquire(timeout=60)
+    pool.submit(gate.task)
+    assert gate.inside.acquire(timeout=60)
     pool.submit(begun.set)
     pool.close(0)
-    scope.open.set()
+    gate.open.set()
     wait_for(lambda: count("closing-") == 0, "the thread has ended")
     assert not begun.is_set()
 

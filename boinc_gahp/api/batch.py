@@ -229,9 +229,9 @@ class Batch:
 
         Args:
             timeout: seconds; None: no limit.
-            progress: called with this batch after each look at it; an exception that it raises ends
+            progress: called with this batch after each poll; an exception that it raises ends
                 the wait.
-            poll: how often to look.
+            poll: how often to ask.
 
         Raises:
             TimeoutError: the batch is not over yet; its jobs go on.

@@ -34,7 +34,7 @@ _ENDED = (BatchState.ABORTED, BatchState.RETIRED)
 def renew(batch: Batch, rpc: Rpc | None = None, *, stale: bool = False) -> None:
     """Extend a batch's lease to ``[jobs] batch_lease`` from now; never shortens it.
 
-    If the project cannot be asked, the renewal is tried again at the next look at the batch.
+    If the project cannot be asked, the renewal is tried again when the batch is asked about next.
 
     Args:
         batch: its lease must be as the project said just now.
@@ -47,7 +47,7 @@ def renew(batch: Batch, rpc: Rpc | None = None, *, stale: bool = False) -> None:
             return
         if stale and not _is_due(batch.refresh()):
             return
-        until = float(int(time.time() + _kept(batch)))
+        until = float(int(time.time() + _lease_seconds(batch)))
         rpc = (rpc or batch.project.rpc).until(now + _PATIENCE)
         rpc.set_expire_time(until, batch_id=batch.id)
     except GahpError as error:
@@ -57,7 +57,7 @@ def renew(batch: Batch, rpc: Rpc | None = None, *, stale: bool = False) -> None:
         batch.info = replace(batch.info, expire_time=until)
 
 
-def _kept(batch: Batch) -> float:
+def _lease_seconds(batch: Batch) -> float:
     return batch.project.session.settings.jobs.batch_lease
 
 
@@ -65,13 +65,13 @@ def _is_due(batch: Batch) -> bool:
     end = batch.expire_time
     if end is None or batch.gone or batch.trouble is not None or batch.state in _ENDED:
         return False
-    kept = _kept(batch)
-    return end < time.time() + kept - min(_OFTEN, kept / 4)
+    seconds = _lease_seconds(batch)
+    return end < time.time() + seconds - min(_OFTEN, seconds / 4)
 
 
-#: How often to look at an aborted batch, in 3.75 s, while a submit_batch may still be running: the
+#: How often to check an aborted batch, in 3.75 s, while a submit_batch may still be running: the
 #: largest that PHP takes by default needs 2.2 s (``web-rpcs.rst``, "Timings").
-_LOOKS = 4
+_MAX_CHECKS = 4
 _BACKOFF = Backoff(0.25)
 #: A time after the year 5138 must be in milliseconds.
 _LATEST = 1e11
@@ -91,8 +91,8 @@ def abort(batch: Batch) -> None:
         return
     may_be_undone = batch.state is BatchState.INIT
     lasts = session.bridge.abort_once(batch.id, batch.name)
-    for look in range(_LOOKS if may_be_undone or not lasts else 0):
-        if not _BACKOFF.wait(look, stop=session.closing):
+    for attempt in range(_MAX_CHECKS if may_be_undone or not lasts else 0):
+        if not _BACKOFF.wait(attempt, stop=session.closing):
             break
         # With every job aborted it may be complete instead: then it is over as well.
         lasts = batch.refresh().is_over

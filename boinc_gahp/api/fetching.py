@@ -96,9 +96,9 @@ def fetch(
     Arguments and errors are those of :meth:`Batch.fetch`; ``jobs`` are names or ids.
     """
     root = Path(os.path.abspath(directory))  # noqa: PTH100  (a link's target is not looked for)
-    known = jobs_of(batch, jobs)
+    selected = jobs_of(batch, jobs)
     _make(root)
-    under_way = BatchFetch(batch, known.finished, progress=progress, stop=stop)
+    under_way = BatchFetch(batch, selected.finished, progress=progress, stop=stop)
     sizes: list[int] = []
 
     def work(job: FinishedJob) -> None:
@@ -111,8 +111,8 @@ def fetch(
         root,
         fetched=len(sizes) - here,
         here=here,
-        failed=known.failed,
-        unfinished=known.unfinished,
+        failed=selected.failed,
+        unfinished=selected.unfinished,
         nbytes=sum(size for size in sizes if size > 0),
         errors=under_way.errors,
         stopped=under_way.stopped,

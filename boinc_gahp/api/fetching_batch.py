@@ -41,7 +41,7 @@ _NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE,
 #: Seconds to find out whether the project still answers, after no answer about one job.
 _PATIENCE = 20.0
 #: The fetch is given up after network errors for so many jobs in a row.
-_IN_VAIN = 5
+_MAX_UNREACHABLE = 5
 #: Seconds between two progress reports, and for threads to end after an interruption.
 _PAUSE = 0.1
 _LEAVING = 0.5
@@ -111,18 +111,18 @@ class _Counter:
         self._total = total
         self._lock = threading.Lock()
         self._now = (0, 0)
-        self._told: tuple[int, int] | None = None
+        self._reported: tuple[int, int] | None = None
 
     def add(self, *, jobs: int = 0, nbytes: int = 0) -> None:
         """Add jobs that are finished, and bytes that were received."""
         with self._lock:
             self._now = self._now[0] + jobs, self._now[1] + nbytes
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Report the progress, if it has changed."""
         now = self._now
-        if self._progress is not None and now != self._told:
-            self._told = now
+        if self._progress is not None and now != self._reported:
+            self._reported = now
             self._progress(Progress("fetching", now[0], self._total, "jobs"))
             self._progress(Progress("fetching", now[1], now[1], "bytes"))
 
@@ -159,7 +159,7 @@ class BatchFetch:
         self._stop = stop or threading.Event()
         self._halt = threading.Event()
         self._fatal: BaseException | None = None
-        self._in_vain = 0
+        self._unreachable = 0
         self.scope = CancelScope(self._halt, self._stop)
 
     def each(self, work: Callable[[FinishedJob], object], threads: int) -> None:
@@ -186,7 +186,7 @@ class BatchFetch:
             try:
                 self.scope.check()
                 work(job)
-                self._in_vain = 0
+                self._unreachable = 0
             except GahpError as error:
                 trouble = self._of_all(error)
                 if trouble is None:
@@ -199,14 +199,14 @@ class BatchFetch:
                 raise trouble
             self._counter.add(jobs=1)
 
-        self._counter.tell()
+        self._counter.report()
         try:
             try:
                 start(run, "fetch")
             except RuntimeError:  # a limit on threads
                 run()
             while not ended.wait(_PAUSE):
-                self._counter.tell()
+                self._counter.report()
                 self.scope.check()
         except Stopped as error:
             self._fatal = self._fatal or error
@@ -220,7 +220,7 @@ class BatchFetch:
         self.stopped = isinstance(fatal, Stopped) and self._stop.is_set()
         if fatal is not None and not self.stopped:
             raise fatal
-        self._counter.tell()
+        self._counter.report()
 
     def bring(self, folder: Folder) -> FetchedFiles:
         """Fetch a job's files into its folder with the engine; raises what the engine raises."""
@@ -246,8 +246,8 @@ class BatchFetch:
             except RpcError as trouble:
                 return trouble
         if isinstance(error, (TransportError, ProtocolError)):
-            self._in_vain += 1
-            if self._in_vain >= _IN_VAIN:
+            self._unreachable += 1
+            if self._unreachable >= _MAX_UNREACHABLE:
                 return error
         return None
 

@@ -101,10 +101,10 @@ def split_args(text: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(text))
     except ValueError as error:
-        said = str(error).lower().replace("no closing quotation", "a quote is not closed")
-        said = said.replace("no escaped character", "there is nothing after its last backslash")
+        reason = str(error).lower().replace("no closing quotation", "a quote is not closed")
+        reason = reason.replace("no escaped character", "there is nothing after its last backslash")
         raise BadRequest(
-            f"arguments {quoted(text)} cannot be split as a shell would: {said}"
+            f"arguments {quoted(text)} cannot be split as a shell would: {reason}"
         ) from error
 
 

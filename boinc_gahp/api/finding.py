@@ -64,7 +64,7 @@ def by_id(session: Session, batch_id: int, njobs: int | None = None) -> rpc.Batc
     own = [] if is_small else of_account(session)
     found = _with_id(session, own, batch_id)
     if found is None:
-        _give_up(session, str(batch_id), of_account(session) if is_small else own)
+        _not_found(session, str(batch_id), of_account(session) if is_small else own)
     return found
 
 
@@ -101,7 +101,7 @@ def find_batch(session: Session, which: int | str) -> rpc.BatchInfo:
         )
     found = called or numbered or _unlisted(session, name)
     if found is None:
-        _give_up(session, which, own)
+        _not_found(session, which, own)
     return found
 
 
@@ -156,7 +156,7 @@ def _unlisted(session: Session, name: str) -> rpc.BatchInfo | None:
     return found if fold(found.name) == fold(name) else None
 
 
-def _give_up(session: Session, said: str, own: Sequence[rpc.BatchInfo]) -> NoReturn:
+def _not_found(session: Session, name_or_id: str, own: Sequence[rpc.BatchInfo]) -> NoReturn:
     """Raise the error for a name or id that was not found, with suggestions."""
     if not own:
         known = "you have no batches there that are not retired"
@@ -164,9 +164,9 @@ def _give_up(session: Session, said: str, own: Sequence[rpc.BatchInfo]) -> NoRet
         known = f"your newest there: {_several(own)}"
     names = [each.name for each in own]
     raise NoSuchBatch(
-        f"you have no batch {said!r} on {session.rpc.host}"
-        f"{did_you_mean(said, names, fold, repr)} ({known})",
-        said=said,
+        f"you have no batch {name_or_id!r} on {session.rpc.host}"
+        f"{did_you_mean(name_or_id, names, fold, repr)} ({known})",
+        said=name_or_id,
     )
 
 
@@ -206,7 +206,7 @@ def find_jobs(
 def _named(
     session: Session, batch_id: int, batch_name: str, which: Iterable[int | str]
 ) -> list[rpc.JobInfo]:
-    wanted = {said: _words(said) for said in which}
+    wanted = {name_or_id: _words(name_or_id) for name_or_id in which}
     by_name = {name for name, _ in wanted.values()}
     by_number = {number for _, number in wanted.values()}
     named: dict[str | None, rpc.JobInfo] = {}
@@ -220,26 +220,28 @@ def _named(
             numbered[each.id] = each
     where = f"batch {batch_name!r} (id {batch_id}) of {session.rpc.host}"
     found: dict[int, rpc.JobInfo] = {}
-    for said, (name, number) in wanted.items():
+    for name_or_id, (name, number) in wanted.items():
         one, other = named.get(name), numbered.get(number)
         if one is not None and other is not None and one is not other:
             raise NoSuchJob(
-                f"{said!r} is the name of one job of {where}, and the id of another, "
-                f"{other.name!r}: write name:{said} or id:{said}"
+                f"{name_or_id!r} is the name of one job of {where}, and the id of another, "
+                f"{other.name!r}: write name:{name_or_id} or id:{name_or_id}"
             )
         meant = one or other
         if meant is None:
-            raise NoSuchJob(f"{where} has no job {str(said)!r}{_meant(str(said), names)}")
+            raise NoSuchJob(
+                f"{where} has no job {str(name_or_id)!r}{_meant(str(name_or_id), names)}"
+            )
         found[meant.id] = meant
     return list(found.values())
 
 
-def _meant(said: str, names: Sequence[str]) -> str:
+def _meant(name_or_id: str, names: Sequence[str]) -> str:
     """Return suggestions for the name of a job that does not exist."""
     if not names:
         return ": it has none at all"
     return (
-        did_you_mean(said, names, fold, repr)
+        did_you_mean(name_or_id, names, fold, repr)
         or f": its first is {names[0]!r}, its last {names[-1]!r}"
     )
 

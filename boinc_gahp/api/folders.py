@@ -95,16 +95,16 @@ class Note:
 def read_note(folder: Path) -> Note | None:
     """Return the note in a folder; None if there is none, or it cannot be read."""
     try:
-        said: Any = json.loads((folder / NOTE).read_bytes())
-        if said["format"] != _FORMAT:
+        note: Any = json.loads((folder / NOTE).read_bytes())
+        if note["format"] != _FORMAT:
             return None
-        files = {str(name): int(size) for name, size in said["files"].items()}
+        files = {str(name): int(size) for name, size in note["files"].items()}
         return Note(
-            str(said["project"]),
-            int(said["job_id"]),
-            int(said["instance_id"]),
+            str(note["project"]),
+            int(note["job_id"]),
+            int(note["instance_id"]),
             files,
-            None if said["stderr"] is None else str(said["stderr"]),
+            None if note["stderr"] is None else str(note["stderr"]),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -115,7 +115,7 @@ def write_note(folder: Path, note: Note, job_name: str, scope: CancelScope) -> N
 
     Raises:
         OutputError: the note cannot be written.
-        Exception: whatever a closed gate raises.
+        Exception: whatever a closed scope raises.
     """
     text = json.dumps(
         {
@@ -161,7 +161,7 @@ class Folder(Sink):
     def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
         """Return all outputs."""
         return self.distinct(
-            self._delivery(name, new_file(shown(plain), self.whose(name)))
+            self._delivery(name, new_file(shown(plain), self.describe(name)))
             for name, plain in outputs.items()
         )
 
@@ -189,7 +189,7 @@ class Folder(Sink):
 
         Raises:
             OutputError: it cannot be created, or something else has its name, even a link.
-            Exception: whatever a closed gate raises.
+            Exception: whatever a closed scope raises.
         """
         try:
             os.close(open_parent(self.directory / NOTE, scope, inside=self.directory.parent))
@@ -215,7 +215,7 @@ class Folder(Sink):
 
         Raises:
             OutputError: the folder is another job's, or cannot be created or written.
-            Exception: whatever ``bring`` or a closed gate raises.
+            Exception: whatever ``bring`` or a closed scope raises.
         """
         _clear(self.directory)
         note = read_note(self.directory)

@@ -218,7 +218,7 @@ class Project:
         began = time.time()
         sending = False
 
-        def told(news: Progress) -> None:
+        def report(news: Progress) -> None:
             nonlocal sending
             sending = sending or news.step == "submitting"
             if progress is not None:
@@ -236,7 +236,7 @@ class Project:
                 lease=lease,
                 input_template_filename=input_template_filename,
                 output_template_filename=output_template_filename,
-                progress=told,
+                progress=report,
             )
         except GahpError as error:
             if is_made_up and is_final(error):

@@ -75,8 +75,8 @@ def describe(request: SubmitRequest, md5s: Mapping[str, str]) -> Record:
         request: what is to be sent.
         md5s: MD5s of local files, in hex, by path; a file without one matches any content.
     """
-    asked = request.parameters.by_element
-    common = {n: asked[n] if n in asked else getattr(request, n) for n in _COMMON}
+    requested = request.parameters.by_element
+    common = {n: requested[n] if n in requested else getattr(request, n) for n in _COMMON}
     return Record(
         0,
         time.time(),
@@ -87,7 +87,7 @@ def describe(request: SubmitRequest, md5s: Mapping[str, str]) -> Record:
 
 
 def _line(job: Job, md5s: Mapping[str, str]) -> str:
-    said = {
+    content = {
         "args": job.args,
         "inputs": {name: _content(item, md5s) for name, item in job.files.items()},
         "priority": job.priority,
@@ -95,7 +95,7 @@ def _line(job: Job, md5s: Mapping[str, str]) -> str:
         "input_template": _digest(job.input_template),
         "output_template": _digest(job.output_template),
     }
-    return json.dumps({key: value for key, value in said.items() if value is not None})
+    return json.dumps({key: value for key, value in content.items() if value is not None})
 
 
 def _content(item: Input, md5s: Mapping[str, str]) -> str | None:

@@ -109,18 +109,18 @@ class _Measuring:
             self._of_others.close()
 
     def _measured(self, url: str) -> RemoteFile:
-        said = "it was not fetched"
+        problem = "it was not fetched"
         for attempt in range(_ATTEMPTS):
             if attempt and not _BACKOFF.wait(attempt - 1, stop=self._stop):
                 break
             try:
                 return self._fetched(url)
             except _Passing as trouble:
-                said = str(trouble)
+                problem = str(trouble)
                 if attempt + 1 < _ATTEMPTS and not self._stop.is_set():
-                    log.debug("remote file %s: %s; trying again", _shown(url), said)
+                    log.debug("remote file %s: %s; trying again", _shown(url), problem)
         raise StagingError(
-            f"remote file {_shown(url)}: {said}; submit again when its server provides it, or "
+            f"remote file {_shown(url)}: {problem}; submit again when its server provides it, or "
             "upload the file from this machine",
             path=url,
         )
@@ -133,11 +133,11 @@ class _Measuring:
             length = reply.headers.get("Content-Length", "")
             is_number = length.isascii() and length.isdigit() and len(length) < _DIGITS
             expected = int(length) if is_number else None
-            self._tell(url, 0, 0 if expected is None or encoded else expected)
+            self._report(url, 0, 0 if expected is None or encoded else expected)
             for chunk in _chunks(reply, url):
                 digest.update(chunk)
                 nbytes += len(chunk)
-                self._tell(url, nbytes)
+                self._report(url, nbytes)
                 if self._stop.is_set() or self._closing_down.is_set():
                     self._stop.set()
                     raise _Passing("it was interrupted")
@@ -149,7 +149,7 @@ class _Measuring:
         """Return the beginning of the reply, after redirects."""
         at = url
         for _ in range(_REDIRECTS + 1):
-            reply = self._asked(at)
+            reply = self._get(at)
             if reply.status == requests.codes.ok:
                 return reply
             with closing(reply):
@@ -160,7 +160,7 @@ class _Measuring:
             path=url,
         )
 
-    def _asked(self, url: str) -> HttpReply:
+    def _get(self, url: str) -> HttpReply:
         try:
             own = urlsplit(url).hostname == self._host
             return (self._of_project if own else self._of_others).send(
@@ -194,7 +194,7 @@ class _Measuring:
             )
         return location
 
-    def _tell(self, url: str, done: int, expected: int | None = None) -> None:
+    def _report(self, url: str, done: int, expected: int | None = None) -> None:
         if self._progress is None:
             return
         with self._lock:

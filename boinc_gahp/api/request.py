@@ -84,16 +84,16 @@ def build_request(
         StagingError: a remote file cannot be fetched, or has another size or MD5 than it should.
     """
     listed = list_of(jobs)
-    said: dict[str, Any] = {**options}
-    name = said.pop("name", None)
+    given: dict[str, Any] = {**options}
+    name = given.pop("name", None)
     batch_name = new_batch_name(app_name) if name is None else name
     _check_texts("the batch's ", name=batch_name)
     for each in ("input_template_filename", "output_template_filename"):
-        _check_texts("", optional=True, **{each: said.get(each)})
+        _check_texts("", optional=True, **{each: given.get(each)})
     for each in ("priority", "app_version_num"):
-        _check_whole("", **{each: said.get(each)})
-    _check_numbers("", lease=said.get("lease"))
-    said["parameters"] = _checked(said.get("parameters", Parameters()))
+        _check_whole("", **{each: given.get(each)})
+    _check_numbers("", lease=given.get("lease"))
+    given["parameters"] = _checked(given.get("parameters", Parameters()))
     names = job_names(batch_name, listed)
     for job, job_name in zip(listed, names, strict=True):
         _check_job(job, job_name)
@@ -104,7 +104,7 @@ def build_request(
         app_name,
         [(each, _resolved(job, each, remote)) for job, each in zip(listed, names, strict=True)],
         by_name=True,
-        **{each: _plain(value) for each, value in said.items()},
+        **{each: _plain(value) for each, value in given.items()},
     )
 
 
@@ -127,25 +127,25 @@ def _checked(parameters: Parameters) -> Parameters:
         raise BadRequest(
             f"parameters is a {type(parameters).__name__}: expected boinc_gahp.Parameters"
         )
-    said = asdict(parameters)
-    _check_numbers("", **said)
-    return Parameters(**{field: _plain(number) for field, number in said.items()})
+    given = asdict(parameters)
+    _check_numbers("", **given)
+    return Parameters(**{field: _plain(number) for field, number in given.items()})
 
 
-def _check_numbers(where: str, **said: object) -> None:
-    for what, found in said.items():
+def _check_numbers(where: str, **given: object) -> None:
+    for what, found in given.items():
         if found is not None and not (_is_number(found) and 0 < found < math.inf):
             raise BadRequest(f"{where}{what} is {found!r}: expected a positive number")
 
 
-def _check_whole(where: str, **said: object) -> None:
-    for what, found in said.items():
+def _check_whole(where: str, **given: object) -> None:
+    for what, found in given.items():
         if found is not None and (isinstance(found, bool) or not isinstance(found, Integral)):
             raise BadRequest(f"{where}{what} is {found!r}: expected a whole number")
 
 
-def _check_texts(where: str, *, optional: bool = False, **said: object) -> None:
-    for what, found in said.items():
+def _check_texts(where: str, *, optional: bool = False, **given: object) -> None:
+    for what, found in given.items():
         if not isinstance(found, str) and not (optional and found is None):
             raise BadRequest(f"{where}{what} is a {type(found).__name__}: expected a string")
 
@@ -207,7 +207,9 @@ def _check_job(job: Job, name: str) -> None:
 def _resolved(job: Job, name: str, remote: Mapping[str, RemoteFile]) -> Job:
     """Return a job with its arguments as words, Python's own numbers, and measured files."""
     inputs = {
-        each: _known(file, remote.get(file.url, file)) if isinstance(file, RemoteFile) else file
+        each: _measured_file(file, remote.get(file.url, file))
+        if isinstance(file, RemoteFile)
+        else file
         for each, file in job.inputs.items()
     }
     priority, fpops = _plain(job.priority), _plain(job.fpops)
@@ -236,21 +238,21 @@ def _word(name: str, word: object) -> str:
     )
 
 
-def _known(said: RemoteFile, found: RemoteFile) -> RemoteFile:
+def _measured_file(given: RemoteFile, found: RemoteFile) -> RemoteFile:
     """Return a remote file with the values that were measured, or placeholders."""
     for what, expected, came in (
-        ("size", said.nbytes, found.nbytes),
-        ("MD5", said.md5, found.md5),
+        ("size", given.nbytes, found.nbytes),
+        ("MD5", given.md5, found.md5),
     ):
         if None not in (expected, came) and str(expected).lower() != str(came).lower():
             raise StagingError(
-                f"remote file {said.url!r}: expected the {what} {expected}, but its server sent a "
+                f"remote file {given.url!r}: expected the {what} {expected}, but its server sent a "
                 f"file with {came}: correct the {what} that was given for it, or the file",
-                path=said.url,
+                path=given.url,
             )
-    nbytes = found.nbytes if said.nbytes is None else said.nbytes
-    md5 = said.md5 or found.md5
-    return RemoteFile(said.url, _NO_SIZE if nbytes is None else nbytes, md5 or _NO_MD5)
+    nbytes = found.nbytes if given.nbytes is None else given.nbytes
+    md5 = given.md5 or found.md5
+    return RemoteFile(given.url, _NO_SIZE if nbytes is None else nbytes, md5 or _NO_MD5)
 
 
 def unmeasured(jobs: Iterable[Job]) -> list[str]:

@@ -45,8 +45,8 @@ def csv_rows(head: list[str], lines: Iterator[str], values: Values) -> Iterator[
             elif any(map(str.strip, cells)):
                 yield line, _job(columns, cells, values)
         except csv.Error as error:
-            said = next((ours for its, ours in _CSV_ERRORS.items() if its in str(error)), error)
-            raise values.wrong(line, csv.Error(str(said))) from error
+            given = next((ours for its, ours in _CSV_ERRORS.items() if its in str(error)), error)
+            raise values.wrong(line, csv.Error(str(given))) from error
         except BadRequest as error:
             raise values.wrong(line, error) from error
 
@@ -109,19 +109,19 @@ def _job(columns: Sequence[str], cells: Sequence[str], values: Values) -> Job:
     for word in split_args(found.pop("inputs", "")):
         name, file = read_named(word)
         _add(inputs, name, values.file(file))
-    said = {column: found.pop(column, "").strip() for column in dict.fromkeys(COLUMNS.values())}
+    given = {column: found.pop(column, "").strip() for column in dict.fromkeys(COLUMNS.values())}
     for column, cell in found.items():
         text = cell.strip()
         file = read_file(cell.lstrip() if text.startswith("inline:") else text)
         _add(inputs, column.removeprefix(_INPUT), values.file(file))
     return Job(
-        args=split_args(said["args"]),
+        args=split_args(given["args"]),
         inputs=inputs,
-        name=said["name"] or None,
-        priority=priority(said["priority"]) if said["priority"] else None,
-        fpops=fpops(said["fpops"]) if said["fpops"] else None,
-        input_template=_template(said["input_template"], values),
-        output_template=_template(said["output_template"], values),
+        name=given["name"] or None,
+        priority=priority(given["priority"]) if given["priority"] else None,
+        fpops=fpops(given["fpops"]) if given["fpops"] else None,
+        input_template=_template(given["input_template"], values),
+        output_template=_template(given["output_template"], values),
     )
 
 

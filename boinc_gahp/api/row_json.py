@@ -85,28 +85,28 @@ def _no_number(word: str) -> NoReturn:
 
 
 def _job(row: dict[str, Any], values: Values) -> Job:
-    said: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for key, value in row.items():
         column = COLUMNS.get(key)
         if column is None:
             raise BadRequest(f"there is no {key!r} in a row{near(key, COLUMNS)}")
-        if column in said:
+        if column in given:
             raise BadRequest(f"{column} is given twice, also as template: expected only one")
         if value is not None:
-            said[column] = value
-    inputs = said.get("inputs", {})
+            given[column] = value
+    inputs = given.get("inputs", {})
     if not isinstance(inputs, dict):
         raise BadRequest(
             f"inputs: expected an object, open names and files, found {_shown(inputs)}"
         )
     return Job(
-        args=_args(said.get("args", [])),
+        args=_args(given.get("args", [])),
         inputs={name: values.file(_file(name, file)) for name, file in inputs.items()},
-        name=_text("name", said),
-        priority=priority(said["priority"]) if "priority" in said else None,
-        fpops=fpops(said["fpops"]) if "fpops" in said else None,
-        input_template=_template("input_template", said, values),
-        output_template=_template("output_template", said, values),
+        name=_text("name", given),
+        priority=priority(given["priority"]) if "priority" in given else None,
+        fpops=fpops(given["fpops"]) if "fpops" in given else None,
+        input_template=_template("input_template", given, values),
+        output_template=_template("output_template", given, values),
     )
 
 
@@ -131,15 +131,15 @@ def _word(found: Any) -> str:
     raise BadRequest(f"args: expected strings or numbers, found {_shown(found)}")
 
 
-def _text(key: str, said: dict[str, Any]) -> str | None:
-    found = said.get(key)
+def _text(key: str, given: dict[str, Any]) -> str | None:
+    found = given.get(key)
     if found is None or (isinstance(found, str) and found):
         return found
     raise BadRequest(f"{key}: expected a string, not empty, found {_shown(found)}")
 
 
-def _template(key: str, said: dict[str, Any], values: Values) -> str | None:
-    path = _text(key, said)
+def _template(key: str, given: dict[str, Any], values: Values) -> str | None:
+    path = _text(key, given)
     return None if path is None else values.template(path)
 
 

@@ -110,7 +110,7 @@ def fpops(found: object) -> float:
     return number
 
 
-def near(said: str, names: Iterable[str]) -> str:
+def near(name: str, names: Iterable[str]) -> str:
     """Return ``; did you mean NAME?`` with the most similar name, else the list of names."""
     names = list(names)
-    return did_you_mean(said, names) or f"; there are: {', '.join(names)}"
+    return did_you_mean(name, names) or f"; there are: {', '.join(names)}"

@@ -46,7 +46,8 @@ def split(
     if size <= limit:
         return [(name, listed)]
     named = [
-        replace(job, name=said) for job, said in zip(listed, job_names(name, listed), strict=True)
+        replace(job, name=job_name)
+        for job, job_name in zip(listed, job_names(name, listed), strict=True)
     ]
     count, largest = 1, size
     while largest > limit and count < len(named):

@@ -39,7 +39,7 @@ __all__ = ["Plan", "PlannedFile", "estimate", "new_batch_name", "plan", "submit"
 log = logging.getLogger("boinc_gahp.api")
 
 #: How many requests with part of the jobs are written to learn how many fit.
-_LOOKS = 6
+_MAX_CHECKS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,15 +181,15 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
     progress = options.get("progress")
     request = build_request(app_name, listed, measure=None, **options)
     try:
-        judged = session.bridge.validate(request)
+        validation = session.bridge.validate(request)
     except AppNotFound as error:
         raise unknown_app(session, app_name, error) from error
-    files = _files(session, judged, progress)
-    refusal = judged.refusal
+    files = _files(session, validation, progress)
+    refusal = validation.refusal
     if isinstance(refusal, BatchTooLarge):
         refusal = _split(session, request, refusal)
-    problems = dict(judged.refusals)
-    for name, absent in _absent_staged(session, request, judged.staged).items():
+    problems = dict(validation.refusals)
+    for name, absent in _absent_staged(session, request, validation.staged).items():
         problems.setdefault(name, absent)
     batch_id, there, compared = None, 0, False
     if options.get("name") is not None and refusal is None:
@@ -207,16 +207,16 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         problems={name: problems[name] for name, _ in request.jobs if name in problems},
         files=files,
         remote=tuple(unmeasured(listed)),
-        request_bytes=judged.request_bytes,
-        max_request_bytes=judged.max_post_bytes,
-        jobs_that_fit=_fitting(session, request, judged.request_bytes),
+        request_bytes=validation.request_bytes,
+        max_request_bytes=validation.max_post_bytes,
+        jobs_that_fit=_fitting(session, request, validation.request_bytes),
         batch_id=batch_id,
         jobs_there=there,
         compared=compared,
-        lease=judged.lease if request.lease is None else request.lease,
-        sizes=_sizes(judged),
-        jobs_with_template=sum(bool(each.elements) for each in judged.filled.values()),
-        template_bytes=sum(each.nbytes for each in judged.filled.values()),
+        lease=validation.lease if request.lease is None else request.lease,
+        sizes=_sizes(validation),
+        jobs_with_template=sum(bool(each.elements) for each in validation.filled.values()),
+        template_bytes=sum(each.nbytes for each in validation.filled.values()),
     )
 
 
@@ -244,14 +244,14 @@ def _measure(
     )
 
 
-def _sizes(judged: Validation) -> dict[str, tuple[float, float]]:
+def _sizes(validation: Validation) -> dict[str, tuple[float, float]]:
     """Return the smallest and largest values kept for the jobs; empty if any is unknown."""
-    if len(judged.filled) < len(judged.inputs):
+    if len(validation.filled) < len(validation.inputs):
         return {}
-    kept = [each.stored for each in judged.filled.values()]
+    sizes = [each.stored for each in validation.filled.values()]
     ranges = {}
-    for element in kept[0] if kept else ():
-        values = [each[element] for each in kept]
+    for element in sizes[0] if sizes else ():
+        values = [each[element] for each in sizes]
         ranges[element.removeprefix("rsc_")] = (min(values), max(values))
     return ranges
 
@@ -260,16 +260,16 @@ def _sizes(judged: Validation) -> dict[str, tuple[float, float]]:
 
 
 def _files(
-    session: Session, judged: Validation, progress: OnProgress | None
+    session: Session, validation: Validation, progress: OnProgress | None
 ) -> tuple[PlannedFile, ...]:
-    if progress is not None and judged.files:
-        progress(Progress("reading", 0, sum(judged.files.values()), "bytes"))
-    names = session.bridge.physical_names(judged.files)
-    first = {names[path]: path for path in reversed(list(judged.files))}
+    if progress is not None and validation.files:
+        progress(Progress("reading", 0, sum(validation.files.values()), "bytes"))
+    names = session.bridge.physical_names(validation.files)
+    first = {names[path]: path for path in reversed(list(validation.files))}
     absent = session.bridge.absent(first) if first else set()
     return tuple(
         PlannedFile(path, nbytes, names[path], names[path] not in absent)
-        for path, nbytes in judged.files.items()
+        for path, nbytes in validation.files.items()
         if first[names[path]] == path
     )
 
@@ -310,7 +310,7 @@ def _fitting(session: Session, request: SubmitRequest, size: int) -> int:
     if size <= limit:
         return most
     fits, guess = 0, max(1, most * limit // size)
-    for _ in range(_LOOKS):
+    for _ in range(_MAX_CHECKS):
         try:
             found = session.bridge.request_size(replace(request, jobs=request.jobs[:guess]))
         except GahpError:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.session import Session
 
-#: Seconds that the first look may take, retries included, before the trouble is reported. Doubled
+#: Seconds that the first poll may take, retries included, before the trouble is reported. Doubled
 #: whenever that was too short, so that even a slow project is heard in the end.
-_PATIENCE = 10.0
-_LONGEST_PATIENCE = 120.0
-#: Seconds for a look even if less time is left, so that the last look can succeed.
+_QUERY_TIMEOUT = 10.0
+_LONGEST_QUERY_TIMEOUT = 120.0
+#: Seconds for a poll even if less time is left, so that the last poll can succeed.
 _LEAST = 2.0
 #: About how many bytes a batch takes in query_batches, and a job in query_batch.
 _BATCH_BYTES = 700
@@ -139,26 +139,26 @@ def watch(
     poll: Poll = Poll(),
     until: float | None = None,
 ) -> Iterator[tuple[Batch, ...]]:
-    """Yield the batches after every look at them, until all are over or ``until`` is reached.
+    """Yield the batches after every poll, until all are over or ``until`` is reached.
 
     See :meth:`Project.watch`; ``until`` is a time of ``time.monotonic()``.
     """
     handles = tuple(batches)
-    rhythm = Rhythm(poll)
+    pauses = PollPauses(poll)
     start = time.monotonic()
-    look = _Look(session)
+    refresher = _Refresher(session)
     while True:
         began = time.monotonic()
-        changed = look.at(handles, until)
+        changed = refresher.at(handles, until)
         answered = time.monotonic()
         yield handles
         if all(batch.is_over for batch in handles):
             return
-        # During a look that failed, the project spent little time on answers.
+        # During a poll that failed, the project spent little time on answers.
         cost = 0.0 if changed is None else answered - began
-        pause = rhythm.pause(answered - start, cost, changed=bool(changed))
+        pause = pauses.pause(answered - start, cost, changed=bool(changed))
         # Watchers that began together should not keep asking at the same moments.
-        pause = rhythm.slower.jittered(pause)
+        pause = pauses.slower.jittered(pause)
         if until is not None:
             pause = min(pause, until - time.monotonic())
             if pause <= 0:
@@ -166,8 +166,8 @@ def watch(
         session.closing.wait(pause)
 
 
-class Rhythm:
-    """The pauses between looks, as :class:`Poll` describes them."""
+class PollPauses:
+    """The pauses between polls, as :class:`Poll` describes them."""
 
     def __init__(self, poll: Poll) -> None:
         self._poll = poll
@@ -190,12 +190,12 @@ class Rhythm:
         return min(max(self._quiet, elapsed / 60, 10 * cost), poll.longest)
 
 
-class _Look:
-    """Looks at batches with the cheapest RPC."""
+class _Refresher:
+    """Asks about batches with the cheapest RPC."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._patience = _PATIENCE
+        self._timeout = _QUERY_TIMEOUT
         self._listed: int | None = None
 
     def at(self, handles: Sequence[Batch], until: float | None) -> bool | None:
@@ -207,10 +207,10 @@ class _Look:
         if not open_:
             return False
         now = time.monotonic()
-        patience = self._patience
+        timeout = self._timeout
         if until is not None:
-            patience = max(min(patience, until - now), _LEAST)
-        project = self._session.rpc.until(now + patience)
+            timeout = max(min(timeout, until - now), _LEAST)
+        project = self._session.rpc.until(now + timeout)
         try:
             news = self._news(project, open_)
         except PermissionDenied:
@@ -220,7 +220,7 @@ class _Look:
                 raise
             if isinstance(error, TransportError) and error.may_have_happened:
                 # The project may have been about to answer.
-                self._patience = min(2 * self._patience, _LONGEST_PATIENCE)
+                self._timeout = min(2 * self._timeout, _LONGEST_QUERY_TIMEOUT)
             for batch in open_:
                 batch.trouble = error
             return None

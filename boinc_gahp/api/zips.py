@@ -83,8 +83,8 @@ def fetch_zip(
     Arguments and errors are those of :meth:`Batch.fetch_zip`; ``jobs`` are names or ids.
     """
     target = Path(os.path.abspath(path))  # noqa: PTH100  (a link's target is not looked for)
-    known = jobs_of(batch, jobs)
-    under_way = BatchFetch(batch, known.finished, progress=progress)
+    selected = jobs_of(batch, jobs)
+    under_way = BatchFetch(batch, selected.finished, progress=progress)
     # The next fetch takes over, and removes, what a killed one has left.
     with registry.file(target, under_way.scope) as whole, registry.directory(target) as room:
         try:
@@ -117,8 +117,8 @@ def fetch_zip(
         fetched=packer.jobs,
         files=packer.files,
         nbytes=packer.nbytes,
-        failed=known.failed,
-        unfinished=known.unfinished,
+        failed=selected.failed,
+        unfinished=selected.unfinished,
         errors=under_way.errors,
     )
 

@@ -178,10 +178,10 @@ def _batch_names(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> dict
     return {}
 
 
-def _settings(said: argparse.Namespace) -> Settings:
+def _settings(given: argparse.Namespace) -> Settings:
     from boinc_gahp.config import load
 
-    config = getattr(said, "config", None)
+    config = getattr(given, "config", None)
     return load(None if config is None else str(Path(config).expanduser()))
 
 
@@ -208,17 +208,17 @@ def _batches(settings: Settings, project: ProjectSettings) -> list[_Batch]:
     path = _cache(settings, project)
     try:
         check_private_file(path)
-        told = time.time() - path.stat().st_mtime
-        kept = [_Batch(*row) for row in json.loads(path.read_text("utf-8"))]
+        age = time.time() - path.stat().st_mtime
+        cached = [_Batch(*row) for row in json.loads(path.read_text("utf-8"))]
     except (OSError, ValueError, TypeError):
-        told, kept = float("inf"), []
-    if 0 <= told < FRESH:
-        return kept
+        age, cached = float("inf"), []
+    if 0 <= age < FRESH:
+        return cached
     try:
         with _at_most(PATIENCE):
             batches = _ask(project)
     except Exception:  # noqa: BLE001  (an error means no suggestions)
-        return kept if told < OLD else []
+        return cached if age < OLD else []
     from boinc_gahp.files import write_whole
 
     with suppress(OSError):

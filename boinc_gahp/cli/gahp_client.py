@@ -44,7 +44,7 @@ class ConversationLine:
 
 @dataclass(slots=True)
 class _Unread:
-    """What the reading thread has received and nobody has taken yet."""
+    """What the reading thread has received, and was not taken yet."""
 
     lines: queue.Queue[bytes | None] = field(default_factory=queue.Queue)
     ready: threading.Event = field(default_factory=threading.Event)

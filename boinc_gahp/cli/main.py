@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
         answer()
     try:
         try:
-            return _told(sys.argv[1:] if argv is None else argv)
+            return _report_errors(sys.argv[1:] if argv is None else argv)
         finally:
             _flush()
     except KeyboardInterrupt:
@@ -80,7 +80,7 @@ def _flush() -> None:
         sys.stdout.flush()
 
 
-def _told(arguments: list[str]) -> int:
+def _report_errors(arguments: list[str]) -> int:
     """Run it, and report errors."""
     try:
         return _run(arguments)
@@ -132,15 +132,15 @@ def _serve(config: str | None) -> NoReturn:
 
         return load(config)
 
-    said = set()
+    logged = set()
 
     def load_or_complain() -> Settings:
         try:
             return load_settings()
         except GahpError as error:
             # There is no log yet: the settings would say where it is.
-            if str(error) not in said:
-                said.add(str(error))
+            if str(error) not in logged:
+                logged.add(str(error))
                 _complain(str(error))
             raise
 

@@ -186,7 +186,7 @@ class Engine:
         """Start recording that HTCondor was told that these jobs have ended."""
         for one in ended:
             try:
-                self._telling.submit(partial(self._tell, one))
+                self._telling.submit(partial(self._record_end, one))
             except RuntimeError as error:
                 log.error("Cannot record that HTCondor knows the end of %s: %s", one.job_id, error)
 
@@ -285,13 +285,13 @@ class Engine:
 
     def _finish(self, request: requests.AsyncRequest, error: str) -> None:
         error = mask(error)  # a server's message may contain it
-        last = _asked_name(request, error)
-        said = error.removesuffix(last)
-        line = COMMANDS[request.command].form.error(request.request_id, said, last)
+        last = _name_in_error(request, error)
+        message = error.removesuffix(last)
+        line = COMMANDS[request.command].form.error(request.request_id, message, last)
         self._finished.append(FinishedRequest(request, line, error))
         self._on_result()
 
-    def _tell(self, ended: JobEnd) -> None:
+    def _record_end(self, ended: JobEnd) -> None:
         try:
             self._projects.refusals().end_reported(ended.job_id, ended.status)
         except GahpError as error:
@@ -300,7 +300,7 @@ class Engine:
             log.exception("cannot record that HTCondor knows the end of %s", ended.job_id)
 
 
-def _asked_name(request: requests.AsyncRequest, error: str) -> str:
+def _name_in_error(request: requests.AsyncRequest, error: str) -> str:
     """Return the name of a requested batch that the error ends in, or nothing.
 
     A gridmanager compares it with its own name of the batch.

@@ -39,7 +39,7 @@ def ledger_housekeeping(
         end: ends the process: another file has replaced its ledger.
     """
     began = time.monotonic()
-    said = ""
+    last_message = ""
     while not closing.wait(INTERVAL):
         ledger = opener.opened
         if ledger is None:
@@ -48,13 +48,13 @@ def ledger_housekeeping(
             if not _has_its_place(ledger):
                 end()
                 return
-            asked = time.monotonic() - began > HTCONDOR_HAS_ASKED
+            has_asked = time.monotonic() - began > HTCONDOR_HAS_ASKED
             drop_unneeded(
-                JobLedger(ledger.store), time.time(), forget_after(), closing, untold=asked
+                JobLedger(ledger.store), time.time(), forget_after(), closing, untold=has_asked
             )
         except LedgerError as error:
-            log.log(logging.DEBUG if str(error) == said else logging.ERROR, "%s", error)
-            said = str(error)
+            log.log(logging.DEBUG if str(error) == last_message else logging.ERROR, "%s", error)
+            last_message = str(error)
         except Exception:  # there is a next time
             log.exception("housekeeping of the ledger failed")
 

@@ -99,7 +99,7 @@ class Loop:
 
     def _write(self, events: int) -> None:
         if events & _GONE:
-            self._give_up_output()
+            self._drop_output()
             return
         try:
             written = os.write(self._stdout, self._output[: select.PIPE_BUF])
@@ -108,14 +108,14 @@ class Loop:
         except OSError as error:
             if error.errno not in {errno.EPIPE, errno.EIO, errno.EBADF, errno.ECONNRESET}:
                 raise
-            self._give_up_output()
+            self._drop_output()
             return
         del self._output[:written]
         self._written += written
         while self._marks and self._marks[0][0] <= self._written:
             self._engine.delivered(self._marks.popleft()[1])
 
-    def _give_up_output(self) -> None:
+    def _drop_output(self) -> None:
         """Remember that nobody reads stdout any more."""
         self._output.clear()
         self._marks.clear()

@@ -37,7 +37,7 @@ def serve(
     on_settings: Callable[[Settings], object] | None = None,
     make_service: MakeService | None = None,
 ) -> NoReturn:
-    """Talk GAHP on two file descriptors until nobody is there to talk to, then end the process.
+    """Talk GAHP on two file descriptors until the client is gone, then end the process.
 
     The exit status is 0 after QUIT, end of input, SIGTERM, SIGINT, SIGHUP, and when nobody reads
     stdout. Errors in settings show in the results of requests: if the daemon exited because of
@@ -65,7 +65,7 @@ def serve(
         prepare_process()
         _converse(wakeup, open_projects, stdin_fd, stdout_fd)
     except BrokenPipeError:
-        pass  # nobody is there to talk to: an ordinary end
+        pass  # the client is gone: an ordinary end
     except BaseException as error:  # noqa: BLE001  (the process ends here, on purpose)
         _report(error)
         leave(1)

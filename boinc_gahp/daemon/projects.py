@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.daemon")
 
-#: Seconds from a project's first use until the first look at what is owed to it.
-FIRST_SETTLING = 1.0
-#: Seconds between looks; a look reads one row of the ledger if no debt is due.
-SETTLING_INTERVAL = 10.0
+#: Seconds from a project's first use until its pending aborts are checked first.
+FIRST_RECONCILE = 1.0
+#: Seconds between these checks; one reads a row of the ledger if no abort is due.
+RECONCILE_INTERVAL = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Projects:
             return self._bridge(anew, selection)
 
     def _bridge(self, settings: Settings, selection: Selection | None) -> Bridge:
-        project, account = _wanted(settings, selection)
+        project, account = _project_for(settings, selection)
         place = self._places.setdefault((project.url, account), _Place())
         with place.lock:
             if place.bridge is None:
@@ -216,7 +216,7 @@ class Projects:
         with self._loading:
             if self._shared_opener is None:
                 self._shared_opener = Opener()
-                start(partial(self._tend, self._shared_opener), "ledger")
+                start(partial(self._housekeeping, self._shared_opener), "ledger")
             return self._shared_opener
 
     def _new_service(self, settings: Settings) -> Service:
@@ -226,7 +226,7 @@ class Projects:
 
         return Service(settings, self._one_opener(), self._load_settings)
 
-    def _tend(self, opener: Opener) -> None:
+    def _housekeeping(self, opener: Opener) -> None:
         from boinc_gahp.daemon.housekeeping import ledger_housekeeping  # noqa: PLC0415  (after the banner)
 
         ledger_housekeeping(
@@ -234,18 +234,18 @@ class Projects:
         )
 
     def _reconcile(self, bridge: Bridge) -> None:
-        delay = FIRST_SETTLING
+        delay = FIRST_RECONCILE
         while not self._closing.wait(delay):
             try:
                 bridge.reconcile()
             except GahpError as error:
                 log.warning("Requests that are owed to a project could not be sent: %s", error)
-            except Exception:  # the thread has to continue: the next debt may be a different one
+            except Exception:  # the thread has to go on: the next abort may be another one
                 log.exception("sending the requests that are owed to a project failed")
-            delay = SETTLING_INTERVAL
+            delay = RECONCILE_INTERVAL
 
 
-def _wanted(settings: Settings, selection: Selection | None) -> tuple[ProjectSettings, str]:
+def _project_for(settings: Settings, selection: Selection | None) -> tuple[ProjectSettings, str]:
     """Return the project with the authenticator to use, and that authenticator's account."""
     if selection is None:
         how = "name one with BOINC_SELECT_PROJECT url authenticator"

@@ -1,4 +1,4 @@
-"""The gate of a job's directory: whether anything may be written there now.
+"""Whether anything may be written into a job's directory now.
 
 Nothing may appear in a job's directory once HTCondor was told that the job is cancelled
 (``gridmanager-batch.rst``, "Life of a job"): it may have started the job again there. Likewise
@@ -31,13 +31,13 @@ class CancelScope:
     """Guards a directory while outputs are fetched into it; thread-safe.
 
     Every change in the directory (a write, a rename, a mkdir, or the removal of a file that may be
-    somebody else's) is made inside ``with gate:``. Changes have to be short, because :meth:`close`
+    somebody else's) is made inside ``with scope:``. Changes have to be short, because :meth:`close`
     waits for them. Several threads may be inside, and a thread may enter again.
 
     Args:
-        events: each of these closes the gate, too, when it is set; a temporary file is then removed
-            at the next step of its fetch.
-        error: returns the exception to raise when the gate is closed.
+        events: each of these closes the scope, too, when it is set; a temporary file is then
+            removed at the next step of its fetch.
+        error: returns the exception to raise when the scope is closed.
     """
 
     def __init__(self, *events: threading.Event, error: Callable[[], Exception] = _stopped) -> None:
@@ -49,7 +49,7 @@ class CancelScope:
         self._clearings: set[Callable[[], None]] = set()
 
     def check(self) -> None:
-        """Raise if the gate is closed."""
+        """Raise if the scope is closed."""
         if self._closed or any(event.is_set() for event in self._events):
             raise self._error()
 
@@ -73,7 +73,7 @@ class CancelScope:
             self._clearings.discard(clear)
 
     def __enter__(self) -> None:
-        """Enter; raises if the gate is closed."""
+        """Enter; raises if the scope is closed."""
         with self._changed:
             self.check()
             self._inside += 1

@@ -3,13 +3,13 @@
 The steps are the same for all callers:
 
 1. The caller knows where the job is, or it is looked for (:mod:`.locate`).
-2. Its output template tells which outputs there are (:mod:`.outputs`).
+2. Its output template tells which outputs there are (:mod:`.select`).
 3. The sink says which of them are wanted, and where each goes (:mod:`.sinks`).
 4. stderr is written, without the client's wrapper (:mod:`.stderr`).
 5. Outputs that were delivered before, and are still there, are skipped (:mod:`.delivered`).
 6. Each other output is found among the files that the instance uploaded (:mod:`.uploaded`), and
    is downloaded into a temporary file beside its destination (:mod:`.download`); an app's zip
-   archive is unpacked there (:mod:`.unzip`).
+   archive is unpacked there (:mod:`.archive`).
 7. A complete file gets its name, is synced to the disk (:mod:`boinc_gahp.fetch.temporary`), and
    is remembered.
 """
@@ -89,9 +89,9 @@ def fetch(
             deleted, damaged, or cannot be written. Those that were complete by then stay.
         RpcError: the project could not be reached, or refused.
         TemplateError: the output template cannot be read.
-        Exception: what the gate raises when it is closed.
+        Exception: what the scope raises when it is closed.
     """
-    instance = None if located is None else context.known.instance(located.ids)
+    instance = None if located is None else context.cache.instance(located.ids)
     scope.check()
     outputs = outputs_of(context, sink.job_name, located, instance, own_template)
     plain = plain_names([output.name for output in outputs])
@@ -124,7 +124,7 @@ def write_stderr(sink: Sink, text: str, scope: CancelScope) -> None:
 
     Raises:
         OutputError: it cannot be written.
-        Exception: what the gate raises when it is closed.
+        Exception: what the scope raises when it is closed.
     """
     stderr = sink.stderr({})
     if stderr is not None:
@@ -234,7 +234,7 @@ class _Fetch:
                 packed.contents() as contents,
                 Archive(
                     contents,
-                    self._sink.whose(output.name),
+                    self._sink.describe(output.name),
                     max_files=jobs.unzip_max_files,
                     max_bytes=jobs.unzip_max_bytes,
                 ) as archive,
@@ -264,7 +264,7 @@ class _Fetch:
         if self._sink.takes_all:
             home = self._sink.directory
             for name in archive.directories:
-                below = new_file(name, self._sink.whose(output.name))
+                below = new_file(name, self._sink.describe(output.name))
                 check_destination(home / below / OWN, self._scope, home)
         for item in wanted:
             self._check(item)

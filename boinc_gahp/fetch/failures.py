@@ -33,20 +33,20 @@ def failed_job(context: FetchContext, job_name: str, located: Located) -> tuple[
         RpcError: the project could not be reached.
     """
     host = context.project.host
-    job = context.known.failures(located.batch_id, job_name)
+    job = context.cache.failures(located.batch_id, job_name)
     if job is None or not _is_over(job):
         state = job.status if job is not None and job.status else "no result, no error"
         raise OutputError(
             f"job {job_name!r} on {host} is not finished (the project says: {state}): its output "
             "can be fetched when its status is DONE"
         )
-    known = _learn(context, job)
-    if known.result is None:
+    learned = _collect(context, job)
+    if learned.result is None:
         raise OutputError(
-            f"job {job_name!r} failed on {host} ({known.why}), and the project does not "
+            f"job {job_name!r} failed on {host} ({learned.why}), and the project does not "
             "know its exit status: there is nothing to fetch"
         )
-    return known.result, known.report + ("\n" + known.stderr if known.told else "")
+    return learned.result, learned.report + ("\n" + learned.stderr if learned.completed else "")
 
 
 def failure(context: FetchContext, job_name: str, batch_id: int) -> Failure | None:
@@ -56,9 +56,9 @@ def failure(context: FetchContext, job_name: str, batch_id: int) -> Failure | No
         NotFound: the project has no such batch, or the batch no such job.
         RpcError: the project could not be reached.
     """
-    job = context.known.failures(batch_id, job_name)
+    job = context.cache.failures(batch_id, job_name)
     if job is None:
-        view = context.known.view(batch_id, lambda view: job_name in view.jobs)
+        view = context.cache.view(batch_id, lambda view: job_name in view.jobs)
         if job_name not in view.jobs:
             words = f"no job {job_name}"
             raise JobNotFound(
@@ -79,16 +79,16 @@ def failure_of(context: FetchContext, job: JobInfo) -> Failure:
 
     Raises nothing: if a request fails, its part is not known.
     """
-    known = _learn(context, job)
+    learned = _collect(context, job)
     return Failure(
         job.errors,
-        known.why,
+        learned.why,
         job.exit_statuses,
-        known.report,
-        known.stderr,
-        known.result,
-        known.trouble,
-        tuple(instance.state for instance in known.instances),
+        learned.report,
+        learned.stderr,
+        learned.result,
+        learned.trouble,
+        tuple(instance.state for instance in learned.instances),
     )
 
 
@@ -97,7 +97,7 @@ class _Learned:
     why: str
     report: str
     stderr: str
-    told: bool
+    completed: bool
     result: FetchResult | None
     trouble: RpcError | None
     instances: tuple[ResultInfo, ...]
@@ -107,7 +107,7 @@ def _is_over(job: JobInfo) -> bool:
     return job.state is JobState.FAILED or bool(job.errors)
 
 
-def _learn(context: FetchContext, job: JobInfo) -> _Learned:
+def _collect(context: FetchContext, job: JobInfo) -> _Learned:
     """Ask for everything about a failed job.
 
     The exit statuses come from query_batch with details: query_completed_job breaks for a job
@@ -115,8 +115,10 @@ def _learn(context: FetchContext, job: JobInfo) -> _Learned:
     """
     # If a job was aborted before any of its instances failed, there is nothing more to know.
     asks = bool(job.exit_statuses) or not CANCELLED.issuperset(job.errors)
-    told = _completed(context, job.name) if asks else None
-    statuses = job.exit_statuses if told is None else (*job.exit_statuses, told.exit_status)
+    completed = _completed(context, job.name) if asks else None
+    statuses = (
+        job.exit_statuses if completed is None else (*job.exit_statuses, completed.exit_status)
+    )
     why = ", ".join(_words(job)) or "no reason given"
     result = None
     if statuses:
@@ -124,15 +126,15 @@ def _learn(context: FetchContext, job: JobInfo) -> _Learned:
             # After the last one the project gave up the job. A failed job never reports 0: its
             # instances may have ended well, but the validator found them wrong.
             next((status for status in reversed(statuses) if status), 1),
-            0.0 if told is None else told.elapsed_time,
-            (job.cpu_time or 0.0) if told is None else told.cpu_time,
+            0.0 if completed is None else completed.elapsed_time,
+            (job.cpu_time or 0.0) if completed is None else completed.cpu_time,
         )
     instances, trouble = _instances(context, job) if asks else ((), None)
     return _Learned(
         why,
         _report(context, job, why, instances) if asks else "",
-        "" if told is None else unwrap(told.stderr_out),
-        told is not None,
+        "" if completed is None else unwrap(completed.stderr_out),
+        completed is not None,
         result,
         trouble,
         instances,
@@ -143,11 +145,11 @@ def _completed(context: FetchContext, job_name: str) -> CompletedJob | None:
     """Return what query_completed_job tells about a failed instance; None if it fails."""
     project = context.project.until(time.monotonic() + _PATIENCE)
     try:
-        told = project.query_completed_job(job_name)
+        completed = project.query_completed_job(job_name)
     except RpcError as error:
         log.debug("Cannot get the stderr of the failed job %s: %s", job_name, error)
         return None
-    return told if told.error_resultid else None
+    return completed if completed.error_resultid else None
 
 
 def _words(job: JobInfo) -> list[str]:

@@ -1,7 +1,7 @@
 """A job's directory: which outputs HTCondor wants there, and where each goes.
 
 The rules are in ``gahp.rst``, "BOINC_FETCH_OUTPUT"; those for a job ad are described at
-:class:`~boinc_gahp.submit.types.AdFiles`.
+:class:`~boinc_gahp.fetch.types.AdFiles`.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class JobDirectory(Sink):
                 paths = [path for path in renames[name] if path != DEV_NULL]
                 wanted += [self._delivery(name, path) for path in paths]
             else:
-                path = new_file(plain, self.whose(name))
+                path = new_file(plain, self.describe(name))
                 wanted.append(self._delivery(name, path, self.directory))
         return wanted
 
@@ -189,8 +189,12 @@ class JobDirectory(Sink):
         return last - 1 if find_output(source, outputs) is None else None
 
     def _stderr_paths(self) -> Set[Path]:
-        kept = self.stderr({})
-        return {self._absolute(name) for name in _NOWHERE} if kept is None else {kept.destination}
+        stderr_file = self.stderr({})
+        return (
+            {self._absolute(name) for name in _NOWHERE}
+            if stderr_file is None
+            else {stderr_file.destination}
+        )
 
     def _no_such_output(self, source: str, outputs: Mapping[str, str]) -> OutputError:
         names = listed([repr(name) for name in outputs], _NAMED)
@@ -232,7 +236,7 @@ def fetch_output(
             not name an output; an output is missing, damaged, or cannot be written.
         RpcError: the project could not be reached.
         TemplateError: the app's output template cannot be read.
-        Exception: what the gate raises when it is closed.
+        Exception: what the scope raises when it is closed.
     """
     scope.check()
     ad = request.ad
@@ -272,7 +276,7 @@ def write_failure(request: FetchRequest, text: str, scope: CancelScope = NEVER_C
 
     Raises:
         OutputError: it cannot be written.
-        Exception: what the gate raises when it is closed.
+        Exception: what the scope raises when it is closed.
     """
     scope.check()
     sink = JobDirectory(request)

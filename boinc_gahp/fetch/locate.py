@@ -77,7 +77,7 @@ def _near(context: FetchContext, job_name: str) -> Located | None:
 
     A gridmanager's job is ``batch#cluster.proc`` (``gahp.rst``, "BOINC_* commands").
     """
-    batch = context.known.batch_of(job_name)
+    batch = context.cache.batch_of(job_name)
     if batch is not None:
         found = _in_batch(context, batch, job_name, _has_result(job_name))
         if found is not None:
@@ -96,29 +96,29 @@ def _far(context: FetchContext, job_name: str) -> Located | None:
     """
     has_result = _has_result(job_name)
 
-    def tells(view: BatchView) -> bool:
+    def is_enough(view: BatchView) -> bool:
         return has_result(view) or (view.final and job_name not in view.jobs)
 
-    for batch in sorted(context.known.batches(), key=lambda batch: -batch.id):
-        found = _in_batch(context, batch.id, job_name, tells)
+    for batch in sorted(context.cache.batches(), key=lambda batch: -batch.id):
+        found = _in_batch(context, batch.id, job_name, is_enough)
         if found is not None:
             return found
     return None
 
 
 def _has_result(job_name: str) -> Callable[[BatchView], bool]:
-    def tells(view: BatchView) -> bool:
+    def is_enough(view: BatchView) -> bool:
         ids = view.jobs.get(job_name)
         return ids is not None and ids.canonical_instance_id != 0
 
-    return tells
+    return is_enough
 
 
 def _in_batch(
     context: FetchContext, batch: int | str, job_name: str, good: Callable[[BatchView], bool]
 ) -> Located | None:
     try:
-        view = context.known.view(batch, good)
+        view = context.cache.view(batch, good)
     except (NotFound, NotOwner):
         return None
     ids = view.jobs.get(job_name)

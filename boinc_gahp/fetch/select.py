@@ -63,7 +63,7 @@ def outputs_of(
     if own_template is not None:
         template = read_output_template(own_template)
     elif located is not None:
-        template = context.known.templates(located.app_name).output
+        template = context.cache.templates(located.app_name).output
     else:
         template = read_templates(context.project.get_templates(job_name=job_name))[1]
     outputs = [
@@ -79,7 +79,7 @@ def outputs_of(
     ]
     there = 0 if instance is None else len(instance.outfile_sizes)
     if there > len(outputs):
-        context.known.warn_once(
+        context.cache.warn_once(
             ("extra outputs", job_name),
             "Job %s has %d outputs, but its template names %d: the others are called output_N",
             job_name,

@@ -90,7 +90,7 @@ class Sink(ABC):
     def make_parent(self, item: Delivery, scope: CancelScope) -> None:  # noqa: B027
         """Make the directory for stderr or stdout, if that is done here; raises OutputError."""
 
-    def whose(self, output: str) -> str:
+    def describe(self, output: str) -> str:
         """Return a description of an output, for errors about its name."""
         return f"output {output!r} of job {self.job_name!r}"
 

@@ -28,8 +28,8 @@ def unwrap(text: str) -> str:
         return "" if text[:start].strip() else text
     body = text[start + len(_BEGIN) :].removeprefix("\n")
     # The job's own text may contain the tag, too: the last one is the wrapper's.
-    kept, tag, _ = body.rpartition(_END)
+    beginning, tag, _ = body.rpartition(_END)
     if tag:
-        return kept.removesuffix("\n")
+        return beginning.removesuffix("\n")
     ended = body.rstrip()
     return ended.removesuffix(_TAIL).rstrip() if ended.endswith(_TAIL) else body

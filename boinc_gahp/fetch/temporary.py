@@ -39,7 +39,7 @@ _SWEPT = 4
 
 
 class TryLater(OutputError):
-    """A file cannot be written at this moment, and it is nobody's fault."""
+    """A file cannot be written at this moment; a later attempt may succeed."""
 
     code = "BG-NOT-NOW"
 
@@ -61,7 +61,7 @@ class Temporaries:
 
         Raises:
             OutputError: the destination cannot be written, or the daemon is stopping.
-            Exception: what the gate raises when it is closed; the file is gone then.
+            Exception: what the scope raises when it is closed; the file is gone then.
         """
         return self._claim(TemporaryFile, destination, scope, inside)
 
@@ -159,7 +159,7 @@ class Temporaries:
                     raise
                 item = kind(self, held, place, scope)
                 self._active[path] = item
-            scope.at_close(item.withdraw)
+            scope.at_close(item.remove_partial)
             try:
                 item.empty()
             except BaseException:
@@ -241,8 +241,8 @@ class _Temporary:
                 with suppress(FileNotFoundError):
                     self._held.remove(self.path.name, self._at)
 
-    def withdraw(self) -> None:
-        """Remove it because the gate is being closed; never fails."""
+    def remove_partial(self) -> None:
+        """Remove it because the scope is being closed; never fails."""
         with suppress(OSError):
             self.remove()
 
@@ -260,7 +260,7 @@ class _Temporary:
                 os.close(self._at)
         if held is not None:
             self._registry.release(self.path)
-            self._scope.not_at_close(self.withdraw)
+            self._scope.not_at_close(self.remove_partial)
 
 
 _Kind = TypeVar("_Kind", bound=_Temporary)
@@ -339,7 +339,7 @@ class TemporaryFile(_Temporary):
             OutputError: the disk is full, the destination has become a directory, ...
         """
         try:
-            os.fsync(self._descriptor)  # may take long, so outside the gate
+            os.fsync(self._descriptor)  # may take long, so outside the scope
             at = os.dup(self._at)
             try:
                 with self._scope:

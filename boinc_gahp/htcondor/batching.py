@@ -144,11 +144,11 @@ class BatchSizes:
     def slot_of(self, batch: BatchRow) -> str:
         """Return a batch's kind of slot; batches do not wait for those in slots of other kinds.
 
-        "give up": it is given up; "stage": its local files need more than one upload, and so
+        "roll back": it is rolled back; "stage": its local files need more than one upload, and so
         perhaps hours; "send": all others.
         """
         if batch.state == "giving_up":
-            return "give up"
+            return "roll back"
         slot = self._slots.get(batch.id)
         if slot is None:
             if len(self._slots) >= _REMEMBERED:

@@ -72,32 +72,32 @@ class BoincAttributes:
 
     def word(self, name: str) -> str | None:
         """Return a text; raises AdRefused if the value is not a text."""
-        said = self.get(name)
-        return None if said is None else as_word(*said)
+        given = self.get(name)
+        return None if given is None else as_word(*given)
 
     def one_of(self, name: str, choices: Sequence[str]) -> str | None:
         """Return one of some words, in any case; raises AdRefused for anything else."""
-        said = self.get(name)
-        if said is None:
+        given = self.get(name)
+        if given is None:
             return None
-        word = as_word(*said).lower()
+        word = as_word(*given).lower()
         if word not in choices:
             raise AdRefused(
-                f"{said[0]} is {show(said[1])}; one of {', '.join(choices)} is expected"
+                f"{given[0]} is {show(given[1])}; one of {', '.join(choices)} is expected"
             )
         return word
 
     def amount(self, name: str) -> float | None:
         """Return a number greater than 0; raises AdRefused for anything else."""
-        said = self.get(name)
-        return None if said is None else positive(*said)
+        given = self.get(name)
+        return None if given is None else positive(*given)
 
     def whole(self, name: str, least: int) -> int | None:
         """Return a whole number of 32 bits, ``least`` or more; raises AdRefused."""
-        said = self.get(name)
-        if said is None:
+        given = self.get(name)
+        if given is None:
             return None
-        shown, value = said
+        shown, value = given
         number = _number(value)
         if number is None or not number.is_integer() or not least <= number <= _MAX_INT:
             raise AdRefused(

@@ -1,4 +1,4 @@
-"""What is owed to a project once jobs end: aborts and retirements.
+"""Aborts and retirements, once jobs end.
 
 All of it is in the ledger, and may be done twice: an abort or a retirement that was carried out but
 not noted is repeated, which does no harm (``web-rpcs.rst``, "Aborting and retiring"). A job that is
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import DatabaseTrouble, NotFound, PermissionDenied, RpcError
 from boinc_gahp.htcondor.periodic_tasks import PeriodicTask
 from boinc_gahp.htcondor.retry_times import going, is_ahead
-from boinc_gahp.htcondor.sending_action import BELIEVED
+from boinc_gahp.htcondor.sending_action import REFUSAL_FINAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ _JOBS_PER_ABORT = 1_000
 #: (``web-rpcs.rst``, "Batch states"); a list takes seconds. If this process has ended by then, the
 #: batch's lease ends it.
 RETIRE_AGAIN = 60.0
-#: Seconds between looks for jobs that may be forgotten.
+#: Seconds between checks for jobs that may be forgotten.
 _PRUNE_EVERY = 3600.0
 #: States of a batch in which it is certain whether its jobs are on the project.
 _CERTAIN = frozenset({"submitted", "ended", "retired"})
@@ -48,7 +48,7 @@ class BatchCleanup:
             project only now, so it is left alone.
 
     Attributes:
-        duties: what there is to do.
+        tasks: what there is to do.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class BatchCleanup:
         self._jobs = context.jobs
         self._owner = (context.url, context.account)
         self._pauses = context.pauses
-        self._unwaited: set[int] = set()
+        self._overdue: set[int] = set()
         #: Names of retired batches, with the time to retire them again; in the order of time.
-        self._again: deque[tuple[float, str]] = deque()
+        self._second_retirements: deque[tuple[float, str]] = deque()
         self._next_prune = 0.0
         self.tasks = (
             PeriodicTask("abort", self._aborts_due, self.abort),
@@ -69,7 +69,7 @@ class BatchCleanup:
             PeriodicTask("prune", self._prune_due, self._prune),
         )
 
-    # -- looks for work, only in the ledger
+    # -- what there is to do, by the ledger alone
 
     def close_overdue(self, now: float) -> float | None:
         """Complete jobs whose batch was not retired in time: they wait no longer.
@@ -80,7 +80,7 @@ class BatchCleanup:
         next_: float | None = None
         wait = self._context.htcondor.retire_wait
         for batch in self._jobs.batches(*self._owner, "ended"):
-            if batch.id in self._unwaited:
+            if batch.id in self._overdue:
                 continue
             waiting = self._jobs.jobs_of(batch.id, "fetched")
             end = min((job.changed for job in waiting), default=now - wait) + wait
@@ -93,7 +93,7 @@ class BatchCleanup:
                     batch.name,
                 )
                 self._jobs.close_batch(batch.id, retired=False)
-            self._unwaited.add(batch.id)
+            self._overdue.add(batch.id)
         return next_
 
     def _aborts_due(self, now: float) -> float:
@@ -102,14 +102,14 @@ class BatchCleanup:
         )
 
     def _retirements_due(self, now: float) -> float:
-        owing = {one.batch_id for one in self._aborts()}
+        aborting = {one.batch_id for one in self._aborts()}
         times = [
             self._pauses.wait(_retirement_of(batch), now, batch.not_before)
             for batch in self._jobs.batches(*self._owner, "ended")
-            if batch.id not in owing and not self._is_sending(batch.id)
+            if batch.id not in aborting and not self._is_sending(batch.id)
         ]
-        if self._again:
-            again = self._again[0][0]
+        if self._second_retirements:
+            again = self._second_retirements[0][0]
             waits = again if is_ahead(again, now, RETIRE_AGAIN) else 0.0
             times.append(max(waits, self._pauses.wait(None, now)))
         return min(times, default=math.inf)
@@ -130,8 +130,8 @@ class BatchCleanup:
         clock = going(now)
         if self._pauses.wait(None, now):
             return
-        owed = [one for one in self._aborts() if not self._pauses.wait(_abort_of(one), now)]
-        todo = [owed[at : at + _JOBS_PER_ABORT] for at in range(0, len(owed), _JOBS_PER_ABORT)]
+        due = [one for one in self._aborts() if not self._pauses.wait(_abort_of(one), now)]
+        todo = [due[at : at + _JOBS_PER_ABORT] for at in range(0, len(due), _JOBS_PER_ABORT)]
         while todo and goes_on():
             jobs = todo.pop(0)
             names = {one.job_name: one for one in jobs}
@@ -165,7 +165,7 @@ class BatchCleanup:
         self._jobs.job_trouble([job.job_id], str(error))
 
     def _is_left(self, job: PendingAbort, error: ProjectError) -> bool:
-        """Tell whether an abort that the project has refused stays owed.
+        """Tell whether an abort that the project has refused stays pending.
 
         A job that the project does not have was never made, and one that it will not abort is over.
         Errors that its database may have caused are retried: if the row of the job's batch is not
@@ -173,7 +173,7 @@ class BatchCleanup:
         """
         lasted = self._pauses.lasted(_abort_of(job))
         if isinstance(error, DatabaseTrouble) or (
-            isinstance(error, PermissionDenied) and lasted < BELIEVED
+            isinstance(error, PermissionDenied) and lasted < REFUSAL_FINAL
         ):
             return True
         log.info("Job %s was not aborted, and counts as ended: %s", job.job_name, error)
@@ -182,25 +182,25 @@ class BatchCleanup:
     # -- retirements
 
     def retire(self, now: float, goes_on: Callable[[], bool]) -> None:
-        """Retire the batches whose jobs have all ended; if that fails now, it stays owed.
+        """Retire the batches whose jobs have all ended; if that fails now, it stays pending.
 
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
-        owing = {one.batch_id for one in self._aborts()}
+        aborting = {one.batch_id for one in self._aborts()}
         ended = self._jobs.batches(*self._owner, "ended")
         # Batches that a job waits for come first.
-        for batch in sorted(ended, key=lambda batch: batch.id in self._unwaited):
+        for batch in sorted(ended, key=lambda batch: batch.id in self._overdue):
             if not goes_on() or self._pauses.wait(None, now):
                 return
             waits = self._pauses.wait(_retirement_of(batch), now, batch.not_before)
-            if not (waits or batch.id in owing or self._is_sending(batch.id)):
+            if not (waits or batch.id in aborting or self._is_sending(batch.id)):
                 self._retire(batch, now)
-        while self._again and goes_on():
-            at, name = self._again[0]
+        while self._second_retirements and goes_on():
+            at, name = self._second_retirements[0]
             if is_ahead(at, now, RETIRE_AGAIN):
                 return
-            self._again.popleft()
+            self._second_retirements.popleft()
             try:
                 self._context.bridge.retire_batch(name)
             except RpcError as error:
@@ -218,8 +218,8 @@ class BatchCleanup:
             return
         self._pauses.succeeded(key)
         self._jobs.close_batch(batch.id, retired=True)
-        self._unwaited.discard(batch.id)
-        self._again.append((now + RETIRE_AGAIN, batch.name))
+        self._overdue.discard(batch.id)
+        self._second_retirements.append((now + RETIRE_AGAIN, batch.name))
         log.info("Batch %s is retired", batch.name)
 
     # -- jobs that ended long ago
@@ -235,9 +235,9 @@ class BatchCleanup:
         self._next_prune = now + _PRUNE_EVERY
 
     def _aborts(self) -> Sequence[PendingAbort]:
-        """Return the aborts that are owed and can be done."""
-        owed = self._jobs.pending_aborts(*self._owner)
-        return [one for one in owed if one.batch_state in _CERTAIN]
+        """Return the pending aborts that can be done now."""
+        pending = self._jobs.pending_aborts(*self._owner)
+        return [one for one in pending if one.batch_state in _CERTAIN]
 
 
 def _abort_of(job: PendingAbort) -> tuple[str, int]:

@@ -1,6 +1,6 @@
-"""What the parts of a manager share, and the gates that protect a cancelled job's directory.
+"""What the parts of a manager share, and the scopes that protect a cancelled job's directory.
 
-A gate is closed before BLAH_JOB_CANCEL is answered (:class:`boinc_gahp.fetch.cancel.CancelScope`).
+A scope is closed before BLAH_JOB_CANCEL is answered (:class:`boinc_gahp.fetch.CancelScope`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger import JobLedger
 
 #: Seconds that a cancel waits for a fetch to remove its temporary files. That is all that the fetch
-#: can still do: it writes no content once the gate is closed.
+#: can still do: it writes no content once the scope is closed.
 CLEARING = 10.0
 
 
@@ -30,10 +30,10 @@ class JobCancelled(Exception):
 
 
 class CancelScopes:
-    """The gates of this process; thread-safe.
+    """The cancel scopes of this process, by job; thread-safe.
 
-    A fetch opens the gate first, and only then asks the ledger whether the job is still wanted
-    (:meth:`JobLedger.writing`): so a later cancel finds the gate.
+    A fetch opens its scope first, and only then asks the ledger whether the job is still wanted
+    (:meth:`JobLedger.writing`): so a later cancel finds the scope.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class CancelScopes:
 
     @contextmanager
     def open(self, job_id: int) -> Iterator[CancelScope]:
-        """Yield a gate for the job while the block runs; only one fetch of a job at a time."""
+        """Yield a scope for the job while the block runs; only one fetch of a job at a time."""
         scope = CancelScope(error=JobCancelled)
         with self._changed:
             self._scopes[job_id] = scope
@@ -68,12 +68,12 @@ class CancelScopes:
             return self._troubles.get(job_id)
 
     def jobs(self) -> tuple[int, ...]:
-        """Return the jobs that have a gate now."""
+        """Return the jobs that have a scope now."""
         with self._changed:
             return tuple(self._scopes)
 
     def close(self, job_id: int, clearing: float = CLEARING) -> None:
-        """Close the job's gate, if it has one.
+        """Close the job's scope, if it has one.
 
         Returns when nothing is written any more, and waits up to ``clearing`` seconds for the fetch
         to end.
@@ -102,7 +102,7 @@ class AccountContext:
         settings: all settings.
         wake: makes the manager look for work at once.
         stopping: set when the process is about to end: begin nothing long.
-        gates: the gates of this process.
+        scopes: the cancel scopes of this process.
 
     Attributes:
         pauses: what has to wait, and until when.
@@ -129,7 +129,7 @@ class AccountContext:
         self.scopes = scopes
         self.pauses = Pauses(
             ping=self._ping,
-            tell=self._tell,
+            record_trouble=self._record_trouble,
             pauses=self._pauses,
             longest=lambda: self.longest_pause,
             wake=wake,
@@ -163,7 +163,7 @@ class AccountContext:
     def _ping(self) -> None:
         self.bridge.ping()
 
-    def _tell(self, trouble: str | None) -> None:
+    def _record_trouble(self, trouble: str | None) -> None:
         if not self.stopping.is_set():  # work under way fails because connections are closed
             self.jobs.project_trouble(self.url, self.account, trouble)
 

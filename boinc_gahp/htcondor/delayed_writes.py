@@ -1,4 +1,4 @@
-"""What HTCondor has asked and was told, on its way into the ledger."""
+"""What HTCondor has polled, cancelled and was told, until it is written into the ledger."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class DelayedWrites:
         self._lock = threading.Lock()
         self._polled: dict[int, float] = {}
         self._reported: set[int] = set()
-        self._unwanted: set[str] = set()
+        self._cancels: set[str] = set()
 
     def htcondor_polled(self, job_id: int) -> None:
         """Note that HTCondor asks about a job now."""
@@ -29,37 +29,37 @@ class DelayedWrites:
         with self._lock:
             self._reported.add(job_id)
 
-    def unwanted(self, job_id: str) -> None:
+    def cancel_later(self, job_id: str) -> None:
         """Note that HTCondor does not want a job, by its id for HTCondor."""
         with self._lock:
-            self._unwanted.add(job_id)
+            self._cancels.add(job_id)
 
     @property
-    def all_unwanted(self) -> frozenset[str]:
+    def pending_cancels(self) -> frozenset[str]:
         """The jobs that are still to be cancelled."""
         with self._lock:
-            return frozenset(self._unwanted)
+            return frozenset(self._cancels)
 
-    def cancelled(self, job_id: str) -> None:
+    def cancel_done(self, job_id: str) -> None:
         """Note that an unwanted job is cancelled."""
         with self._lock:
-            self._unwanted.discard(job_id)
+            self._cancels.discard(job_id)
 
     def write_reported(self, jobs: JobLedger) -> None:
         """Write down which jobs' ends HTCondor was told; raises LedgerError."""
         with self._lock:
-            told = set(self._reported)
-        if told:
-            jobs.end_reported(told)
+            reported = set(self._reported)
+        if reported:
+            jobs.end_reported(reported)
             with self._lock:
-                self._reported -= told
+                self._reported -= reported
 
     def write_polled(self, jobs: JobLedger) -> None:
         """Write down which jobs HTCondor has asked about; raises LedgerError."""
         with self._lock:
-            asked, self._polled = self._polled, {}
+            polled, self._polled = self._polled, {}
         by_time: dict[float, list[int]] = {}
-        for job_id, at in asked.items():
+        for job_id, at in polled.items():
             # Whole seconds are more than enough, and save many changes of the ledger.
             by_time.setdefault(float(int(at)), []).append(job_id)
         for at, job_ids in by_time.items():

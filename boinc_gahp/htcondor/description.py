@@ -22,7 +22,7 @@ _INPUT_BYTES = 160
 _TEMPLATE_BYTES = 1500
 
 #: Fields of :class:`Parameters` by their names in the ledger.
-_ASKED = {name: name.removeprefix("rsc_") for name in Parameters().by_element}
+_SIZES = {name: name.removeprefix("rsc_") for name in Parameters().by_element}
 
 NamedFile = tuple[str, LocalFile | RemoteFile]
 
@@ -72,10 +72,10 @@ class JobDescription:
         values: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
         values |= values.pop("parameters").by_element
         values["inputs"] = [_file_values(*each) for each in self.inputs]
-        context = {name: value for name, value in values.items() if value not in (None, (), [])}
+        present = {name: value for name, value in values.items() if value not in (None, (), [])}
         if self.outputs == ():
-            context["outputs"] = []
-        return json.dumps(context, separators=(",", ":"))
+            present["outputs"] = []
+        return json.dumps(present, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> JobDescription:
@@ -87,8 +87,8 @@ class JobDescription:
         try:
             values = {"project": None} | json.loads(text)
             values["inputs"] = tuple(_file(each) for each in values.get("inputs", ()))
-            asked = {field: values.pop(name, None) for name, field in _ASKED.items()}
-            values["parameters"] = Parameters(**asked)
+            sizes = {field: values.pop(name, None) for name, field in _SIZES.items()}
+            values["parameters"] = Parameters(**sizes)
             values["remaps"] = tuple((name, path) for name, path in values.get("remaps", ()))
             for name in ("args", "outputs"):
                 if name in values:

@@ -2,7 +2,7 @@
 
 A job whose program ran and failed is completed with the program's exit status, unless the job or
 the settings want it held; so HTCondor's retries work, above all DAGMan's RETRY. If the program is
-not to blame, the job is held: somebody has to look.
+not to blame, the job is held, so that a person looks into it.
 
 HTCondor's HoldReason, or ExitReason, is one line, and often all that a scientist sees: it says
 which job it was, where, what the project says, how the job ended on the volunteers' computers, and
@@ -43,7 +43,7 @@ _LISTED = 10
 _QUOTED = 300
 #: Characters that the ledger keeps for a failed job's stderr file: of the stderr itself a project's
 #: database keeps 64 kB (``web-rpcs.rst``).
-_KEPT = 1 << 17
+_MAX_STDERR = 1 << 17
 _AGAIN = "condor_release sends it again, as a new job"
 
 
@@ -114,7 +114,7 @@ def fail(context: AccountContext, job: JobRow) -> bool:
         reason = reason_of(context, job, batch, failure)
         code = exit_code(failure)
         if code is not None and _completes(context, job):
-            ended = ProgramFailure(code, cpu_time, reason, _context(failure.text))
+            ended = ProgramFailure(code, cpu_time, reason, _shortened(failure.text))
             context.jobs.program_failed(job.id, ended)
             log.info("Job %d is to be completed with exit code %d: %s", job.id, code, reason)
             return True
@@ -125,20 +125,20 @@ def fail(context: AccountContext, job: JobRow) -> bool:
     return True
 
 
-def _context(text: str) -> str:
-    if len(text) <= _KEPT:
+def _shortened(text: str) -> str:
+    if len(text) <= _MAX_STDERR:
         return text
-    half = _KEPT // 2
+    half = _MAX_STDERR // 2
     return f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"
 
 
 def _completes(context: AccountContext, job: JobRow) -> bool:
     """Tell whether a job whose program failed is to be completed."""
     try:
-        wish = JobDescription.from_json(job.description).failed_jobs
+        choice = JobDescription.from_json(job.description).failed_jobs
     except ValueError:
-        wish = None  # the fetcher reports the error when it writes the job's stderr
-    return (wish or context.htcondor.failed_jobs) == "complete"
+        choice = None  # the fetcher reports the error when it writes the job's stderr
+    return (choice or context.htcondor.failed_jobs) == "complete"
 
 
 def lose_if_gone(context: AccountContext, job: JobRow, batch: BatchRow, error: GahpError) -> bool:
@@ -157,8 +157,8 @@ def lose_if_gone(context: AccountContext, job: JobRow, batch: BatchRow, error: G
     if not isinstance(error, IS_LOST):
         return False
     try:
-        look = context.bridge.look_at(batch.project_batch_id or 0)
-        gone = look.complete and job.job_name not in dict(look.jobs)
+        listed = context.bridge.query_jobs(batch.project_batch_id or 0)
+        gone = listed.complete and job.job_name not in dict(listed.jobs)
     except RpcError as trouble:
         gone = isinstance(trouble, IS_LOST)
     if gone:

@@ -2,11 +2,11 @@
 
 There are three kinds of trouble. If the project cannot be reached, or cannot deliver the files, the
 fetch is retried for as long as it takes. If the submit node cannot store the outputs at the moment
-(a full disk, an unreachable file server), it is retried for :data:`PATIENCE`, because a held job
-loses its results (HTCondor cancels it, and a release is a new job); meanwhile HTCondor shows the
-job as suspended, with the reason. If a person has to act (a directory is missing or not writable,
-an output does not exist), the job is held at once with the reason, because owners do not look for
-trouble in a job that seems to run.
+(a full disk, an unreachable file server), it is retried for :data:`STORAGE_WAIT`, because a held
+job loses its results (HTCondor cancels it, and a release is a new job); meanwhile HTCondor shows
+the job as suspended, with the reason. If a person has to act (a directory is missing or not
+writable, an output does not exist), the job is held at once with the reason, because owners do not
+look for trouble in a job that seems to run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("boinc_gahp.htcondor")
 
 #: Seconds that a finished job waits until the submit node can store its outputs.
-PATIENCE = 86400.0
+STORAGE_WAIT = 86400.0
 
 #: RPCs that serve all jobs of a batch: where they are, and which outputs their app has.
 _OF_ALL = frozenset({"query_batch", "get_templates"})
@@ -63,7 +63,7 @@ class Fetcher:
         context = self._context
         trouble: GahpError | None = None
         try:
-            # The gate comes first: a cancel after the look at the ledger has to find it.
+            # The scope comes first: a cancel after the ledger was read has to find it.
             with context.scopes.open(job.id) as scope:
                 if not context.jobs.writing(job.id, True):
                     return False
@@ -99,7 +99,7 @@ class Fetcher:
             job.job_name or "", description, None if batch is None else batch.project_batch_id
         )
         try:
-            exit_code, cpu_time = self._bring(job, request, scope)
+            exit_code, cpu_time = self._deliver(job, request, scope)
         except GahpError as error:
             if not self._failed(job, batch, description, error):
                 return error
@@ -112,7 +112,7 @@ class Fetcher:
         context.wake()
         return None
 
-    def _bring(
+    def _deliver(
         self, job: JobRow, request: FetchRequest, scope: CancelScope
     ) -> tuple[int, float | None]:
         """Put a job's files in place; return its exit code and its CPU time in seconds."""
@@ -141,10 +141,10 @@ class Fetcher:
         elif batch is not None and failures.lose_if_gone(self._context, job, batch, error):
             over = True
         elif isinstance(error, OutputError) and not isinstance(error, TryLater):
-            return self._cannot(job, description, error)
+            return self._storage_failed(job, description, error)
         return over or self._wait(job, error)
 
-    def _cannot(self, job: JobRow, description: JobDescription, error: OutputError) -> bool:
+    def _storage_failed(self, job: JobRow, description: JobDescription, error: OutputError) -> bool:
         number = errno_of(error)
         passing = number in _PASSING or (
             # The directory was there at the submit, so its file system is not mounted now.
@@ -153,7 +153,7 @@ class Fetcher:
         # When the process ends, temporary files are removed while they are being written.
         if self._context.stopping.is_set():
             return self._wait(job, error)
-        if passing and time.time() < job.changed + PATIENCE:
+        if passing and time.time() < job.changed + STORAGE_WAIT:
             self._context.scopes.blocked(job.id, str(error))
             return self._wait(job, error)
         return self._hold(job, HoldCode.OUTPUT, error.told(), number)
@@ -167,11 +167,11 @@ class Fetcher:
         return True
 
     def _wait(self, job: JobRow, error: GahpError) -> bool:
-        words = str(error)
+        text = str(error)
         # It is retried again and again: only a new trouble is a warning.
-        level = logging.DEBUG if job.trouble == words else logging.WARNING
-        log.log(level, "Job %d (%s) is not fetched yet: %s", job.id, job.job_name, words)
-        self._context.jobs.job_trouble([job.id], words)
+        level = logging.DEBUG if job.trouble == text else logging.WARNING
+        log.log(level, "Job %d (%s) is not fetched yet: %s", job.id, job.job_name, text)
+        self._context.jobs.job_trouble([job.id], text)
         return False
 
     def _note(self, job: JobRow, trouble: str) -> None:

@@ -11,7 +11,7 @@ from boinc_gahp.htcondor.retry_times import drop_past
 
 if TYPE_CHECKING:
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.htcondor.guard import Guard
+    from boinc_gahp.htcondor.error_guard import ErrorGuard
     from boinc_gahp.ledger import JobRow
     from boinc_gahp.threads import Workers
 
@@ -23,7 +23,7 @@ class FetchQueue:
     of them: otherwise they would occupy all threads, and other batches' jobs would not be fetched.
     """
 
-    def __init__(self, context: AccountContext, workers: Workers, guard: Guard) -> None:
+    def __init__(self, context: AccountContext, workers: Workers, guard: ErrorGuard) -> None:
         self._context = context
         self._workers = workers
         self._guard = guard
@@ -59,10 +59,10 @@ class FetchQueue:
     def _take(self, limit: int, **which: Any) -> JobRow | None:
         """Queue jobs that are not queued yet; return the first of them."""
         # Taken before the ledger is read: a job that has ended by then is not read any more.
-        known = self._taken | self._later.keys()
+        taken = self._taken | self._later.keys()
         context = self._context
-        rows = context.jobs.to_fetch(context.url, context.account, limit + len(known), **which)
-        new = [job for job in rows if job.id not in known]
+        rows = context.jobs.to_fetch(context.url, context.account, limit + len(taken), **which)
+        new = [job for job in rows if job.id not in taken]
         self._taken.update(job.id for job in new)
         self._next.extend(new)
         return new[0] if new else None

@@ -47,9 +47,9 @@ def read_inputs(text: str | None, stdin: str | None, iwd: str) -> Iterator[tuple
     wanted = [("transfer_input_files", name) for name in names_in(text or "")]
     if stdin not in {None, "", NOWHERE}:
         wanted.append(("input", str(stdin)))
-    for said, name in wanted:
-        _check_no_url(said, name)
-        file = _local_file(said, name, iwd)
+    for source, name in wanted:
+        _check_no_url(source, name)
+        file = _local_file(source, name, iwd)
         if file.path not in seen:
             seen.add(file.path)
             yield Path(file.path).name, file
@@ -80,14 +80,14 @@ def read_outputs(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def read_stream(said: str, name: str | None, iwd: str) -> str | None:
+def read_stream(source: str, name: str | None, iwd: str) -> str | None:
     """Return where ``output`` or ``error`` goes; None for nowhere."""
     if name in {None, "", NOWHERE}:
         return None
     path = str(name)
-    _check_no_url(said, path)
+    _check_no_url(source, path)
     if path.endswith("/") or is_directory(Path(iwd, path)):
-        raise AdRefused(f"{said} is {show(path)}, which is a directory; name a file in it")
+        raise AdRefused(f"{source} is {show(path)}, which is a directory; name a file in it")
     return path
 
 
@@ -141,23 +141,23 @@ def _why(error: OSError | ValueError) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
-def _local_file(said: str, name: str, iwd: str) -> LocalFile:
+def _local_file(source: str, name: str, iwd: str) -> LocalFile:
     path = Path(iwd, name)
     try:
         status = path.stat()
     except (OSError, ValueError) as error:
         raise AdRefused(
-            f"{said} names {show(name)}: {show(path)} cannot be read ({_why(error)})"
+            f"{source} names {show(name)}: {show(path)} cannot be read ({_why(error)})"
         ) from None
     if stat.S_ISDIR(status.st_mode) or name.endswith("/"):
         raise AdRefused(
-            f"{said} names {show(name)}, which is a directory; a BOINC job has input files only: "
+            f"{source} names {show(name)}, which is a directory; a BOINC job has input files only: "
             "name the files, or put them into one archive that the app can read"
         )
     if not stat.S_ISREG(status.st_mode):
-        raise AdRefused(f"{said} names {show(name)}: {show(path)} is not a file")
+        raise AdRefused(f"{source} names {show(name)}: {show(path)} is not a file")
     if not os.access(path, os.R_OK):
-        raise AdRefused(f"{said} names {show(name)}: you may not read {show(path)}")
+        raise AdRefused(f"{source} names {show(name)}: you may not read {show(path)}")
     return LocalFile(path, (status.st_size, status.st_mtime_ns))
 
 
@@ -183,14 +183,14 @@ def _remote_file(shown: str, url: str, size: str, md5: str) -> tuple[str, Remote
     return name, RemoteFile(url, int(size), md5.lower())
 
 
-def _check_no_url(said: str, name: str) -> None:
+def _check_no_url(source: str, name: str) -> None:
     found = _URL.match(name)
     if found is None:
         return
     remedy = "name a local file"
-    if said == "transfer_input_files":
+    if source == "transfer_input_files":
         remedy = "volunteers get files from http and https servers: give its size and MD5 as well, "
         remedy += 'as in +remote_BoincRemoteFiles = "url nbytes md5"'
         if found[1].lower() not in {"http", "https"}:
             remedy = "volunteers get files from http and https servers only: name a local file"
-    raise AdRefused(f"{said} names {show(name)}; {remedy}")
+    raise AdRefused(f"{source} names {show(name)}; {remedy}")

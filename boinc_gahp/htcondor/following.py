@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.ledger import BatchRow, JobRow
-    from boinc_gahp.submit import BatchLook
+    from boinc_gahp.submit import BatchJobs
 
 log = logging.getLogger("boinc_gahp.htcondor")
 
@@ -42,13 +42,13 @@ _JOBS_PER_QUERY = 20_000
 #: While nothing changes, each pause is longer than the last by this factor.
 _SLOWER = 1.5
 #: Threads that ask about failed jobs, and seconds of a poll that they may take.
-_ASKERS = 4
-_ASK_FOR = 30.0
+_FAILURE_THREADS = 4
+_FAILURE_TIME = 30.0
 #: Batches in a row that cannot be asked about, after which a poll ends: the cause cannot be in so
 #: many of them.
-_IN_VAIN = 4
+_MAX_UNANSWERED = 4
 #: Seconds between notes in the ledger that the project answers, for people who watch it.
-_NOTED_EVERY = 60.0
+_RECORD_INTERVAL = 60.0
 
 _EVERYTHING = "0"
 
@@ -103,10 +103,10 @@ class Follower:
         self._all_at = 0.0
         self._batches: dict[int, _Followed] = {}
         self._changed = False
-        self._odd: set[str] = set()
+        self._unknown_words: set[str] = set()
         self._clock: Callable[[], float] = time.time
-        self._in_vain = 0
-        self._noted = -math.inf
+        self._unanswered = 0
+        self._recorded = -math.inf
 
     def poll(self, now: float) -> float:
         """Ask the project about all jobs that it has; return when to ask next.
@@ -119,8 +119,8 @@ class Follower:
         """
         self._clock = going(now)
         self._changed = False
-        self._in_vain = 0
-        self._look_for_batches()
+        self._unanswered = 0
+        self._update_batches()
         poll_all = self._context.htcondor.poll_all
         if now >= self._all_at or self._all_at > now + poll_all:
             self._all_at = now + poll_all
@@ -128,7 +128,7 @@ class Follower:
                 batch.since, batch.probe = _EVERYTHING, batch.alone
         goes_on = True
         for group in _groups(batch for batch in self._batches.values() if self._is_due(batch)):
-            goes_on = not self._context.stopping.is_set() and self._ask(group)
+            goes_on = not self._context.stopping.is_set() and self._query(group)
             if not goes_on:
                 break
         ended = self._clock()
@@ -149,7 +149,7 @@ class Follower:
 
     # -- what to ask
 
-    def _look_for_batches(self) -> None:
+    def _update_batches(self) -> None:
         alive = {
             batch.batch_id: batch.alive
             for batch in self._jobs.on_project(self._context.url, self._context.account)
@@ -164,54 +164,54 @@ class Follower:
         for batch in self._batches.values():
             batch.alive = alive[batch.row.id]
 
-    def _ask(self, group: Sequence[_Followed]) -> bool:
+    def _query(self, group: Sequence[_Followed]) -> bool:
         """Ask about batches, for everything about all of them or only for news.
 
         Returns:
             Whether to go on with other batches.
         """
         if group[0].alone and not group[0].probe:
-            return self._ask_alone(group[0])
+            return self._query_alone(group[0])
         since = min((batch.since for batch in group), key=float)
         try:
             answer = self._context.bridge.query_batches([batch.row.name for batch in group], since)
         except RpcError as error:
-            return self._divide(group, error)
+            return self._divide_group(group, error)
         self._answered()
         for batch, pairs in zip(group, answer.batches, strict=True):
             everything = since == _EVERYTHING
             batch.alone = batch.probe = False
-            self._well(batch)
-            self._note(batch, pairs, everything=everything)
-            if everything and not self._look_for_lost(batch, frozenset(name for name, _ in pairs)):
+            self._clear_trouble(batch)
+            self._record(batch, pairs, everything=everything)
+            if everything and not self._check_for_lost(batch, frozenset(name for name, _ in pairs)):
                 return False
             batch.since = answer.server_time if _is_time(answer.server_time) else _EVERYTHING
         return True
 
-    def _divide(self, group: Sequence[_Followed], error: RpcError) -> bool:
+    def _divide_group(self, group: Sequence[_Followed], error: RpcError) -> bool:
         """Find out which batches the project refuses or chokes on; ask about the others."""
         culprit = _culprit(error, group)
         if culprit is None and self._pauses.is_of_project(error, self._clock()):
             return False
         if culprit is None and len(group) > 1:
             half = len(group) // 2
-            return self._ask(group[:half]) and self._ask(group[half:])
+            return self._query(group[:half]) and self._query(group[half:])
         culprit = culprit or group[0]
         log.info("Batch %s is asked about by its id: %s", culprit.row.name, error)
         culprit.alone, culprit.probe = True, False
         rest = [batch for batch in group if batch is not culprit]
-        return (not rest or self._ask(rest)) and self._ask_alone(culprit)
+        return (not rest or self._query(rest)) and self._query_alone(culprit)
 
-    def _ask_alone(self, batch: _Followed) -> bool:
+    def _query_alone(self, batch: _Followed) -> bool:
         try:
-            self._look(batch)
+            self._query_by_id(batch)
         except RpcError as error:
-            return self._could_not(batch, error)
+            return self._put_off(batch, error)
         self._answered()
-        self._well(batch)
+        self._clear_trouble(batch)
         return True
 
-    def _could_not(self, batch: _Followed, error: RpcError) -> bool:
+    def _put_off(self, batch: _Followed, error: RpcError) -> bool:
         """Let a batch wait that the project does not answer for; return whether to go on."""
         if self._context.stopping.is_set() or self._pauses.is_of_project(error, self._clock()):
             return False
@@ -221,25 +221,25 @@ class Follower:
         log.log(level, "Batch %s: %s", batch.row.name, words)
         batch.trouble = words
         self._jobs.postpone(batch.row.id, until, words)
-        self._in_vain += 1
-        return self._in_vain < _IN_VAIN
+        self._unanswered += 1
+        return self._unanswered < _MAX_UNANSWERED
 
     def _answered(self) -> None:
         """Note that the project answers."""
-        self._in_vain = 0
+        self._unanswered = 0
         self._pauses.succeeded()
         now = self._clock()
         # A time in the future is from before the clock was set back.
-        if self._noted <= now < self._noted + _NOTED_EVERY:
+        if self._recorded <= now < self._recorded + _RECORD_INTERVAL:
             return
-        self._noted = now
+        self._recorded = now
         try:
             self._jobs.polled(self._context.url, self._context.account, now)
         except LedgerError as error:
             # The answer itself matters more: if that cannot be written, an error is raised.
             log.debug("Cannot record when %s last answered: %s", self._context.url, error)
 
-    def _well(self, batch: _Followed) -> None:
+    def _clear_trouble(self, batch: _Followed) -> None:
         """Note that a batch can be asked about."""
         if batch.trouble:
             self._pauses.forget(batch.key)
@@ -247,36 +247,36 @@ class Follower:
             self._jobs.postpone(batch.row.id, 0.0, None)
             log.info("Batch %s can be asked about again", batch.row.name)
 
-    def _look(self, batch: _Followed) -> None:
+    def _query_by_id(self, batch: _Followed) -> None:
         """Ask about a batch by its id; if there is no such batch, all its jobs are lost."""
         # Twice: a project with database trouble may not find a batch that it has.
-        look = self._look_at(batch) or self._look_at(batch)
-        if look is None:
+        details = self._jobs_by_id(batch) or self._jobs_by_id(batch)
+        if details is None:
             self._lose(batch, self._on_project(batch))
             return
-        self._note(batch, look.jobs, everything=True)
-        if look.complete:
-            known = frozenset(name for name, _ in look.jobs)
-            self._lose(batch, [job for job in self._on_project(batch) if job.job_name not in known])
+        self._record(batch, details.jobs, everything=True)
+        if details.complete:
+            names = frozenset(name for name, _ in details.jobs)
+            self._lose(batch, [job for job in self._on_project(batch) if job.job_name not in names])
 
-    def _look_at(self, batch: _Followed) -> BatchLook | None:
+    def _jobs_by_id(self, batch: _Followed) -> BatchJobs | None:
         if batch.row.project_batch_id is None:
             return None
         try:
-            return self._context.bridge.look_at(batch.row.project_batch_id)
+            return self._context.bridge.query_jobs(batch.row.project_batch_id)
         except (*failures.IS_LOST, NotOwner):
             return None
 
     # -- what it says
 
-    def _note(
+    def _record(
         self, batch: _Followed, pairs: Iterable[tuple[str, str]], *, everything: bool
     ) -> None:
         """Write news to the ledger, or everything, in case it has missed something."""
         words = dict(pairs)
         news = {name: word for name, word in words.items() if batch.words.get(name) != word}
-        told = words if everything else news
-        states = {name: job_state(word) for name, word in told.items()}
+        reported = words if everything else news
+        states = {name: job_state(word) for name, word in reported.items()}
         changes = {
             name: LEDGER_STATES[state] for name, state in states.items() if state in LEDGER_STATES
         }
@@ -288,10 +288,10 @@ class Follower:
         self._changed = self._changed or bool(news)
         if "finished" in changes.values():
             self._context.wake()
-        for word in set(news.values()) - self._odd:
+        for word in set(news.values()) - self._unknown_words:
             if job_state(word) is not JobState.UNKNOWN:
                 continue
-            self._odd.add(word)
+            self._unknown_words.add(word)
             log.warning(
                 "%s reports the state %r of a job, which boinc_gahp does not know",
                 self._context.url,
@@ -301,11 +301,11 @@ class Follower:
     def _on_project(self, batch: _Followed) -> list[JobRow]:
         return self._jobs.jobs_of(batch.row.id, "queued", "running")
 
-    def _look_for_lost(self, batch: _Followed, named: frozenset[str]) -> bool:
+    def _check_for_lost(self, batch: _Followed, named: frozenset[str]) -> bool:
         """Look at the batch by its id if its list lacks a job; return whether to go on."""
         if all(job.job_name in named for job in self._on_project(batch)):
             return True
-        return self._ask_alone(batch)
+        return self._query_alone(batch)
 
     def _lose(self, batch: _Followed, jobs: list[JobRow]) -> None:
         if jobs:
@@ -323,7 +323,7 @@ class Follower:
                 todo += [(batch, jobs[name]) for name in sorted(batch.failing)]
         if not todo:
             return
-        until = time.monotonic() + _ASK_FOR
+        until = time.monotonic() + _FAILURE_TIME
         stop = threading.Event()
 
         def fail(item: tuple[_Followed, JobRow]) -> bool:
@@ -333,7 +333,7 @@ class Follower:
             return failures.fail(self._context, item[1])
 
         for (batch, job), over in in_parallel(
-            fail, todo, threads=_ASKERS, name="failures", stop=stop
+            fail, todo, threads=_FAILURE_THREADS, name="failures", stop=stop
         ):
             # The rest is asked about again, or is no longer in error, which the next poll tells.
             if over:

@@ -48,9 +48,9 @@ def read_ad(text: str, settings: HTCondor) -> JobDescription:
         AdRefused: the job cannot be done with this ad; says what to change in a submit file.
     """
     attributes = Attributes(text)
-    wishes = BoincAttributes(attributes)
+    boinc = BoincAttributes(attributes)
     iwd = _directory(attributes)
-    project, app = _project_and_app(attributes, wishes, settings, iwd)
+    project, app = _project_and_app(attributes, boinc, settings, iwd)
     if not settings.ignore_environment:
         _check_environment(attributes)
     stdout = read_stream("output", attributes.text("Out"), iwd)
@@ -63,23 +63,23 @@ def read_ad(text: str, settings: HTCondor) -> JobDescription:
         app_name=app,
         iwd=iwd,
         args=_arguments(attributes),
-        inputs=_inputs(attributes, wishes, iwd),
+        inputs=_inputs(attributes, boinc, iwd),
         outputs=None if outputs is None else read_outputs(as_text("TransferOutput", outputs)),
         remaps=_remaps(attributes, iwd),
         stdout=stdout,
         stderr=stderr,
         parameters=Parameters(
-            fpops_est=wishes.amount("RscFpopsEst"),
-            fpops_bound=wishes.amount("RscFpopsBound"),
-            memory_bound=_memory(attributes, wishes),
-            disk_bound=wishes.amount("RscDiskBound"),
-            delay_bound=wishes.amount("DelayBound"),
+            fpops_est=boinc.amount("RscFpopsEst"),
+            fpops_bound=boinc.amount("RscFpopsBound"),
+            memory_bound=_memory(attributes, boinc),
+            disk_bound=boinc.amount("RscDiskBound"),
+            delay_bound=boinc.amount("DelayBound"),
         ),
-        priority=wishes.whole("Priority", least=-(2**31)),
-        app_version_num=wishes.whole("AppVersionNum", least=1),
-        input_template=_template(wishes, "InputTemplate", iwd),
-        output_template=_template(wishes, "OutputTemplate", iwd),
-        failed_jobs=wishes.one_of("FailedJobs", FAILED_JOBS),
+        priority=boinc.whole("Priority", least=-(2**31)),
+        app_version_num=boinc.whole("AppVersionNum", least=1),
+        input_template=_template(boinc, "InputTemplate", iwd),
+        output_template=_template(boinc, "OutputTemplate", iwd),
+        failed_jobs=boinc.one_of("FailedJobs", FAILED_JOBS),
     )
 
 
@@ -114,7 +114,7 @@ def _directory(attributes: Attributes) -> str:
 
 
 def _project_and_app(
-    attributes: Attributes, wishes: BoincAttributes, settings: HTCondor, iwd: str
+    attributes: Attributes, boinc: BoincAttributes, settings: HTCondor, iwd: str
 ) -> tuple[str | None, str]:
     """Return project and app: BOINC's own attributes, else ``batch_queue = app@project``.
 
@@ -123,8 +123,8 @@ def _project_and_app(
     HTCondor 25.12 on StageCmd tells; before, it is a mere name if there is no such file.
     """
     queue_app, _, queue_project = (attributes.text("Queue") or "").partition("@")
-    project = wishes.word("Project") or queue_project.strip() or None
-    app = wishes.word("App") or queue_app.strip()
+    project = boinc.word("Project") or queue_project.strip() or None
+    app = boinc.word("App") or queue_app.strip()
     if not app:
         command = Path(attributes.text("Cmd") or "")
         app = command.name
@@ -222,9 +222,9 @@ def _arguments(attributes: Attributes) -> tuple[str, ...]:
         ) from None
 
 
-def _inputs(attributes: Attributes, wishes: BoincAttributes, iwd: str) -> tuple[NamedFile, ...]:
+def _inputs(attributes: Attributes, boinc: BoincAttributes, iwd: str) -> tuple[NamedFile, ...]:
     local = read_inputs(attributes.text("TransferInput"), attributes.text("In"), iwd)
-    remote = wishes.get("RemoteFiles")
+    remote = boinc.get("RemoteFiles")
     if remote is None:
         return tuple(local)
     return (*local, *read_remote(remote[0], as_text(*remote)))
@@ -241,21 +241,21 @@ def _remaps(attributes: Attributes, iwd: str) -> tuple[tuple[str, str], ...]:
     return remaps
 
 
-def _memory(attributes: Attributes, wishes: BoincAttributes) -> float | None:
+def _memory(attributes: Attributes, boinc: BoincAttributes) -> float | None:
     """Return bytes; ``request_memory`` is in MB, as HTCondor counts them.
 
     If a vanilla job has none, the Job Router makes it 0 (seen with HTCondor 23.9.6).
     """
-    bound = wishes.amount("RscMemoryBound")
+    bound = boinc.amount("RscMemoryBound")
     requested = attributes.get("RequestMemory") if bound is None else None
     if requested is None or requested == 0:
         return bound
     return positive("RequestMemory", requested) * _MIB
 
 
-def _template(wishes: BoincAttributes, name: str, iwd: str) -> str | None:
-    said = wishes.get(name)
-    return None if said is None else read_template(said[0], as_text(*said), iwd)
+def _template(boinc: BoincAttributes, name: str, iwd: str) -> str | None:
+    given = boinc.get(name)
+    return None if given is None else read_template(given[0], as_text(*given), iwd)
 
 
 #: A stretch between quotes, a stretch without quotes, or a quote that is not closed.

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.htcondor")
 
-#: Seconds between looks for leases that run out; with short leases, how often one is looked at.
+#: Seconds between checks for leases that run out; with short leases, how often one is checked.
 _EVERY = 60.0
 _PART = 8.0
 #: A lease is renewed after this many seconds of it; a short one after half of it.
 _USED = 86400.0
 
 
-def look_every(lease: float) -> float:
+def check_interval(lease: float) -> float:
     """Return seconds between checks whether leases of ``lease`` seconds have to be renewed."""
     return min(_EVERY, lease / _PART)
 
@@ -36,16 +36,16 @@ class Leases:
         self._context = context
         self._next = 0.0
         self._failing: set[tuple[str, int]] = set()
-        self.task = PeriodicTask("lease", self.due, self.pay)
+        self.task = PeriodicTask("lease", self.due, self.renew)
 
     def due(self, now: float) -> float:
         """Return when to look again."""
-        every = look_every(self._context.htcondor.lease)
+        every = check_interval(self._context.htcondor.lease)
         ahead = self._next if is_ahead(self._next, now, every) else 0.0
         return max(ahead, self._context.pauses.wait(None, now))
 
-    def pay(self, now: float, goes_on: Callable[[], bool]) -> None:
-        """Renew the leases of batches with jobs that HTCondor has asked about lately.
+    def renew(self, now: float, goes_on: Callable[[], bool]) -> None:
+        """Renew the leases of batches with jobs that HTCondor has asked about recently.
 
         A lease that the project does not renew does not delay the others.
 
@@ -54,7 +54,7 @@ class Leases:
         """
         context, clock = self._context, going(now)
         lease = context.htcondor.lease
-        self._next = now + look_every(lease)
+        self._next = now + check_interval(lease)
         ahead = lease - min(_USED, lease / 2)
         batches = context.jobs.leases(context.url, context.account, now, ahead, lease)
         for gone in self._failing - {_lease_of(batch) for batch in batches}:

@@ -2,8 +2,8 @@
 
 It has no memory of its own: what it does depends only on the states of jobs in the ledger.
 So a manager can die at any point, and the next one needs nothing but the ledger: it sends an
-unfinished batch again under the same names, fetches unfinished outputs again, and still owes what
-was owed.
+unfinished batch again under the same names, fetches unfinished outputs again, and does the aborts
+and retirements that are pending.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Final
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.htcondor.cleanup import BatchCleanup
 from boinc_gahp.htcondor.context import AccountContext
+from boinc_gahp.htcondor.error_guard import ErrorGuard
 from boinc_gahp.htcondor.fetching_queue import FetchQueue
 from boinc_gahp.htcondor.following import Follower
-from boinc_gahp.htcondor.guard import Guard
 from boinc_gahp.htcondor.leases import Leases
 from boinc_gahp.htcondor.retry_times import drop_past, is_ahead
 from boinc_gahp.htcondor.sending import Sender
@@ -41,21 +41,21 @@ log = logging.getLogger("boinc_gahp.htcondor")
 
 #: States of a batch in which it is not certain what the project has of it.
 UNCLEAR: Final = ("planned", "sent", "giving_up")
-#: Batches at a time, of each kind: those with long uploads, the others, and those that are given
-#: up. So small batches do not wait for uploads that take hours.
+#: Batches at a time, of each kind: those with long uploads, the others, and those that are rolled
+#: back. So small batches do not wait for uploads that take hours.
 SLOTS = 4
 #: Seconds between attempts to become the manager.
 _LOCK_EVERY = 1.0
-#: Seconds between looks for what other processes have written: with jobs that are alive, without.
-_LOOK_BUSY, _LOOK_IDLE = 0.25, 1.0
-#: Looks at the ledger take at most one part in this many of the time ...
-_SHARE = 5.0
+#: Seconds between checks for what other processes have written: with jobs that are alive, without.
+_CHECK_BUSY, _CHECK_IDLE = 0.25, 1.0
+#: Checks of the ledger take at most one part in this many of the time ...
+_TIME_SHARE = 5.0
 #: ... and are at least this many seconds apart, however often the manager is woken.
-_APART = 0.02
-#: Seconds after which a manager looks at everything in any case.
-_LOOK_ANYWAY = 30.0
+_SHORTEST_WAIT = 0.02
+#: Seconds after which a manager checks everything in any case.
+_LONGEST_WAIT = 30.0
 #: Seconds that closing waits before it ends pauses between attempts.
-_NEARLY = 0.25
+_GRACE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class Reconciled:
 
     Attributes:
         managed_elsewhere: a daemon manages the account, and sends what is pending.
-        aborts: number of jobs whose abort is owed, before and after.
-        retirements: number of batches whose retirement is owed, before and after.
+        aborts: number of jobs whose abort is pending, before and after.
+        retirements: number of batches whose retirement is pending, before and after.
         unclear: number of batches without a wanted job for which it is not certain what the
             project has, before and after.
     """
@@ -77,7 +77,7 @@ class Reconciled:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is owed any more."""
+        """Whether nothing is pending any more."""
         left = self.aborts[1] + self.retirements[1] + self.unclear[1]
         return not (self.managed_elsewhere or left)
 
@@ -90,7 +90,7 @@ class AccountManager:
         jobs: the ledger of jobs.
         owner: the project's URL and the account, as the ledger has them.
         settings: all settings.
-        gates: the gates of this process.
+        scopes: the cancel scopes of this process.
         state_dir: the directory of the manager's lock.
     """
 
@@ -124,25 +124,25 @@ class AccountManager:
         self._sender = Sender(self._context)
         self._follower = Follower(self._context)
         self._workers = Workers(f"worker {owner[0]}", self.wake)
-        self._guard = Guard(f"the manager of the jobs for {owner[0]}")
+        self._guard = ErrorGuard(f"the manager of the jobs for {owner[0]}")
         self._fetches = FetchQueue(self._context, self._workers, self._guard)
         self._cleanup = BatchCleanup(
             self._context, lambda batch: self._workers.is_running(("send", batch))
         )
         self._tasks: tuple[PeriodicTask, ...] = (Leases(self._context).task, *self._cleanup.tasks)
         self._thread: threading.Thread | None = None
-        self._seen = 0
+        self._seen_version = 0
         self._is_busy = False
         # By batch: the time before which it is not sent again.
-        self._resting: dict[int, float] = {}
+        self._next_send: dict[int, float] = {}
         self._has_sent = threading.Event()
         self._next_poll = 0.0
         # Whether that is because the project has trouble: then it waits no longer than the others.
         self._poll_waits = False
-        # By duty: the time before which it is not tried again, because the ledger failed.
+        # By task: the time before which it is not tried again, because the ledger failed.
         self._next_try: dict[str, float] = {}
         # Bridges of earlier settings, with the work that may still use them.
-        self._old: list[tuple[Bridge, frozenset[int]]] = []
+        self._old_bridges: list[tuple[Bridge, frozenset[int]]] = []
 
     # -- for other threads
 
@@ -152,7 +152,7 @@ class AccountManager:
         return self._owner
 
     @property
-    def holds(self) -> bool:
+    def is_manager(self) -> bool:
         """Whether this process manages the account."""
         return self._lock.is_held
 
@@ -170,7 +170,7 @@ class AccountManager:
         old = self._context.bridge
         self._context.change(settings, bridge or old)
         if bridge is not None:
-            self._old.append((old, self._workers.numbers()))
+            self._old_bridges.append((old, self._workers.numbers()))
         self.wake()
 
     def wake(self) -> None:
@@ -191,9 +191,9 @@ class AccountManager:
         deadline = time.monotonic() + timeout
         self.stop()
         # It is better to finish work that is nearly done than to do it again.
-        self._workers.wait(time.monotonic() + min(_NEARLY, timeout / 2))
+        self._workers.wait(time.monotonic() + min(_GRACE, timeout / 2))
         self._context.bridge.close()
-        for bridge, _ in list(self._old):
+        for bridge, _ in list(self._old_bridges):
             bridge.close()
         if self._thread is not None:
             self._thread.join(max(0.0, deadline - time.monotonic()))
@@ -203,12 +203,12 @@ class AccountManager:
             self._lock.release()
 
     def reconcile_once(self, deadline: float) -> Reconciled:
-        """Pay what is owed to the project, as far as that is possible now, and return.
+        """Send what is pending for the project, as far as that is possible now, and return.
 
-        Owed are: aborts of cancelled jobs, retirements of batches that have ended, leases of
-        batches that HTCondor asks about, and certainty about half-sent or given-up batches that
-        have no wanted job any more. Jobs that HTCondor still has are not sent, followed or
-        fetched: a daemon does that, now or later.
+        That is: aborts of cancelled jobs, retirements of batches that have ended, leases of batches
+        that HTCondor asks about, and whatever makes it certain what the project has of half-sent
+        batches, and of those being aborted, that have no wanted job any more. Jobs that HTCondor
+        still has are not sent, followed or fetched: a daemon does that, now or later.
 
         Args:
             deadline: ``time.monotonic()`` after which nothing more is begun.
@@ -220,19 +220,19 @@ class AccountManager:
             return Reconciled(managed_elsewhere=True)
         try:
             self._take_over()
-            before = self._owed()
+            before = self._count_pending()
             while not self._stopping.is_set():
                 now = time.time()
                 self._cleanup.close_overdue(now)
-                again = self._end_unwanted(now, deadline)
+                again = self._resolve_unclear(now, deadline)
                 for task in self._tasks:
                     if task.due(now) <= now:
-                        task.pay(now, lambda: time.monotonic() <= deadline)
+                        task.run(now, lambda: time.monotonic() <= deadline)
                 if again is None or time.monotonic() + again - now > deadline:
                     break
                 self._stopping.wait(max(0.0, again - now))
             self._context.bridge.reconcile(alone=True)
-            after = self._owed()
+            after = self._count_pending()
         finally:
             self._lock.release()
         return Reconciled(False, *zip(before, after, strict=True))
@@ -240,19 +240,19 @@ class AccountManager:
     # -- the thread
 
     def _run(self) -> None:
-        while not self._stopping.is_set() and not self._becomes_keeper():
+        while not self._stopping.is_set() and not self._acquire_lock():
             self._news.wait(_LOCK_EVERY)
             self._news.clear()
         while not self._stopping.is_set():
             begin = time.monotonic()
-            with self._guard("look at the ledger") as look:
-                look.at = self._turn(time.time())
-            wait = min(_LOOK_ANYWAY, look.at - time.time())
+            with self._guard("read the ledger") as retry:
+                retry.at = self._check_ledger(time.time())
+            wait = min(_LONGEST_WAIT, retry.at - time.time())
             took = time.monotonic() - begin
-            self._stopping.wait(min(1.0, max(_APART, took * (_SHARE - 1))))
-            self._sleep(wait)
+            self._stopping.wait(min(1.0, max(_SHORTEST_WAIT, took * (_TIME_SHARE - 1))))
+            self._wait_for_work(wait)
 
-    def _becomes_keeper(self) -> bool:
+    def _acquire_lock(self) -> bool:
         with self._guard("take over the jobs"):
             if self._lock.try_acquire():
                 self._take_over()
@@ -267,37 +267,37 @@ class AccountManager:
         """
         self._jobs.stop_writing(*self._owner)
 
-    def _turn(self, now: float) -> float:
-        """Look at the ledger and begin the work that can be begun; return when to look again."""
-        self._seen = self._store.data_version()
-        self._close_gates()
+    def _check_ledger(self, now: float) -> float:
+        """Read the ledger and begin the work that can be begun; return when to do so again."""
+        self._seen_version = self._store.data_version()
+        self._close_scopes()
         self._close_old_bridges()
         parts = (
             ("plan batches", self._sender.plan),
             ("send batches", self._send),
             ("begin to fetch outputs", self._fetches.begin),
             ("complete jobs", self._cleanup.close_overdue),
-            ("begin aborts, retirements and renewals of leases", self._pay),
+            ("begin aborts, retirements and renewals of leases", self._start_tasks),
             ("begin to ask about jobs", self._poll),
         )
-        times = [now + _LOOK_ANYWAY]
+        times = [now + _LONGEST_WAIT]
         for what, part in parts:
-            # Each under its own guard: if one fails, the others still do their work.
-            with self._guard(what) as look:
+            # An error of one does not keep the others from their work.
+            with self._guard(what) as retry:
                 at = part(now)
-                look.at = times[0] if at is None else at
-            times.append(look.at)
+                retry.at = times[0] if at is None else at
+            times.append(retry.at)
         self._is_busy = bool(self._jobs.batches(*self._owner, *UNCLEAR, "submitted", "ended"))
         return min(times)
 
-    def _sleep(self, seconds: float) -> None:
+    def _wait_for_work(self, seconds: float) -> None:
         """Wait, unless somebody wakes the manager or another process writes to the ledger."""
         # By a clock that cannot be set.
         until = time.monotonic() + seconds
         while not self._news.is_set() and (left := until - time.monotonic()) > 0:
-            self._news.wait(min(left, _LOOK_BUSY if self._is_busy else _LOOK_IDLE))
+            self._news.wait(min(left, _CHECK_BUSY if self._is_busy else _CHECK_IDLE))
             with suppress(LedgerError):  # the next turn runs into it
-                if self._store.data_version() != self._seen:
+                if self._store.data_version() != self._seen_version:
                     break
         self._news.clear()
 
@@ -305,9 +305,9 @@ class AccountManager:
 
     def _send(self, now: float) -> float | None:
         times = []
-        drop_past(self._resting, now, self._context.longest_pause)
+        drop_past(self._next_send, now, self._context.longest_pause)
         for batch in self._jobs.batches(*self._owner, *UNCLEAR):
-            at = max(batch.not_before, self._resting.get(batch.id, 0.0))
+            at = max(batch.not_before, self._next_send.get(batch.id, 0.0))
             if is_ahead(at, now, self._context.longest_pause):
                 times.append(at)
                 continue
@@ -321,7 +321,7 @@ class AccountManager:
         with self._guard("send a batch") as attempt:
             self._send_now(batch_id)
             attempt.at = time.time() + self._context.htcondor.poll_shortest
-        self._resting[batch_id] = attempt.at
+        self._next_send[batch_id] = attempt.at
         self._has_sent.set()
 
     def _send_now(self, batch_id: int) -> None:
@@ -330,7 +330,7 @@ class AccountManager:
         if batch is None or self._stopping.is_set():
             return
         if batch.state == "giving_up":
-            self._sender.give_up(batch)
+            self._sender.roll_back(batch)
         elif batch.state in {"planned", "sent"}:
             self._sender.send(batch)
 
@@ -345,8 +345,8 @@ class AccountManager:
             self._next_poll = min(self._next_poll, now + self._context.htcondor.poll_shortest)
         if not self._jobs.on_project(*self._owner):
             return None
-        waits_no_more = self._poll_waits and not self._context.pauses.wait(None, now)
-        if is_ahead(self._next_poll, now, self._context.longest_pause) and not waits_no_more:
+        project_is_back = self._poll_waits and not self._context.pauses.wait(None, now)
+        if is_ahead(self._next_poll, now, self._context.longest_pause) and not project_is_back:
             return self._next_poll
         self._workers.start(self._poll_once, "poll")
         return None
@@ -357,7 +357,7 @@ class AccountManager:
         self._next_poll = poll.at
         self._poll_waits = self._context.pauses.wait(None, time.time()) > 0
 
-    def _close_gates(self) -> None:
+    def _close_scopes(self) -> None:
         """Stop fetches of jobs that another process has cancelled; that process waits for it."""
         for job_id in self._scopes.jobs():
             job = self._jobs.job(job_id)
@@ -369,14 +369,14 @@ class AccountManager:
     def _close_old_bridges(self) -> None:
         """Close the bridges of settings that have changed, once nothing uses them any more."""
         running = self._workers.numbers()
-        for old in [old for old in self._old if old[1].isdisjoint(running)]:
-            self._old.remove(old)
+        for old in [old for old in self._old_bridges if old[1].isdisjoint(running)]:
+            self._old_bridges.remove(old)
             old[0].close()
 
-    # -- what is owed
+    # -- what is pending
 
-    def _pay(self, now: float) -> float | None:
-        """Start each duty that is due; a long one does not delay the others."""
+    def _start_tasks(self, now: float) -> float | None:
+        """Start each task that is due; a long one does not delay the others."""
         times = []
         for task in self._tasks:
             if self._workers.is_running(task.name):
@@ -388,23 +388,23 @@ class AccountManager:
             if due > now:
                 times.append(due)
             else:
-                self._workers.start(partial(self._pay_once, task), task.name)
+                self._workers.start(partial(self._run_task, task), task.name)
         return min(times, default=None)
 
-    def _pay_once(self, task: PeriodicTask) -> None:
-        with self._guard(f"do what is due ({task.name})") as payment:
-            task.pay(time.time(), lambda: not self._stopping.is_set())
-            payment.at = 0.0
-        self._next_try[task.name] = payment.at
+    def _run_task(self, task: PeriodicTask) -> None:
+        with self._guard(f"do what is due ({task.name})") as retry:
+            task.run(time.time(), lambda: not self._stopping.is_set())
+            retry.at = 0.0
+        self._next_try[task.name] = retry.at
 
-    def _end_unwanted(self, now: float, deadline: float) -> float | None:
-        """Get certainty about batches without a wanted job.
+    def _resolve_unclear(self, now: float, deadline: float) -> float | None:
+        """Make it certain what the project has of the batches without a wanted job.
 
         Returns:
             The time at which there is more to do; None if there is nothing more.
         """
         times = []
-        for batch in self._unwanted():
+        for batch in self._unclear_batches():
             if time.monotonic() > deadline:
                 break
             if is_ahead(batch.not_before, now, self._context.longest_pause):
@@ -413,20 +413,21 @@ class AccountManager:
             self._send_one(batch.id)
             left = self._jobs.batch(batch.id)
             if left is not None and left.state in UNCLEAR:
-                times.append(max(left.not_before, self._resting.get(batch.id, now)))
+                times.append(max(left.not_before, self._next_send.get(batch.id, now)))
         return min(times, default=None)
 
-    def _unwanted(self) -> list[BatchRow]:
+    def _unclear_batches(self) -> list[BatchRow]:
+        """Return the batches without a wanted job of which it is unclear what the project has."""
         return [
             batch
             for batch in self._jobs.batches(*self._owner, *UNCLEAR)
             if batch.state == "giving_up" or not self._jobs.jobs_of(batch.id, *ALIVE)
         ]
 
-    def _owed(self) -> tuple[int, int, int]:
-        """Return how many aborts, retirements and batches to clear up are owed."""
+    def _count_pending(self) -> tuple[int, int, int]:
+        """Return how many aborts, retirements and unclear batches are pending."""
         return (
             len(self._jobs.pending_aborts(*self._owner)),
             len(self._jobs.batches(*self._owner, "ended")),
-            len(self._unwanted()),
+            len(self._unclear_batches()),
         )

@@ -39,7 +39,7 @@ class Pauses:
 
     Args:
         ping: checks that the project answers; raises RpcError if not.
-        tell: notes in the ledger what is wrong with the project (None: nothing); raises
+        record_trouble: notes in the ledger what is wrong with the project (None: nothing); raises
             LedgerError.
         pauses: the shortest and the longest pause between two attempts, in seconds.
         longest: the longest pause of a manager, in seconds.
@@ -51,30 +51,30 @@ class Pauses:
         self,
         *,
         ping: Callable[[], None],
-        tell: Callable[[str | None], None],
+        record_trouble: Callable[[str | None], None],
         pauses: Callable[[], tuple[float, float]],
         longest: Callable[[], float],
         wake: Callable[[], None],
         url: str,
     ) -> None:
         self._ping = ping
-        self._tell = tell
+        self._record_trouble = record_trouble
         self._pauses = pauses
         self._longest = longest
         self._wake = wake
         self._url = url
         self._project = FailureBackoff(pauses)
-        self._said = ""
+        self._last_message = ""
         self._lock = threading.Lock()
-        self._things: dict[Hashable, FailureBackoff] = {}
+        self._backoffs: dict[Hashable, FailureBackoff] = {}
         self._pinging = threading.Lock()
         self._pinged = -1.0
         self._answers = True
 
     def until(self, key: Hashable = None) -> float:
         """Return when to ask about a thing, or about anything; 0 if there is no trouble."""
-        thing = self._things.get(key)
-        return max(self._project.until, 0.0 if thing is None else thing.until)
+        backoff = self._backoffs.get(key)
+        return max(self._project.until, 0.0 if backoff is None else backoff.until)
 
     def wait(self, key: Hashable, now: float, not_before: float = 0.0) -> float:
         """Return when to ask about a thing, if that is in the future; 0 for now.
@@ -100,8 +100,8 @@ class Pauses:
     def later(self, key: Hashable, now: float | None = None) -> float:
         """Let a thing wait, without asking the project; return until when."""
         with self._lock:
-            thing = self._things.setdefault(key, FailureBackoff(self._pauses))
-        return thing.failed(time.time() if now is None else now)
+            backoff = self._backoffs.setdefault(key, FailureBackoff(self._pauses))
+        return backoff.failed(time.time() if now is None else now)
 
     def is_of_project(self, error: GahpError, now: float | None = None) -> bool:
         """Tell whether other requests would fail, too; if so, all wait for a while."""
@@ -113,23 +113,23 @@ class Pauses:
             self._project.failed(now)
         words = str(error)
         log.log(
-            logging.DEBUG if words == self._said else logging.WARNING,
+            logging.DEBUG if words == self._last_message else logging.WARNING,
             "All requests to %s have to wait: %s",
             self._url,
             words,
         )
-        self._said = words
+        self._last_message = words
         self._note(words)
         return True
 
     def lasted(self, key: Hashable) -> float:
         """Return for how many seconds a thing has been failing; 0 if it has not."""
-        thing = self._things.get(key)
-        return 0.0 if thing is None else thing.lasted
+        backoff = self._backoffs.get(key)
+        return 0.0 if backoff is None else backoff.lasted
 
     def has(self, key: Hashable) -> bool:
         """Tell whether the last request about a thing failed."""
-        return key in self._things
+        return key in self._backoffs
 
     def succeeded(self, key: Hashable = None) -> bool:
         """Note that a request about a thing succeeded; return whether it, or all, failed before.
@@ -137,19 +137,19 @@ class Pauses:
         From now on nothing has to wait because of the project.
         """
         with self._lock:
-            before = self._things.pop(key, None) is not None
+            before = self._backoffs.pop(key, None) is not None
         if self._project.succeeded():
             log.info("%s answers again", self._url)
             self._wake()
             before = True
-        self._said = ""
+        self._last_message = ""
         self._note(None)
         return before
 
     def forget(self, key: Hashable) -> None:
-        """Forget a thing that nobody will ask about any more."""
+        """Forget a thing that will not be asked about again."""
         with self._lock:
-            self._things.pop(key, None)
+            self._backoffs.pop(key, None)
 
     # -- whose it is
 
@@ -162,9 +162,9 @@ class Pauses:
 
     def _does_answer(self) -> bool:
         """Send the project a ping; callers that ask at the same time share its answer."""
-        asked = time.monotonic()
+        begun = time.monotonic()
         with self._pinging:
-            if self._pinged < asked:
+            if self._pinged < begun:
                 self._pinged = time.monotonic()
                 try:
                     self._ping()
@@ -176,6 +176,6 @@ class Pauses:
 
     def _note(self, words: str | None) -> None:
         try:
-            self._tell(words)
+            self._record_trouble(words)
         except LedgerError as error:
             log.warning("Cannot record whether %s answers: %s", self._url, error)

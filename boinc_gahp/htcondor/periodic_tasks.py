@@ -17,10 +17,10 @@ class PeriodicTask:
         name: the name of the kind.
         due: given the time in seconds since the epoch, returns when there is something to do; a
             time in the past (0) is now. Only uses the ledger.
-        pay: does everything that is due at the given time, while its second argument returns true;
-            work that cannot be done now stays owed. Raises LedgerError.
+        run: does everything that is due at the given time, while its second argument returns true;
+            work that cannot be done now stays pending. Raises LedgerError.
     """
 
     name: str
     due: Callable[[float], float]
-    pay: Callable[[float, Callable[[], bool]], None]
+    run: Callable[[float, Callable[[], bool]], None]

@@ -1,4 +1,4 @@
-"""Pays what is owed to projects without a daemon, for ``boinc_gahp ledger reconcile``."""
+"""Sends what is pending for projects without a daemon, for ``boinc_gahp ledger reconcile``."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """The result of paying one owner's debts.
+    """The result of sending what is pending for one owner.
 
     Attributes:
         url: the project's address.
         account: the account, as the ledger has it.
         project_name: its name in the settings; "" for the section ``[project]``.
-        settled: what was owed before and is owed now; None if that could not be found out.
+        reconciled: what was pending before and is pending now; None if that could not be found out.
         problem: why not, for people; None if all went well.
     """
 
@@ -38,7 +38,7 @@ class Reconciliation:
 
 
 def reconcile(settings: Settings, opener: Opener, deadline: float) -> tuple[Reconciliation, ...]:
-    """Pay what is owed to all projects; see :meth:`AccountManager.reconcile_once`.
+    """Send what is pending for all projects; see :meth:`AccountManager.reconcile_once`.
 
     Owners that a daemon works for are left to it.
 
@@ -55,7 +55,7 @@ def reconcile(settings: Settings, opener: Opener, deadline: float) -> tuple[Reco
     known = known_owners(settings)
     names = {owner_key(url, account): (url, name) for url, account, name in jobs.owners()}
     for owner, its in known.items():
-        # Interrupted submissions of BOINC_* commands are debts, too.
+        # Interrupted BOINC_SUBMIT requests have pending aborts, too.
         if owner not in names and ledger.pending_aborts(*owner, time.time()):
             names[owner] = (its.url, "")
     reconciliations = []

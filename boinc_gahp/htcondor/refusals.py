@@ -30,9 +30,9 @@ log = logging.getLogger("boinc_gahp.htcondor")
 
 #: Refused jobs whose reasons are kept for HTCondor's first status request; it has 1000 at a time
 #: (``gridmanager-batch.rst``, "Concurrency").
-MOST = 10_000
+MAX_REFUSED = 10_000
 #: Seconds between attempts to write a cancel into the ledger.
-AGAIN = 1.0
+RETRY_AFTER = 1.0
 
 _PREFIX = "boinc/refused."
 
@@ -50,8 +50,8 @@ class Refusals:
         self._reasons: dict[str, str] = {}
         self._token = os.urandom(4).hex()
         self._number = 0
-        self._said = ""
-        self._unset_since: float | None = None
+        self._last_message = ""
+        self._broken_since: float | None = None
         self._closing = threading.Event()
 
     def ping(self) -> None:
@@ -59,7 +59,7 @@ class Refusals:
         try:
             self._service().ping()
         except (ConfigError, LedgerError) as error:
-            self._say(str(error))
+            self._log(str(error))
 
     def submit(self, ad: str) -> str:
         """Return the id of a job that was accepted, or that is to be held.
@@ -70,13 +70,13 @@ class Refusals:
         try:
             return self._service().submit(ad)
         except (ConfigError, LedgerError) as error:
-            self._say(str(error))
+            self._log(str(error))
             reason = _hold_reason(error)
         with self._lock:
             self._number += 1
             job_id = f"{_PREFIX}{self._token}.{self._number}"
             self._reasons[job_id] = reason
-            if len(self._reasons) > MOST:
+            if len(self._reasons) > MAX_REFUSED:
                 del self._reasons[next(iter(self._reasons))]
         return job_id
 
@@ -97,14 +97,14 @@ class Refusals:
         try:
             service = self._service()
         except ConfigError as error:
-            self._say(str(error))
+            self._log(str(error))
             now = time.monotonic()
-            if self._unset_since is None:
-                self._unset_since = now
-            if now - self._unset_since < HTCondor().stranded_wait:
+            if self._broken_since is None:
+                self._broken_since = now
+            if now - self._broken_since < HTCondor().stranded_wait:
                 return suspended(str(error))
             raise
-        self._unset_since = None
+        self._broken_since = None
         return service.status(job_id)
 
     def cancel(self, job_id: str) -> None:
@@ -125,8 +125,8 @@ class Refusals:
             try:
                 self._service().cancel(job_id)
             except (ConfigError, LedgerError) as error:
-                self._say(str(error))
-                if self._closing.wait(AGAIN):
+                self._log(str(error))
+                if self._closing.wait(RETRY_AFTER):
                     raise
                 if time.monotonic() > deadline:
                     log.error("Job %s is not aborted: it ends with the lease of its batch", job_id)
@@ -164,9 +164,9 @@ class Refusals:
             )
         )
 
-    def _say(self, text: str) -> None:
-        level = logging.DEBUG if text == self._said else logging.ERROR
-        self._said = text
+    def _log(self, text: str) -> None:
+        level = logging.DEBUG if text == self._last_message else logging.ERROR
+        self._last_message = text
         log.log(level, "boinc_gahp cannot work on HTCondor's jobs: %s", text)
 
 

@@ -1,4 +1,4 @@
-"""Batches that cannot be submitted as they are: withdrawn for good, and their jobs sent otherwise.
+"""Batches that cannot be submitted as they are: aborted for good, and their jobs sent otherwise.
 
 A batch whose jobs may be on the project is aborted first, at least :data:`ABORT_AGAIN` seconds
 after the last submit_batch whose end is unknown, until its end is certain
@@ -40,7 +40,7 @@ _DISJOINT = 2**_DEPTH
 
 
 class BatchRollback:
-    """Goes on with batches that are ``giving_up``, and divides batches.
+    """Aborts batches that are ``giving_up`` until they are over, and divides batches.
 
     Args:
         context: what the account's manager shares with its parts.
@@ -51,13 +51,13 @@ class BatchRollback:
         self._context = context
         self._jobs = context.jobs
         self._splitter = splitter
-        #: Why batches were given up, as far as this process knows.
+        #: Why batches are rolled back, as far as this process knows.
         self._reasons: dict[int, tuple[Attempt, GahpError]] = {}
         #: Batches for which no submit_batch can be running on the project.
         self._clear: set[int] = set()
 
     def begin(self, batch: BatchRow, attempt: Attempt, error: GahpError) -> None:
-        """Give up a batch whose jobs may exist.
+        """Begin to roll back a batch whose jobs may exist.
 
         Args:
             batch: a batch that is ``sent``.
@@ -69,13 +69,13 @@ class BatchRollback:
         """
         clear = not attempt.sending.unclear
         self._reasons[batch.id] = (attempt, error)
-        self._jobs.give_up(batch.id, time.time() + (0.0 if clear else ABORT_AGAIN))
+        self._jobs.begin_abort(batch.id, time.time() + (0.0 if clear else ABORT_AGAIN))
         log.info("Batch %s is given up: %s", batch.name, error)
         if clear:
             self._clear.add(batch.id)
-            given_up = self._jobs.batch(batch.id)
-            if given_up is not None and given_up.state == "giving_up":
-                self.go_on(given_up)
+            now = self._jobs.batch(batch.id)
+            if now is not None and now.state == "giving_up":
+                self.go_on(now)
 
     def go_on(self, batch: BatchRow) -> None:
         """Make sure that the batch is over on the project, then see to its jobs. Never raises."""
@@ -95,7 +95,7 @@ class BatchRollback:
         if self._context.stopping.is_set():
             return  # that may be why it failed
         try:
-            until = self._context.pauses.failed(("give up", batch.id), error)
+            until = self._context.pauses.failed(("roll back", batch.id), error)
             self._jobs.postpone(batch.id, until, str(error))
         except LedgerError as trouble:
             log.error("Batch %s is tried again later: %s", batch.name, trouble)
@@ -119,7 +119,7 @@ class BatchRollback:
             return True
         # The clock was set back, or the batch's last job was cancelled: it is not known when its
         # last submit_batch ended.
-        self._jobs.give_up(batch.id, now + ABORT_AGAIN)
+        self._jobs.begin_abort(batch.id, now + ABORT_AGAIN)
         if batch.not_before == 0:
             # This saves volunteers' time, even if it may not be final.
             try:
@@ -133,7 +133,7 @@ class BatchRollback:
         jobs = self._jobs.jobs_of(batch.id, "sending")
         attempt, error = self._reasons.pop(batch.id, (None, None))
         self._clear.discard(batch.id)
-        self._context.pauses.forget(("give up", batch.id))
+        self._context.pauses.forget(("roll back", batch.id))
         log.info(
             "Batch %s is over on the project, but %d of its jobs are not", batch.name, len(jobs)
         )

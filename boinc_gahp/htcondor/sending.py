@@ -15,7 +15,7 @@ Why a job never has a second workunit that lives:
    batch are one change of the ledger.
 4. A job that HTCondor may submit again (it is on hold, or cancelled) is never in a batch that may
    still be sent: only jobs of ``planned`` batches, which they leave, and of aborted batches are
-   put on hold; for cancelled jobs an abort is owed.
+   put on hold; for cancelled jobs an abort is pending.
 5. One process at a time does all of this, the one with the manager's lock; one of its threads works
    on a batch.
 
@@ -76,7 +76,7 @@ class Sender:
         self._jobs = context.jobs
         self._pauses = context.pauses
         self._splitter = BatchSplitter(context.jobs.store)
-        self._giving_up = BatchRollback(context, self._splitter)
+        self._rollback = BatchRollback(context, self._splitter)
         #: Batches that failed since one was last sent.
         self._failed: set[int] = set()
         #: The latest failed attempts to send batches.
@@ -158,9 +158,9 @@ class Sender:
             log.exception("batch %s could not be sent", batch.name)
             self._put_off(batch, GahpError(f"a fault of this program: {error!r}"))
 
-    def give_up(self, batch: BatchRow) -> None:
+    def roll_back(self, batch: BatchRow) -> None:
         """Go on with a batch that is ``giving_up``. Never raises; see :class:`BatchRollback`."""
-        self._giving_up.go_on(batch)
+        self._rollback.go_on(batch)
 
     def _send(self, batch: BatchRow) -> bool:
         """Submit the batch; return whether to repeat that with the jobs that are left."""
@@ -169,11 +169,11 @@ class Sender:
             if not jobs:
                 self._jobs.drop_from_batch(batch.id)
                 return False
-            if self._giving_up.all_are_refused(batch):
-                self._hold_all(batch, jobs, self._giving_up.hold_untried(batch))
+            if self._rollback.all_are_refused(batch):
+                self._hold_all(batch, jobs, self._rollback.hold_untried(batch))
                 return False
         elif not any(job.state == "sending" for job in jobs):
-            self._jobs.give_up(batch.id, time.time() + ABORT_AGAIN)
+            self._jobs.begin_abort(batch.id, time.time() + ABORT_AGAIN)
             return False
         return self._submit(batch, jobs)
 
@@ -193,7 +193,7 @@ class Sender:
             return self._after(batch, jobs, attempt, request, error)
         self._is_submitted(batch, len(jobs))
         if not journal.sending.unclear:
-            self._see_whether_wanted(batch)
+            self._abort_if_unwanted(batch)
         return False
 
     def _sending(self, batch: BatchRow) -> Sending:
@@ -204,11 +204,11 @@ class Sender:
         sent = batch.state == "sent"
         return Sending(batch.project_batch_id, sent=sent, unclear=sent)
 
-    def _see_whether_wanted(self, batch: BatchRow) -> None:
+    def _abort_if_unwanted(self, batch: BatchRow) -> None:
         """Have the batch aborted at once if its last job was cancelled while it was being sent."""
         now = self._jobs.batch(batch.id)
         if now is not None and now.state == "giving_up":
-            self._jobs.give_up(batch.id, time.time())
+            self._jobs.begin_abort(batch.id, time.time())
 
     def _jobs_in_request(self, batch: BatchRow) -> list[JobRow]:
         """Return the jobs whose names the request has to have."""
@@ -296,12 +296,12 @@ class Sender:
             self._sizes.learn(batch, jobs, error)
         self._forget(batch)
         if sent:
-            self._giving_up.begin(batch, attempt, error)
+            self._rollback.begin(batch, attempt, error)
             return False
         if action is Action.RENAME:
             self._jobs.drop_from_batch(batch.id)
         elif action is Action.HALVE:
-            self._giving_up.halve(batch, jobs, str(error))
+            self._rollback.halve(batch, jobs, str(error))
         else:
             self._hold_all(batch, jobs, hold_for(error, batch))
         self._context.wake()
@@ -364,7 +364,7 @@ class Sender:
         return False
 
     def _hold_all(self, batch: BatchRow, jobs: Sequence[JobRow], hold: Hold) -> None:
-        """Put all jobs of a batch that was never sent on hold; nothing is owed for that batch."""
+        """Put all jobs of a batch that was never sent on hold; the batch needs no abort."""
         log.warning("Batch %s: its %d jobs are on hold: %s", batch.name, len(jobs), hold.reason)
         self._jobs.hold([job.id for job in jobs], hold)
         self._jobs.close_batch(batch.id, retired=True)

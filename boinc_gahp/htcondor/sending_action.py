@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _DEATHS = 3
 #: Seconds after which a project's refusal counts as final, if it answers and waiting does not
 #: help.
-BELIEVED = 86400.0
+REFUSAL_FINAL = 86400.0
 
 
 #: Errors that concern all jobs of the account, or of the app.
@@ -55,7 +55,7 @@ _OF_ALL = PermissionDenied | AppNotFound | TemplateError
 class Action(Enum):
     """What to do about a batch that could not be submitted.
 
-    For all but ``LATER``, a batch whose jobs may be on the project is given up first.
+    For all but ``LATER``, a batch whose jobs may be on the project is aborted first.
     """
 
     LATER = auto()
@@ -116,7 +116,7 @@ def action_after(attempt: Attempt, error: GahpError) -> Action:
         action = Action.LATER
     elif action in {Action.HALVE, Action.SEARCH} and attempt.jobs == 1:
         action = Action.HOLD
-    if action is Action.LATER and not attempt.sending.sent and attempt.lasted > BELIEVED:
+    if action is Action.LATER and not attempt.sending.sent and attempt.lasted > REFUSAL_FINAL:
         return Action.HOLD
     if action is Action.HOLD and isinstance(error, _OF_ALL) and attempt.sending.unclear:
         return Action.LATER  # the jobs may exist, so they cannot be on hold
@@ -133,8 +133,8 @@ def _may_pass(attempt: Attempt, error: GahpError) -> bool:
     if isinstance(error, ProtocolError) and error.rpc == "submit_batch":
         # The cause may be chance, one of its jobs, or too many of them.
         return not error.php_fatal or attempt.deaths < (1 if attempt.is_part else _DEATHS)
-    lasting = isinstance(error, _OF_ALL | NotOwner | BatchNotFound)
-    return isinstance(error, RpcError) and error.rpc != "submit_batch" and not lasting
+    persistent_problems = isinstance(error, _OF_ALL | NotOwner | BatchNotFound)
+    return isinstance(error, RpcError) and error.rpc != "submit_batch" and not persistent_problems
 
 
 def hold_for(error: GahpError, batch: BatchRow, *, alone: bool = False) -> Hold:
@@ -245,11 +245,11 @@ class LedgerJournal(Journal):
         """Note that the batch is ``sent``, with exactly the jobs of the request."""
         if self._context.stopping.is_set():
             raise SendingStopped
-        said = self._context.jobs.about_to_send(
+        answer = self._context.jobs.about_to_send(
             self._batch.id, batch_id, frozenset(self._names.values())
         )
-        if said != "go":
-            raise BatchChanged if said == "changed" else SendingStopped
+        if answer != "go":
+            raise BatchChanged if answer == "changed" else SendingStopped
         self._sent = True
 
     def done(self, batch_id: int, sending: Sending) -> None:

@@ -15,10 +15,10 @@ from boinc_gahp.htcondor.context import CancelScopes
 from boinc_gahp.htcondor.delayed_writes import DelayedWrites
 from boinc_gahp.htcondor.fetching import clear_away
 from boinc_gahp.htcondor.job_ad import AdRefused, job_directory, read_ad
-from boinc_gahp.htcondor.lasting import LastingTroubles
-from boinc_gahp.htcondor.leases import look_every
+from boinc_gahp.htcondor.leases import check_interval
 from boinc_gahp.htcondor.manager import AccountManager
 from boinc_gahp.htcondor.owners import known_owners, owner_key
+from boinc_gahp.htcondor.problems import PersistentProblems
 from boinc_gahp.htcondor.status_ad import status_ad, suspended
 from boinc_gahp.ledger import AccountLock, JobLedger, NewJob
 from boinc_gahp.states import HTCondorState
@@ -38,23 +38,23 @@ if TYPE_CHECKING:
 log = logging.getLogger("boinc_gahp.htcondor")
 
 #: Seconds between writing down which jobs HTCondor has asked about (less where leases are short),
-#: and between looks for owners that have no manager here yet.
+#: and between checks for owners that have no manager here yet.
 INTERVAL = 60.0
 #: Seconds that a cancel waits for another process to stop writing into the job's directory;
 #: HTCondor waits 300 (``gridmanager-batch.rst``, "Crashes").
 CANCEL_TIMEOUT = 240.0
 #: Seconds between checks whether it has.
-_LOOK = 0.05
+_CHECK_INTERVAL = 0.05
 #: Seconds for which a manager retries a request, at most. Then it notes in the ledger what is
 #: wrong, and tries again later: HTCondor may end the process within minutes.
-TRYING = 10.0
+RETRY_TIME = 10.0
 #: Seconds after which settings are read again.
-SETTINGS_LAST = 5.0
+SETTINGS_INTERVAL = 5.0
 #: Seconds that closing waits for work under way: HTCondor may kill the process at once anyway.
 CLOSING = 2.0
 
 #: How a job names a project.
-_HOW = 'say which with +remote_BoincProject = "name" in the submit file'
+_HOW_TO_NAME = 'say which with +remote_BoincProject = "name" in the submit file'
 _JOB_ID = re.compile(r"(?:boinc/)?([0-9a-f]{8})\.([0-9]{1,18})")
 
 
@@ -85,25 +85,25 @@ class Service:
     ) -> None:
         self._settings = settings
         self._load_settings = load_settings
-        self._loading = threading.Lock()
+        self._settings_lock = threading.Lock()
         self._loaded = time.monotonic()
-        self._said = ""
+        self._last_message = ""
         # Whether the managers still have to be told of changed settings.
         self._changed = False
         self._opener = opener
-        self._known = known_owners(settings)
+        self._owners = known_owners(settings)
         self._scopes = CancelScopes()
-        self._lasting = LastingTroubles()
+        self._problems = PersistentProblems()
         self._lock = threading.Lock()
         self._ledger: JobLedger | None = None
         self._managers: dict[Owner, AccountManager] = {}
         # The settings that the managers and their bridges were made from.
         self._opened: dict[Owner, Chosen] = {}
-        self._minder: threading.Thread | None = None
+        self._housekeeper: threading.Thread | None = None
         self._news = threading.Event()
         self._stopping = threading.Event()
         self._delayed = DelayedWrites()
-        self._showing = threading.Lock()
+        self._shown_lock = threading.Lock()
         self._shown_running: set[int] = set()
 
     # -- the requests
@@ -116,9 +116,9 @@ class Service:
         Raises:
             ConfigError: no project has an authenticator.
         """
-        if not self._known:
-            self._look_at_settings(0.0)
-        if not self._known:
+        if not self._owners:
+            self._reload_settings(0.0)
+        if not self._owners:
             raise no_account(self._settings)
         self._jobs()
 
@@ -134,27 +134,27 @@ class Service:
         Raises:
             GahpError: the text is the HoldReason.
         """
-        self._look_at_settings(SETTINGS_LAST)
+        self._reload_settings(SETTINGS_INTERVAL)
         try:
             return self._submit(ad)
         except (ConfigError, LedgerError):
             # A user who has just corrected this and released the job should not see it again.
-            if not self._look_at_settings(0.0):
+            if not self._reload_settings(0.0):
                 raise
             return self._submit(ad)
 
     def _submit(self, ad: str) -> str:
         try:
             description = read_ad(ad, self._settings.htcondor)
-            name, project = find_project(self._settings, description.project, _HOW)
+            name, project = find_project(self._settings, description.project, _HOW_TO_NAME)
             account = authenticator_of(self._settings, project).account
         except GahpError:
             if (accepted := self._accepted_before(ad)) is not None:
                 return accepted
             raise
         jobs = self._jobs()
-        # Whether this is a new attempt depends on what was said about the last one, on both sides.
-        self._write_soon(jobs)
+        # Whether this is a new attempt depends on what both sides have reported about the last one.
+        self._write_urgent(jobs)
         row = jobs.accept(
             NewJob(
                 job_directory=description.job_directory,
@@ -181,7 +181,7 @@ class Service:
         except AdRefused:
             return None
         jobs = self._jobs()
-        self._write_soon(jobs)
+        self._write_urgent(jobs)
         row = jobs.accepted(directory)
         return None if row is None else _job_id(jobs, row)
 
@@ -204,7 +204,7 @@ class Service:
         if row.is_alive:
             self._delayed.htcondor_polled(row.id)
         here = jobs.store.failing or self._scopes.trouble(row.id)
-        return self._in_order(row, self._lasting.shown(row, status_ad(row), here))
+        return self._running_first(row, self._problems.answer_for(row, status_ad(row), here))
 
     def cancel(self, job_id: str) -> None:
         """Note that HTCondor does not want the job; from now on its directory is left alone.
@@ -217,32 +217,32 @@ class Service:
             self._cancel(self._jobs(), job_id)
         except LedgerError as error:
             log.error("Job %s is still to be cancelled: %s", job_id, error)
-            self._delayed.unwanted(job_id)
+            self._delayed.cancel_later(job_id)
 
     def _cancel(self, jobs: JobLedger, job_id: str) -> None:
         number = self._number(jobs, job_id)
         before = None if number is None else jobs.cancel(number)
         if before is None:
             return
-        with self._showing:
+        with self._shown_lock:
             self._shown_running.discard(before.id)
         self._scopes.close(before.id)
         owner = owner_key(before.project_url, before.account)
         manager = self._managers.get(owner)
-        if before.writing and not (manager and manager.holds):
-            self._await_withdrawal(jobs, before)
+        if before.writing and not (manager and manager.is_manager):
+            self._wait_for_fetch(jobs, before)
         if before.state == "finished":
             clear_away(before)
         if manager is not None:
             manager.wake()
 
-    def _in_order(self, row: JobRow, answer: tuple[int, str]) -> tuple[int, str]:
-        """Report each job as running before it is completed, even if it only ran between two looks.
+    def _running_first(self, row: JobRow, answer: tuple[int, str]) -> tuple[int, str]:
+        """Report each job as running before it is completed, even if it only ran between two polls.
 
         Otherwise HTCondor writes no execute event into the job's log (seen with 23.9.6), and users
         and their programs wait for that. After a restart a job may be reported as running again.
         """
-        with self._showing:
+        with self._shown_lock:
             if answer[0] == HTCondorState.RUNNING:
                 self._shown_running.add(row.id)
             elif (
@@ -262,7 +262,7 @@ class Service:
         number = None if self._ledger is None else self._number(self._ledger, job_id)
         if number is not None and status in {4, 5}:
             self._delayed.end_reported(number)
-            with self._showing:
+            with self._shown_lock:
                 self._shown_running.discard(number)
             self._news.set()
 
@@ -278,17 +278,17 @@ class Service:
             jobs = self._ledger
         for manager in managers:
             manager.stop()
-        if self._minder is not None:
-            self._minder.join(CLOSING)
+        if self._housekeeper is not None:
+            self._housekeeper.join(CLOSING)
         if jobs is not None:
-            self._write_down(jobs)
+            self._write_all(jobs)
         deadline = time.monotonic() + CLOSING
         for manager in managers:
             manager.close(max(0.0, deadline - time.monotonic()))
 
     # -- the settings
 
-    def _look_at_settings(self, age: float) -> bool:
+    def _reload_settings(self, age: float) -> bool:
         """Read the settings again if that was done more than ``age`` seconds ago.
 
         An open ledger stays where it is; managers get the new settings within seconds.
@@ -298,25 +298,25 @@ class Service:
         """
         if self._load_settings is None:
             return False
-        with self._loading:
+        with self._settings_lock:
             now = time.monotonic()
             if now < self._loaded + age:
                 return False
             self._loaded = now
             try:
                 settings = self._load_settings()
-            except ConfigError as error:  # somebody may be at it
-                level = logging.DEBUG if str(error) == self._said else logging.WARNING
+            except ConfigError as error:  # somebody may be editing the file
+                level = logging.DEBUG if str(error) == self._last_message else logging.WARNING
                 log.log(level, "The previous settings stay in use: %s", error)
-                self._said = str(error)
+                self._last_message = str(error)
                 return False
-            self._said = ""
+            self._last_message = ""
             with self._lock:
                 if self._opener.opened is not None:
                     settings = replace(settings, state=self._settings.state)
                 if settings == self._settings:
                     return False
-                self._settings, self._known = settings, known_owners(settings)
+                self._settings, self._owners = settings, known_owners(settings)
                 self._changed = True
         log.info("The settings have changed")
         self._news.set()
@@ -333,8 +333,8 @@ class Service:
                 # Keep the directory where it was opened first: the managers' locks are there.
                 state = replace(self._settings.state, dir=ledger.path.parent)
                 self._settings = replace(self._settings, state=state)
-            if self._minder is None and not self._stopping.is_set():
-                self._minder = start(self._housekeeping, "minder")
+            if self._housekeeper is None and not self._stopping.is_set():
+                self._housekeeper = start(self._housekeeping, "housekeeping")
             return self._ledger
 
     @staticmethod
@@ -346,7 +346,7 @@ class Service:
         number = self._number(jobs, job_id)
         return None if number is None else jobs.job(number)
 
-    def _await_withdrawal(self, jobs: JobLedger, job: JobRow) -> None:
+    def _wait_for_fetch(self, jobs: JobLedger, job: JobRow) -> None:
         """Wait until the process that fetches the job's outputs has stopped, or is gone."""
         lock = AccountLock(state_dir(self._settings), job.project_url, job.account)
         deadline = time.monotonic() + CANCEL_TIMEOUT
@@ -357,60 +357,60 @@ class Service:
             if time.monotonic() > deadline:
                 log.error("Job %d is cancelled, but its outputs may still be written", job.id)
                 return
-            self._stopping.wait(_LOOK)
+            self._stopping.wait(_CHECK_INTERVAL)
 
     # -- what goes on in the background
 
     def _housekeeping(self) -> None:
         """Write notes into the ledger, and give every owner a manager with the current settings."""
-        next_look = 0.0
+        next_check = 0.0
         while not self._stopping.is_set():
             jobs = self._ledger
             assert jobs is not None  # noqa: S101  (the thread is started after it is opened)
-            is_time = time.monotonic() >= next_look
+            is_time = time.monotonic() >= next_check
             try:
                 if is_time:
                     # Set this first, so that a failure below is not retried at once.
-                    every = min(INTERVAL, look_every(self._settings.htcondor.lease))
-                    next_look = time.monotonic() + every
-                    self._write_down(jobs)
+                    every = min(INTERVAL, check_interval(self._settings.htcondor.lease))
+                    next_check = time.monotonic() + every
+                    self._write_all(jobs)
                 else:
-                    self._write_soon(jobs)
-                self._look_at_settings(SETTINGS_LAST)
+                    self._write_urgent(jobs)
+                self._reload_settings(SETTINGS_INTERVAL)
                 if is_time or self._changed:
                     self._changed = False
-                    self._start_keepers(jobs)
-                    self._lasting.look(jobs, time.time())
+                    self._start_managers(jobs)
+                    self._problems.refresh(jobs, time.time())
             except LedgerError as error:
                 log.error("%s", error)
             except Exception:  # the thread has to live on
                 log.exception("background work failed")
-            left = next_look - time.monotonic()
-            self._news.wait(max(0.0, min(left, max(SETTINGS_LAST, _LOOK))))
+            left = next_check - time.monotonic()
+            self._news.wait(max(0.0, min(left, max(SETTINGS_INTERVAL, _CHECK_INTERVAL))))
             self._news.clear()
 
-    def _write_down(self, jobs: JobLedger) -> None:
+    def _write_all(self, jobs: JobLedger) -> None:
         try:
-            self._write_soon(jobs)
+            self._write_urgent(jobs)
             self._delayed.write_polled(jobs)
         except LedgerError as error:
             log.error("%s", error)
 
-    def _write_soon(self, jobs: JobLedger) -> None:
+    def _write_urgent(self, jobs: JobLedger) -> None:
         """Do the cancels that failed when HTCondor asked; write down what it was told."""
-        for job_id in self._delayed.all_unwanted:
+        for job_id in self._delayed.pending_cancels:
             self._cancel(jobs, job_id)
-            self._delayed.cancelled(job_id)
+            self._delayed.cancel_done(job_id)
         self._delayed.write_reported(jobs)
 
-    def _start_keepers(self, jobs: JobLedger) -> None:
+    def _start_managers(self, jobs: JobLedger) -> None:
         for url, account, name in jobs.owners():
             owner = owner_key(url, account)
-            project = self._known.get(owner)
+            project = self._owners.get(owner)
             if project is None:
-                self._lasting.unknown(jobs, self._settings, (url, account, name), time.time())
+                self._problems.hold_unknown(jobs, self._settings, (url, account, name), time.time())
                 continue
-            jobs.unknown(url, account, False)
+            jobs.set_unknown(url, account, False)
             try:
                 self._manager(owner, project)
             except (GahpError, RuntimeError) as error:  # others have theirs
@@ -436,9 +436,9 @@ class Service:
             if self._ledger is None or self._stopping.is_set():
                 return self._managers.get(owner)
             timeouts = self._settings.timeouts
-            timeouts = replace(timeouts, retry=min(timeouts.retry, TRYING))
+            timeouts = replace(timeouts, retry=min(timeouts.retry, RETRY_TIME))
             # If several sections are for one account, the first counts.
-            chosen = replace(self._settings, timeouts=timeouts), self._known.get(owner, project)
+            chosen = replace(self._settings, timeouts=timeouts), self._owners.get(owner, project)
             manager = self._managers.get(owner)
             if manager is None:
                 manager = AccountManager(

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
         ALIVE as ALIVE,
         BatchRow as BatchRow,
         Hold as Hold,
+        JobCounts as JobCounts,
         JobLedger as JobLedger,
         JobRow as JobRow,
         NewJob as NewJob,
         State as State,
-        Tally as Tally,
         Waiting as Waiting,
     )
     from boinc_gahp.ledger.ledger import Ledger as Ledger
@@ -25,8 +25,12 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger.opening import text as text
     from boinc_gahp.ledger.overview import (
         Overview as Overview,
-        Watch as Watch,
+        OverviewOptions as OverviewOptions,
         overviews as overviews,
+    )
+    from boinc_gahp.ledger.problems import (
+        PERSISTENT_AFTER as PERSISTENT_AFTER,
+        PersistentProblem as PersistentProblem,
     )
     from boinc_gahp.ledger.rows import (
         STATES as STATES,
@@ -36,7 +40,6 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.ledger.splitting import BatchPart as BatchPart, BatchSplitter as BatchSplitter
     from boinc_gahp.ledger.store import LOG_LIMIT as LOG_LIMIT, Store as Store
-    from boinc_gahp.ledger.troubles import LASTING as LASTING, Lasting as Lasting
     from boinc_gahp.ledger.upkeep import drop_unneeded as drop_unneeded
 
 __getattr__, __dir__ = exports(
@@ -52,17 +55,17 @@ __getattr__, __dir__ = exports(
             "JobRow",
             "NewJob",
             "State",
-            "Tally",
+            "JobCounts",
             "Waiting",
         ],
         "ledger": ["Ledger"],
         "listing": ["Owner", "all_pending_aborts"],
         "opening": ["text"],
-        "overview": ["Overview", "Watch", "overviews"],
+        "overview": ["Overview", "OverviewOptions", "overviews"],
         "rows": ["PendingAbort", "ProgramFailure", "STATES", "Trouble"],
         "splitting": ["BatchPart", "BatchSplitter"],
         "store": ["LOG_LIMIT", "Store"],
-        "troubles": ["LASTING", "Lasting"],
+        "problems": ["PERSISTENT_AFTER", "PersistentProblem"],
         "upkeep": ["drop_unneeded"],
     },
 )

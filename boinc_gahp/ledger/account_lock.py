@@ -176,11 +176,11 @@ def _spellings(url: str) -> tuple[str, ...]:
         usual = ProjectUrl(url)
     except BadRequest:
         return (url,)
-    known = tuple(f"{scheme}:{usual.identity}" for scheme in ("https", "http"))
+    shared = tuple(f"{scheme}:{usual.identity}" for scheme in ("https", "http"))
     if re.search(r":[0-9]+\Z", usual.host):
-        return known
+        return shared
     path = usual.identity.removeprefix(f"//{usual.host}")
-    return (*known, f"https://{usual.host}:443{path}", f"http://{usual.host}:80{path}")
+    return (*shared, f"https://{usual.host}:443{path}", f"http://{usual.host}:80{path}")
 
 
 def _close(descriptors: Iterable[int]) -> None:

@@ -10,7 +10,7 @@ from boinc_gahp.ledger.requests import Requests, end_if_last
 from boinc_gahp.ledger.rows import (
     ALIVE_SQL,
     BATCH_STATES,
-    HAS_BUSINESS,
+    HAS_WORK,
     STATES,
     BatchRow,
     JobRow,
@@ -34,10 +34,10 @@ class Batches(Requests):
     """The manager's changes to batches. A change that the state does not allow changes nothing."""
 
     def owners(self) -> tuple[tuple[str, str, str], ...]:
-        """Return project URL, account and project name of all owners with jobs alive or debts."""
+        """Return URL, account and project name of owners with live jobs or requests to send."""
         with self._store.read() as connection:
             rows = connection.execute(
-                f"SELECT url, account, name FROM project WHERE {HAS_BUSINESS} ORDER BY id"  # noqa: S608
+                f"SELECT url, account, name FROM project WHERE {HAS_WORK} ORDER BY id"  # noqa: S608
             )
             return tuple((url, account, name) for url, account, name in rows)
 
@@ -100,7 +100,7 @@ class Batches(Requests):
             return batch_rows(
                 connection,
                 f"WHERE batch.project_id = ? AND batch.state IN "
-                f"{_known(states, BATCH_STATES)} ORDER BY batch.id",
+                f"{_sql_list(states, BATCH_STATES)} ORDER BY batch.id",
                 (project_id(connection, url, account),),
             )
 
@@ -115,7 +115,7 @@ class Batches(Requests):
         with self._store.read() as connection:
             return job_rows(
                 connection,
-                f"WHERE job.batch_id = ? AND job.state IN {_known(states, STATES)} "
+                f"WHERE job.batch_id = ? AND job.state IN {_sql_list(states, STATES)} "
                 "ORDER BY job.number",
                 (batch_id,),
             )
@@ -184,10 +184,10 @@ class Batches(Requests):
         postpone(self._store, batch_id, until, trouble, listed)
 
     def drop_from_batch(self, batch_id: int) -> None:
-        """End a batch that was never created, or was given up and is over on the project.
+        """End a batch that was never created, or was rolled back and is over on the project.
 
         It becomes ``retired``. Its jobs that were being sent wait again, without a batch; no aborts
-        are owed for the others. A batch that is submitted or ended does not change.
+        are pending for the others. A batch that is submitted or ended does not change.
         """
 
         def change(connection: sqlite3.Connection) -> None:
@@ -210,7 +210,7 @@ class Batches(Requests):
 
         self._store.write(change)
 
-    def give_up(self, batch_id: int, not_before: float) -> None:
+    def begin_abort(self, batch_id: int, not_before: float) -> None:
         """Note that the batch must be aborted for good, at ``not_before`` or later."""
         self._change_batch(
             "SET state = 'giving_up', not_before = ?",
@@ -220,7 +220,7 @@ class Batches(Requests):
         )
 
     def close_batch(self, batch_id: int, retired: bool) -> None:
-        """Mark the jobs of an ended batch as done; ``retired``: nothing is owed for it any more."""
+        """Mark the jobs of an ended batch as done; ``retired``: it needs no retirement any more."""
 
         def change(connection: sqlite3.Connection) -> None:
             now = time.time()
@@ -327,6 +327,6 @@ def _change_batch(
     return store.write(lambda connection: connection.execute(statement, parameters).rowcount == 1)
 
 
-def _known(states: tuple[str, ...], all_states: tuple[str, ...]) -> str:
+def _sql_list(states: tuple[str, ...], all_states: tuple[str, ...]) -> str:
     """Return the valid ones of ``states`` for SQL's IN; all states if none is given."""
     return sql_set(set(states or all_states) & set(all_states))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from boinc_gahp.ledger.batches import Batches
 from boinc_gahp.ledger.listing import Listing, Moving
+from boinc_gahp.ledger.problems import Problems
 from boinc_gahp.ledger.progress import Progress
 from boinc_gahp.ledger.rows import (
     ALIVE,
@@ -11,17 +12,16 @@ from boinc_gahp.ledger.rows import (
     BatchRow,
     BatchState,
     Hold,
+    JobCounts,
     JobRow,
     NewJob,
     OnProject,
     PendingAbort,
     ProgramFailure,
     State,
-    Tally,
     Trouble,
     Waiting,
 )
-from boinc_gahp.ledger.troubles import Troubles
 
 __all__ = [
     "ALIVE",
@@ -29,6 +29,7 @@ __all__ = [
     "BatchRow",
     "BatchState",
     "Hold",
+    "JobCounts",
     "JobLedger",
     "JobRow",
     "NewJob",
@@ -36,13 +37,12 @@ __all__ = [
     "PendingAbort",
     "ProgramFailure",
     "State",
-    "Tally",
     "Trouble",
     "Waiting",
 ]
 
 
-class JobLedger(Batches, Progress, Troubles, Moving, Listing):
+class JobLedger(Batches, Progress, Problems, Moving, Listing):
     """Everything known about the jobs; a daemon that starts relies on nothing else.
 
     Rows belong to an owner: a project (by any of its addresses) and an account

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Ledger:
     """Data that must outlive a process that handles BOINC_* requests: batches and aborted jobs.
 
-    Rows belong to a project (by any of its addresses, :func:`.url_identity`) and
+    Rows belong to a project (by any of its addresses, :func:`boinc_gahp.config.url_identity`) and
     an account (:attr:`Authenticator.account`, never the authenticator). Every method may be called
     from any thread, by several processes at once; a write has reached the disk when its method
     returns (WAL, synchronous FULL).
@@ -99,26 +99,26 @@ class Ledger:
             (url_identity(project_url), account, text(batch_name)),
         )
 
-    # BOINC_SUBMIT's batches: submissions under way, and aborts owed.
+    # BOINC_SUBMIT's batches: submissions under way, and pending aborts.
 
     def begin_submit(
-        self, project_url: str, account: str, batch_name: str, batch_id: int, give_up_at: float
+        self, project_url: str, account: str, batch_name: str, batch_id: int, abort_at: float
     ) -> bool:
-        """Note that submit_batch is about to be sent; ``give_up_at`` in seconds since the epoch.
+        """Note that submit_batch is about to be sent; ``abort_at`` in seconds since the epoch.
 
         If the daemon dies before :meth:`end_submit`, the next one finds the note.
 
         Returns:
-            Whether it may be sent: not if an abort of the batch is owed by now, which stays owed.
+            Whether it may be sent: not if an abort of the batch is pending, which stays so.
         """
-        row = (project_url, account, batch_id, text(batch_name), "sent", give_up_at)
+        row = (project_url, account, batch_id, text(batch_name), "sent", abort_at)
         changed = self._change(
             f"{_NOTE}, sent = excluded.sent WHERE state = 'sent'", (*row, *(time.time(),) * 3)
         )
         return changed == 1
 
     def put_off(self, project_url: str, account: str, batch_name: str, until: float) -> None:
-        """Do not give up a submission before ``until``, since the batch is asked about."""
+        """Do not abort a submission before ``until``, since the batch is asked about."""
         self._change(
             f"UPDATE batch SET not_before = ? WHERE {OF_SUBMIT} "  # noqa: S608
             "AND name = ? AND state = 'sent' AND not_before < ?",
@@ -132,15 +132,15 @@ class Ledger:
             (url_identity(project_url), account, text(batch_name)),
         )
 
-    def owe_abort(
+    def record_abort(
         self, project_url: str, account: str, batch_name: str, batch_id: int, not_before: float
     ) -> None:
         """Note that the batch must be aborted, not before then; replaces begin_submit's note."""
         row = (project_url, account, batch_id, text(batch_name), "giving_up", not_before)
         self._change(_NOTE, (*row, *(time.time(),) * 3))
 
-    def give_up(self, batch: BatchRow, not_before: float) -> bool:
-        """Turn a submission's note, as :meth:`pending_aborts` returned it, into an owed abort.
+    def begin_abort(self, batch: BatchRow, not_before: float) -> bool:
+        """Turn a submission's note, as :meth:`pending_aborts` returned it, into a pending abort.
 
         Returns:
             Whether the note was unchanged; if not, another process is working on it.
@@ -170,8 +170,8 @@ class Ledger:
                 )
             )
 
-    def aborted(self, project_url: str, account: str, batch_id: int | None) -> None:
-        """Drop the debts of a batch; ``batch_id``: the project's id."""
+    def abort_done(self, project_url: str, account: str, batch_id: int | None) -> None:
+        """Drop the pending abort of a batch; ``batch_id``: the project's id."""
         self._change(
             f"DELETE FROM batch WHERE {OF_SUBMIT} AND project_batch_id = ?",  # noqa: S608
             (url_identity(project_url), account, batch_id),

@@ -38,7 +38,7 @@ _JOB_NAME = re.compile(r"(.+)-([0-9]{1,9})")
 
 
 class Owner(NamedTuple):
-    """A project and an account with jobs or debts in the ledger."""
+    """A project and an account with jobs, or batches of BOINC_SUBMIT, in the ledger."""
 
     url: str
     account: str
@@ -62,7 +62,7 @@ class Listing(Requests):
             return [Owner(*row) for row in rows]
 
     def listed(
-        self, url: str, account: str, states: Iterable[str], *, owing: bool = False
+        self, url: str, account: str, states: Iterable[str], *, pending: bool = False
     ) -> list[JobRow]:
         """Return an owner's jobs in these states, oldest first.
 
@@ -70,7 +70,7 @@ class Listing(Requests):
             url: the project's URL.
             account: the owner's account there.
             states: the states to list.
-            owing: list also jobs of any state that must be aborted on the project.
+            pending: list also jobs of any state that must be aborted on the project.
         """
         wanted = sql_set(set(states) & set(STATES))
         with self._store.read() as connection:
@@ -78,7 +78,7 @@ class Listing(Requests):
                 connection,
                 f"WHERE job.project_id = ? AND (job.state IN {wanted} OR (? AND job.abort_owed)) "
                 "ORDER BY job.id",
-                (project_id(connection, url, account), owing),
+                (project_id(connection, url, account), pending),
                 described=False,
             )
 
@@ -136,7 +136,7 @@ class Listing(Requests):
             )
 
     def ended_before(self, before: float) -> list[int]:
-        """Return the jobs that ended before then and for which no abort is owed."""
+        """Return the jobs that ended before then and for which no abort is pending."""
         with self._store.read() as connection:
             rows = connection.execute(
                 f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
@@ -245,7 +245,7 @@ class Moved(NamedTuple):
 
     jobs: int
     batches: int
-    debts: int
+    submit_aborts: int
 
 
 class Moving(Requests):
@@ -291,7 +291,7 @@ class Moving(Requests):
                     (target, source),
                 ).rowcount
                 connection.execute("DELETE FROM project WHERE id = ?", (source,))
-            debts = connection.execute(
+            submit_aborts = connection.execute(
                 "UPDATE OR REPLACE batch SET project_url = ?, project_account = ? "  # noqa: S608
                 f"WHERE {OF_SUBMIT}",
                 (*new, *was),
@@ -301,6 +301,6 @@ class Moving(Requests):
                 "WHERE identity = ? AND account = ?",
                 (*new, *was),
             )
-            return Moved(jobs, batches, debts)
+            return Moved(jobs, batches, submit_aborts)
 
         return self._store.write(change)

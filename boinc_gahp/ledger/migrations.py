@@ -27,7 +27,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         CREATE INDEX aborted_job_of_batch ON aborted_job (project_url, account, batch_name)
         """,
         # A submit_batch that may be under way ("submitting"; due: when its submitter gives up),
-        # or an abort_batch that is owed ("abort"; due: not before).
+        # or an abort_batch that is pending ("abort"; due: not before).
         """
         CREATE TABLE debt (
             project_url TEXT NOT NULL,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.config import url_identity
 from boinc_gahp.ledger.listing import all_pending_aborts
-from boinc_gahp.ledger.rows import ALIVE, ALIVE_SQL, ENDED_SQL, STATES, Tally, Trouble
+from boinc_gahp.ledger.rows import ALIVE, ALIVE_SQL, ENDED_SQL, STATES, JobCounts, Trouble
 
 if TYPE_CHECKING:
     import sqlite3
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger.store import Store
 
 
-class Since(NamedTuple):
+class OldestJob(NamedTuple):
     """When the oldest job of a state was accepted, and came into that state (epoch)."""
 
     accepted: float
@@ -38,16 +38,16 @@ class Undelivered(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class OverviewOptions:
     """What :func:`overview` counts; times in seconds since the epoch.
 
     Attributes:
-        now: debts with an earlier time are due.
+        now: aborts with an earlier time are due.
         orphaned: live jobs that HTCondor has not asked about since then are orphans.
         undelivered: counts jobs done on the project since before then, with a trouble.
         held: counts jobs put on hold after that with one of ``hold_codes``.
         hold_codes: see ``held``.
-        unpaid: counts batches with debts since before then and without a known reason.
+        overdue: counts batches to be retired or aborted since before then, without a known reason.
     """
 
     now: float
@@ -60,13 +60,13 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """An owner's jobs and debts, in numbers. Times are seconds since the epoch.
+    """An owner's jobs and pending requests, in numbers. Times are seconds since the epoch.
 
     Attributes:
         url: the project's URL.
         account: the account there.
         project_name: its name in the settings; "" for the section ``[project]``.
-        tally: jobs by state.
+        job_counts: jobs by state.
         oldest: the oldest job of each state that is not over, if there is one.
         polled: when the project last answered a question about jobs; None if unknown.
         last_polled: when HTCondor last asked about one of the live jobs; None if there are none.
@@ -76,16 +76,16 @@ class Overview:
         undelivered: jobs whose outputs cannot be delivered; None if there are none.
         aborts: jobs that must be aborted on the project.
         retirements: batches that must be retired.
-        given_up: batches that must be given up.
-        unpaid: how many of these batches have waited for long, without a reason.
-        debts: batches of interrupted BOINC_SUBMIT requests that must be aborted.
+        batch_aborts: batches that must be aborted.
+        overdue: how many of these batches have waited for long, without a reason.
+        submit_aborts: batches of interrupted BOINC_SUBMIT requests that must be aborted.
     """
 
     url: str
     account: str
     project_name: str
-    tally: Tally = field(default_factory=Tally)
-    oldest: dict[State, Since] | None = None
+    job_counts: JobCounts = field(default_factory=JobCounts)
+    oldest: dict[State, OldestJob] | None = None
     polled: float | None = None
     last_polled: float | None = None
     orphans: int = 0
@@ -94,40 +94,42 @@ class Overview:
     undelivered: Undelivered | None = None
     aborts: int = 0
     retirements: int = 0
-    given_up: int = 0
+    batch_aborts: int = 0
     overdue: int = 0
-    debts: tuple[BatchRow, ...] = ()
+    submit_aborts: tuple[BatchRow, ...] = ()
 
     @property
-    def owed(self) -> int:
-        """The number of operations owed to the project."""
-        return self.aborts + self.retirements + self.given_up + len(self.debts)
+    def pending(self) -> int:
+        """The number of aborts and retirements that are to be sent to the project."""
+        return self.aborts + self.retirements + self.batch_aborts + len(self.submit_aborts)
 
 
-def overviews(store: Store, watch: Watch) -> list[Overview]:
+def overviews(store: Store, options: OverviewOptions) -> list[Overview]:
     """Return an overview of each owner, oldest first, all at one moment.
 
     Raises:
         LedgerError: the ledger cannot be read.
     """
-    debts: dict[tuple[str, str], list[BatchRow]] = {}
+    submit_aborts: dict[tuple[str, str], list[BatchRow]] = {}
     for batch in all_pending_aborts(store):
         # A submission whose time is not over may be under way.
-        if batch.state == "giving_up" or batch.not_before < watch.now:
+        if batch.state == "giving_up" or batch.not_before < options.now:
             owner = (url_identity(batch.project_url), batch.account)
-            debts.setdefault(owner, []).append(batch)
+            submit_aborts.setdefault(owner, []).append(batch)
     with store.read() as connection:
         owners = connection.execute(
             "SELECT id, url, account, name, trouble, trouble_since, polled FROM project ORDER BY id"
         ).fetchall()
         found = [
-            _of_owner(connection, row, watch, debts.pop((url_identity(row[1]), row[2]), ()))
+            _of_owner(
+                connection, row, options, submit_aborts.pop((url_identity(row[1]), row[2]), ())
+            )
             for row in owners
         ]
-    # Owners with only BOINC_* requests have debts, and nothing else.
+    # Owners with only BOINC_* requests have these aborts, and nothing else.
     found += [
-        Overview(its[-1].project_url, account, "", debts=tuple(its))
-        for (_, account), its in debts.items()
+        Overview(its[-1].project_url, account, "", submit_aborts=tuple(its))
+        for (_, account), its in submit_aborts.items()
     ]
     return found
 
@@ -135,26 +137,26 @@ def overviews(store: Store, watch: Watch) -> list[Overview]:
 def _of_owner(
     connection: sqlite3.Connection,
     row: tuple[int, str, str, str, str | None, float, float | None],
-    watch: Watch,
-    debts: Iterable[BatchRow],
+    options: OverviewOptions,
+    submit_aborts: Iterable[BatchRow],
 ) -> Overview:
     owner, url, account, name, trouble, since, polled = row
-    tally = Tally(
+    job_counts = JobCounts(
         **dict(
             connection.execute(
                 "SELECT state, count(*) FROM job WHERE project_id = ? GROUP BY state", (owner,)
             ).fetchall()
         )
     )
-    asked, orphans = connection.execute(
+    last_polled, orphans = connection.execute(
         "SELECT max(asked), count(*) FILTER (WHERE asked < ?) FROM job "  # noqa: S608
         f"WHERE project_id = ? AND state IN {ALIVE_SQL}",
-        (watch.orphaned, owner),
+        (options.orphaned, owner),
     ).fetchone()
     (held,) = connection.execute(
         f"SELECT count(*) FROM job WHERE state IN {ENDED_SQL} AND changed >= ? "  # noqa: S608
         "AND project_id = ? AND hold_code IN (SELECT value FROM json_each(?))",
-        (watch.held, owner, json.dumps(watch.hold_codes)),
+        (options.held, owner, json.dumps(options.hold_codes)),
     ).fetchone()
     batches = dict(
         connection.execute(
@@ -166,7 +168,7 @@ def _of_owner(
     (overdue,) = connection.execute(
         "SELECT count(*) FROM batch WHERE project_id = ? AND state IN ('ended', 'giving_up') "
         "AND trouble IS NULL AND changed < ?",
-        (owner, watch.overdue),
+        (owner, options.overdue),
     ).fetchone()
     (aborts,) = connection.execute(
         "SELECT count(*) FROM job WHERE project_id = ? AND abort_owed = 1", (owner,)
@@ -175,27 +177,29 @@ def _of_owner(
         url,
         account,
         name,
-        tally=tally,
-        oldest=_oldest(connection, owner, tally),
+        job_counts=job_counts,
+        oldest=_oldest(connection, owner, job_counts),
         polled=polled,
-        last_polled=asked,
+        last_polled=last_polled,
         orphans=orphans,
         trouble=None if trouble is None else Trouble(trouble, since),
         held=held,
-        undelivered=_undelivered(connection, owner, watch.undelivered),
+        undelivered=_undelivered(connection, owner, options.undelivered),
         aborts=aborts,
         retirements=batches.get("ended", 0),
-        given_up=batches.get("giving_up", 0),
+        batch_aborts=batches.get("giving_up", 0),
         overdue=overdue,
-        debts=tuple(debts),
+        submit_aborts=tuple(submit_aborts),
     )
 
 
-def _oldest(connection: sqlite3.Connection, owner: int, tally: Tally) -> dict[State, Since]:
-    found: dict[State, Since] = {}
+def _oldest(
+    connection: sqlite3.Connection, owner: int, job_counts: JobCounts
+) -> dict[State, OldestJob]:
+    found: dict[State, OldestJob] = {}
     for state in STATES:
-        if state in ALIVE and getattr(tally, state):
-            found[state] = Since(
+        if state in ALIVE and getattr(job_counts, state):
+            found[state] = OldestJob(
                 *connection.execute(
                     "SELECT accepted, changed FROM job WHERE project_id = ? AND state = ? "
                     "ORDER BY id LIMIT 1",

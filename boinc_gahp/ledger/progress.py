@@ -14,9 +14,9 @@ from boinc_gahp.ledger.rows import (
     ENDED_SQL,
     PROJECT_IDENTITY,
     Hold,
+    JobCounts,
     JobRow,
     ProgramFailure,
-    Tally,
     Trouble,
     job_rows,
     project_id,
@@ -243,7 +243,7 @@ class Progress(Requests):
             )
             return {(url, account): Trouble(words, since) for url, account, words, since in rows}
 
-    def tally(self, url: str | None = None, account: str | None = None) -> Tally:
+    def job_counts(self, url: str | None = None, account: str | None = None) -> JobCounts:
         """Count the jobs of all owners, of a project, or of an account on a project."""
         with self._store.read() as connection:
             rows = connection.execute(
@@ -252,13 +252,13 @@ class Progress(Requests):
                 "AND account = coalesce(?, account)) GROUP BY state",
                 (None if url is None else url_identity(url), account),
             )
-            return Tally(**dict(rows.fetchall()))
+            return JobCounts(**dict(rows.fetchall()))
 
     def prune(self, before: float) -> int:
         """Drop what is over, known to be, and last changed before then; return how many jobs.
 
-        These are jobs that were cancelled, or whose end HTCondor was told, if no abort is owed for
-        them and their batch is retired; and batches without jobs.
+        These are jobs that were cancelled, or whose end HTCondor was told, if no abort is pending
+        for them and their batch is retired; and batches without jobs.
         """
         with self._store.read() as connection:
             ids = [

@@ -101,9 +101,9 @@ class Requests:
     def cancel(self, job_id: int) -> JobRow | None:
         """Note that HTCondor does not want the job any more.
 
-        An abort is then owed for it, if the project has the job or may get it. If it was the last
-        live job of its batch, the batch ends; one that may be on its way to the project (``sent``)
-        must be given up.
+        An abort is then pending for it, if the project has the job or may get it. If it was the
+        last live job of its batch, the batch ends; one that may be on its way to the project
+        (``sent``) must be aborted.
 
         Returns:
             The job as it was before; None if the ledger does not have it.
@@ -150,8 +150,8 @@ def chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
 def end_if_last(connection: sqlite3.Connection, batch_id: int) -> None:
     """End a batch if its last live job has just ended, inside the change that ended the job.
 
-    A batch that was never sent (``planned``) owes no aborts then. One that may be on its way
-    (``sent``) cannot be retired, because its jobs may still appear; it must be given up.
+    A batch that was never sent (``planned``) needs no aborts then. One that may be on its way
+    (``sent``) cannot be retired, because its jobs may still appear; it must be aborted.
     """
     alive = connection.execute(
         f"SELECT 1 FROM job WHERE batch_id = ? AND state IN {ALIVE_SQL} LIMIT 1",  # noqa: S608

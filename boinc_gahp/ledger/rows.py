@@ -48,8 +48,8 @@ ALIVE_SQL: Final = sql_set(ALIVE)
 #: In the order of the condition of the index ``job_ended``, which SQLite compares word by word.
 ENDED_SQL: Final = "('done', 'failed', 'cancelled')"
 
-#: For a row of ``project``: whether it has any live job or debt.
-HAS_BUSINESS: Final = (
+#: For a row of ``project``: whether it has any live job, or batch or job to abort or retire.
+HAS_WORK: Final = (
     f"(EXISTS (SELECT * FROM job WHERE project_id = project.id AND state IN {ALIVE_SQL}) "  # noqa: S608
     "OR EXISTS (SELECT * FROM job WHERE project_id = project.id AND abort_owed = 1) "
     "OR EXISTS (SELECT * FROM batch WHERE project_id = project.id AND state IN "
@@ -117,7 +117,7 @@ class JobRow:
         changed: when its state last changed.
         last_polled: when HTCondor is last known to have asked about it.
         end_reported: whether HTCondor was told that it ended (``done`` or ``failed``).
-        abort_owed: whether it must still be aborted on the project.
+        abort_pending: whether it must still be aborted on the project.
         writing: whether the manager may be writing into the job's directory.
         cpu_time: seconds.
         trouble: its latest trouble, for people.
@@ -229,7 +229,7 @@ class Trouble(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class JobCounts:
     """How many jobs are in each state."""
 
     waiting: int = 0

@@ -33,7 +33,7 @@ TENDED_EVERY = 3600.0
 STEP = 256
 #: With fewer free pages than this, or than this part of all, none are released: they will be used
 #: again.
-_KEPT_PAGES, _KEPT_PART = 256, 8
+_FREE_PAGES, _FREE_PART = 256, 8
 #: Seconds between two steps, in which others can write.
 _PAUSE = 0.05
 
@@ -53,7 +53,7 @@ def drop_unneeded(
     Args:
         jobs: the ledger of jobs.
         now: seconds since the epoch.
-        forget_after: seconds after which ended jobs and old debts are dropped.
+        forget_after: seconds after which ended jobs and old pending aborts are dropped.
         stopping: ends the upkeep early.
         untold: whether to drop also jobs whose end HTCondor was not told. It may have been shut
             down for long, and needs time to ask about them.
@@ -72,7 +72,7 @@ def drop_unneeded(
 def forget(store: Store, now: float, before: float, *, untold: bool) -> int:
     """Drop what ended before ``before`` (seconds since the epoch); return how many rows.
 
-    Jobs and batches with an owed retirement or abort are dropped when the batch's lease is over,
+    Jobs and batches with a pending retirement or abort are dropped when the batch's lease is over,
     because the project has then ended it itself. Nothing alive is dropped.
     """
     with store.read() as connection:
@@ -136,7 +136,7 @@ def _has_many_free(connection: sqlite3.Connection) -> bool:
     if _number(connection, "auto_vacuum") != _INCREMENTAL:
         return False
     pages = _number(connection, "page_count")
-    return _number(connection, "freelist_count") > max(_KEPT_PAGES, pages // _KEPT_PART)
+    return _number(connection, "freelist_count") > max(_FREE_PAGES, pages // _FREE_PART)
 
 
 def _give_back(connection: sqlite3.Connection) -> None:

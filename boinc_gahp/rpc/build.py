@@ -254,12 +254,12 @@ def _template(tag: str, text: str, where: str) -> etree._Element:
     raise BadRequest(f"{where}{tag} is not well-formed XML: {trouble}")
 
 
-def said(batch_id: int | None, batch_name: str | None) -> str:
+def named(batch_id: int | None, batch_name: str | None) -> str:
     """Return how error messages refer to the batch."""
     return f"batch {batch_name!r}" if batch_id is None else f"batch {batch_id}"
 
 
-def which(batch_id: int | None, batch_name: str | None) -> etree._Element:
+def batch_element(batch_id: int | None, batch_name: str | None) -> etree._Element:
     """Return the element that identifies the batch; raise BadRequest without an id or name."""
     if batch_id is not None:
         return leaf("batch_id", str(batch_id))

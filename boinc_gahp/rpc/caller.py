@@ -88,7 +88,7 @@ class Caller:
     closing: threading.Event = field(default_factory=threading.Event)
     speaks_https: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _said: OrderedDict[str, float] = field(default_factory=OrderedDict)
+    _warned: OrderedDict[str, float] = field(default_factory=OrderedDict)
 
     def ask(
         self,
@@ -106,7 +106,7 @@ class Caller:
             reply_errors = self.reply_errors(question)
             try:
                 reply = self._read(question, until, traffic)
-                self._tell(question.rpc, reply.messages)
+                self._log_messages(question.rpc, reply.messages)
                 trouble = reply_errors.trouble(reply)
                 if trouble is None and reply.root is not None:
                     return answer(reply.root)
@@ -140,7 +140,7 @@ class Caller:
         return self._attempts(question.rpc, until, attempt, log_success=False)
 
     def reply_errors(self, question: RpcCall) -> ReplyErrors:
-        """Return the judge of the replies to ``question``."""
+        """Return what turns the replies to ``question`` into errors."""
         return ReplyErrors(question.rpc, self.host, self.redact, question.subject)
 
     # -- one RPC
@@ -280,38 +280,38 @@ class Caller:
 
     # -- what PHP says
 
-    def _tell(self, rpc: Rpc, messages: list[PhpMessage]) -> None:
+    def _log_messages(self, rpc: Rpc, messages: list[PhpMessage]) -> None:
         for message in messages:
             if rpc.dies and message.fatal:
                 continue  # normal, perhaps a thousand times; the error reports it
-            said = shorten(self.redact(message.text), 300)
-            self._warn_once(f"{rpc.name} of {self.host}: PHP reports {message.kind}: {said}")
+            shown = shorten(self.redact(message.text), 300)
+            self._warn_once(f"{rpc.name} of {self.host}: PHP reports {message.kind}: {shown}")
 
     def _warn_once(self, text: str) -> None:
         """Log ``text`` unless the same was logged in the last hour."""
         now = time.monotonic()
         with self._lock:
-            last = self._said.get(text)
+            last = self._warned.get(text)
             if last is not None and now - last < _SAME_MESSAGE_AGAIN:
                 return
-            self._said[text] = now
-            self._said.move_to_end(text)
-            if len(self._said) > _MESSAGES_REMEMBERED:
-                self._said.popitem(last=False)
+            self._warned[text] = now
+            self._warned.move_to_end(text)
+            if len(self._warned) > _MESSAGES_REMEMBERED:
+                self._warned.popitem(last=False)
         log.warning("%s", text)
 
 
 def beginning(chunks: Iterator[bytes]) -> bytes:
     """Return the beginning of an error's body, as much as is needed, even if it breaks off."""
-    kept = b""
+    page = b""
     try:
         for chunk in chunks:
-            kept += chunk
-            if len(kept) > PAGE_BYTES:
+            page += chunk
+            if len(page) > PAGE_BYTES:
                 break
     except RpcError:
         pass
-    return kept
+    return page
 
 
 def _in_short(error: BaseException) -> str:

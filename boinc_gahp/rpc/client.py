@@ -139,7 +139,7 @@ class WebRpcs:
             lambda root: results.integer(root, "batch_id"),
             build.leaf("batch_name", batch_name),
             build.leaf("app_name", app_name),
-            build.leaf("expire_time", build.number(self._theirs(expire_time), "expire_time")),
+            build.leaf("expire_time", build.number(self._to_project(expire_time), "expire_time")),
             subject=f"app {app_name!r}",
         )
 
@@ -193,10 +193,10 @@ class WebRpcs:
         return self._simple(
             table.QUERY_BATCH,
             lambda root: BatchDetails(results.batch(root), tuple(jobs.items)),
-            build.which(batch_id, batch_name),
+            build.batch_element(batch_id, batch_name),
             *build.flags(get_job_details=get_job_details, get_cpu_time=get_cpu_time),
             records=jobs,
-            subject=build.said(batch_id, batch_name),
+            subject=build.named(batch_id, batch_name),
         )
 
     def batch(self, batch_id: int, *, get_cpu_time: bool = False) -> BatchInfo:
@@ -224,10 +224,10 @@ class WebRpcs:
         return self._simple(
             table.QUERY_BATCH,
             results.batch,
-            build.which(batch_id, None),
+            build.batch_element(batch_id, None),
             *build.flags(**flags),
             records=jobs,
-            subject=build.said(batch_id, None),
+            subject=build.named(batch_id, None),
         )
 
     def query_batch2(
@@ -256,8 +256,8 @@ class WebRpcs:
         self._simple(
             table.ABORT_BATCH,
             results.success,
-            build.which(batch_id, batch_name),
-            subject=build.said(batch_id, batch_name),
+            build.batch_element(batch_id, batch_name),
+            subject=build.named(batch_id, batch_name),
         )
 
     def retire_batch(self, *, batch_id: int | None = None, batch_name: str | None = None) -> None:
@@ -265,8 +265,8 @@ class WebRpcs:
         self._simple(
             table.RETIRE_BATCH,
             results.success,
-            build.which(batch_id, batch_name),
-            subject=build.said(batch_id, batch_name),
+            build.batch_element(batch_id, batch_name),
+            subject=build.named(batch_id, batch_name),
         )
 
     def set_expire_time(
@@ -276,9 +276,9 @@ class WebRpcs:
         self._simple(
             table.SET_EXPIRE_TIME,
             results.success,
-            build.which(batch_id, batch_name),
-            build.leaf("expire_time", build.number(self._theirs(expire_time), "expire_time")),
-            subject=build.said(batch_id, batch_name),
+            build.batch_element(batch_id, batch_name),
+            build.leaf("expire_time", build.number(self._to_project(expire_time), "expire_time")),
+            subject=build.named(batch_id, batch_name),
         )
 
     # -- jobs
@@ -346,7 +346,7 @@ class WebRpcs:
         return self._simple(
             table.QUERY_FILES,
             lambda root: results.absent(root, absent.items, len(physical_names)),
-            *build.files(physical_names, batch_id, delete_time and self._theirs(delete_time)),
+            *build.files(physical_names, batch_id, delete_time and self._to_project(delete_time)),
             records=absent,
         )
 
@@ -368,8 +368,8 @@ class WebRpcs:
                 request is broken off.
         """
         names = [file.physical_name for file in files]
-        kept = build.files(names, batch_id, delete_time and self._theirs(delete_time))
-        xml = build.document("upload_files", self._authenticator, kept)
+        described = build.files(names, batch_id, delete_time and self._to_project(delete_time))
+        xml = build.document("upload_files", self._authenticator, described)
         form = partial(FormBody, xml, files, sent)
         question = RpcCall(table.UPLOAD_FILES, self.url + table.UPLOAD_FILES.handler, form)
         self._caller.ask(question, results.success, self._until)
@@ -427,7 +427,7 @@ class WebRpcs:
         encoded = text.encode("utf-8", "surrogateescape")
         return hashlib.md5(encoded, usedforsecurity=False).hexdigest()
 
-    def _theirs(self, at: float) -> float:
+    def _to_project(self, at: float) -> float:
         """Convert a time of this machine's clock to the project's clock; 0 stays 0."""
         if not at:
             return at
@@ -437,7 +437,7 @@ class WebRpcs:
             except RpcError:
                 if not self._clock.is_known:  # any reply tells the time
                     raise
-        return self._clock.theirs(at)
+        return self._clock.to_project(at)
 
     def _submission(self, rpc: str, submission: BatchSubmission) -> bytes:
         return build.submission_document(rpc, self._authenticator, submission)

@@ -148,7 +148,7 @@ class _TimedReader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int | None:
         wait, rest = self._limits.next_wait(), self._rest_of_span()
-        asked = time.monotonic()
+        begun = time.monotonic()
         self._sock.settimeout(min(wait, rest))
         count: int | None = None
         try:
@@ -164,7 +164,7 @@ class _TimedReader(io.RawIOBase):
             until = min(self._limits.until, now + self._limits.whole)
             self._limits = replace(self._limits, until=until)
         else:
-            self._count(count, now - asked)
+            self._count(count, now - begun)
         return count
 
     def _rest_of_span(self) -> float:

@@ -53,7 +53,7 @@ def page_title(page: str) -> str:
 def page_text(page: str) -> str:
     """Return the words of a web page."""
     lowered = page.translate(_LOWER)
-    kept: list[str] = []
+    parts: list[str] = []
     unclosed: set[str] = set()
     here = 0
     while (start := page.find("<", here)) >= 0:
@@ -66,10 +66,10 @@ def page_text(page: str) -> str:
         end = page.find(">", start) + 1 if closing is None else closing.end()
         if end == 0:
             break
-        kept.append(page[here:start])
+        parts.append(page[here:start])
         here = end
-    kept.append(page[here:])
-    return _words(" ".join(kept))
+    parts.append(page[here:])
+    return _words(" ".join(parts))
 
 
 def _words(text: str) -> str:

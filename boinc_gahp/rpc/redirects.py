@@ -74,8 +74,8 @@ def _read(location: str, url: str) -> Url:
             login = "@" in urlsplit(joined).netloc
             found = parse_url(joined)
     if not found.host or found.auth is not None or login:
-        said = quoted(hide_logins(location.partition("?")[0]), 120)
-        raise RedirectRefused(f"redirects to an invalid URL ({said}): check the project's URL")
+        shown = quoted(hide_logins(location.partition("?")[0]), 120)
+        raise RedirectRefused(f"redirects to an invalid URL ({shown}): check the project's URL")
     return found._replace(path=found.path or "/", fragment=None)
 
 

@@ -54,18 +54,18 @@ class Meaning(NamedTuple):
     advice: str = ""
 
 
-class _Known(NamedTuple):
+class _Refusal(NamedTuple):
     words: re.Pattern[str]
     error: type[ProjectError]
     advice: str = ""
 
 
-def _begins(words: str, error: type[ProjectError], advice: str = "") -> _Known:
-    return _Known(re.compile(rf"\s*(?:{words})", re.IGNORECASE | re.DOTALL), error, advice)
+def _begins(words: str, error: type[ProjectError], advice: str = "") -> _Refusal:
+    return _Refusal(re.compile(rf"\s*(?:{words})", re.IGNORECASE | re.DOTALL), error, advice)
 
 
-def _holds(words: str, error: type[ProjectError], advice: str = "") -> _Known:
-    return _Known(re.compile(words, re.IGNORECASE), error, advice)
+def _holds(words: str, error: type[ProjectError], advice: str = "") -> _Refusal:
+    return _Refusal(re.compile(words, re.IGNORECASE), error, advice)
 
 
 #: The authenticator came from BOINC_SELECT_PROJECT, so from the file in a job's grid_resource, or
@@ -128,17 +128,17 @@ def meaning(number: int, words: str) -> Meaning:
     """Return the meaning of a refusal, from the project's number and words."""
     if number in {WEB_STOPPED, DATABASE_DOWN}:
         return Meaning(ProjectDown, advice="the project is down: try again later")
-    for known in _BEGINNINGS:
-        if found := known.words.match(words):
-            return _meaning(known, found)
-    for known in _ANYWHERE:
-        if found := known.words.search(words):
-            return _meaning(known, found)
+    for refusal in _BEGINNINGS:
+        if found := refusal.words.match(words):
+            return _meaning(refusal, found)
+    for refusal in _ANYWHERE:
+        if found := refusal.words.search(words):
+            return _meaning(refusal, found)
     return Meaning(ProjectError)
 
 
-def _meaning(known: _Known, found: re.Match[str]) -> Meaning:
-    return Meaning(known.error, found.groupdict().get("named") or "", known.advice)
+def _meaning(refusal: _Refusal, found: re.Match[str]) -> Meaning:
+    return Meaning(refusal.error, found.groupdict().get("named") or "", refusal.advice)
 
 
 #: Refusals of the account as such; they come before anything is done.

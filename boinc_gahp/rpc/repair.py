@@ -20,10 +20,10 @@ RAW_TEXT = ("job_name", "name", "app_name", "error_msg", "stderr_out", "template
 
 #: How many bytes of a text's beginning and of its end are kept. The longest text seen was an error
 #: message of 1 MB; a project's database cuts a job's stderr at 64 kB by default.
-KEPT_OF_TEXT = 512 * 1024
+MAX_TEXT_PART = 512 * 1024
 _LONGEST_MESSAGE = 65536
 #: The same for a message of PHP.
-_KEPT_OF_MESSAGE = 1024
+_MAX_MESSAGE_PART = 1024
 _MESSAGES_KEPT = 1000
 _LONGEST_TAG = 4096
 #: Long input is processed in pieces; the result does not depend on where it is cut.
@@ -136,7 +136,7 @@ class Repair:
             rest = self._long.take(data)
             if rest is None and not final:
                 return b""
-            out.append(_escaped(self._long.kept()))
+            out.append(_escaped(self._long.text()))
             self._long, data = None, rest or b""
         here = 0
         while match := _SUSPECT.search(data, plain := self._unsuspected(data, here)):
@@ -191,7 +191,7 @@ class Repair:
         closing = b"</" + match["raw"] + b">"
         begin = match.end()
         end, _ = self._find(closing, data, begin)
-        if end < 0 and not final and len(data) - begin <= 2 * KEPT_OF_TEXT:
+        if end < 0 and not final and len(data) - begin <= 2 * MAX_TEXT_PART:
             return None
         out.append(match[0])
         if end < 0 and final:
@@ -200,7 +200,7 @@ class Repair:
         if text.take(data[begin:] if end < 0 else data[begin : end + len(closing)]) is None:
             self._long = text
             return None
-        out.append(_escaped(text.kept()))
+        out.append(_escaped(text.text()))
         return end
 
     def _find(self, what: bytes | re.Pattern[bytes], data: bytes, start: int) -> tuple[int, int]:
@@ -242,8 +242,8 @@ class Repair:
         text = data[head.end() : end if ends else head.end() + _LONGEST_MESSAGE]
         end = end if ends else head.end()
         if len(self.messages) < _MESSAGES_KEPT:
-            if len(text) > 2 * _KEPT_OF_MESSAGE:
-                text = text[:_KEPT_OF_MESSAGE] + b" ... " + text[-_KEPT_OF_MESSAGE:]
+            if len(text) > 2 * _MAX_MESSAGE_PART:
+                text = text[:_MAX_MESSAGE_PART] + b" ... " + text[-_MAX_MESSAGE_PART:]
             plain = _TAGS.sub(b"", text) if match["html"] else text
             self.messages.append(
                 PhpMessage(head[1].decode(), plain.decode("utf-8", "replace").strip())
@@ -268,14 +268,14 @@ class _LongText:
         rest = bytes(self._tail[end:]) if end >= 0 else None
         if rest is not None:
             del self._tail[end:]
-        if len(self._tail) > 2 * KEPT_OF_TEXT:
+        if len(self._tail) > 2 * MAX_TEXT_PART:
             if not self._head:
-                self._head = bytes(self._tail[:KEPT_OF_TEXT])
-                del self._tail[:KEPT_OF_TEXT]
+                self._head = bytes(self._tail[:MAX_TEXT_PART])
+                del self._tail[:MAX_TEXT_PART]
             self._leave_out(0 if rest is not None else len(self._closing))
         return rest
 
-    def kept(self) -> bytes:
+    def text(self) -> bytes:
         """Return the text, with a line in place of any part that was left out."""
         if not self._head:
             return bytes(self._tail)
@@ -289,7 +289,7 @@ class _LongText:
 
     def _leave_out(self, more: int) -> None:
         """Drop all but the last bytes and ``more``, which may be the start of the closing tag."""
-        excess = len(self._tail) - KEPT_OF_TEXT - more
+        excess = len(self._tail) - MAX_TEXT_PART - more
         if excess > 0:
             del self._tail[:excess]
             self._left_out += excess

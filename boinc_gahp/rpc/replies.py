@@ -1,4 +1,4 @@
-"""Reads replies as they arrive, and judges them when they have ended.
+"""Reads replies as they arrive, and checks them when they have ended.
 
 :mod:`boinc_gahp.rpc.repair` and lxml's recovery are tolerant; this module is strict. A reply counts
 only if the root element named after the RPC was closed, all tags match, it contains no PHP fatal

@@ -1,4 +1,4 @@
-"""Judges replies: a value, or the right exception with a message that says what to do."""
+"""Errors in replies: the right exception, with a message that says what to do."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _phrase(status: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReplyErrors:
-    """Judges the replies of one host to one RPC about ``subject``."""
+    """Makes the errors for the replies of one host to one RPC about ``subject``."""
 
     rpc: Rpc
     host: str
@@ -49,20 +49,20 @@ class ReplyErrors:
     subject: str = ""
 
     @property
-    def _asked(self) -> str:
+    def _question(self) -> str:
         return f"{self.rpc.name} for {self.subject}" if self.subject else self.rpc.name
 
     def refusal(self, number: int, words: str) -> ProjectError:
         """Return the error for the project's number and words."""
         words = self.redact(words)
-        said = shorten(words) or f"error {number}"
+        shown = shorten(words) or f"error {number}"
         means = refusals.meaning(number, words)
         advice = f" ({means.advice})" if means.advice else ""
         partial = words.lower().lstrip().startswith(self.rpc.partial)
         kind: type[ProjectError] = means.error
         never = issubclass(kind, (ProjectDown, *refusals.OF_THE_ACCOUNT))
         return kind(
-            f"{self.host} refuses {self._asked}{advice}: {said}",
+            f"{self.host} refuses {self._question}{advice}: {shown}",
             rpc=self.rpc.name,
             host=self.host,
             number=number,
@@ -74,7 +74,7 @@ class ReplyErrors:
     def status(self, status: int, reason: str, body: str) -> RpcError:
         """Return the error for an HTTP status other than success."""
         body = self.redact(body)
-        who = f"{self._asked} of {self.host}"
+        who = f"{self._question} of {self.host}"
         if status == 500 and _XML_PREFIX.match(body):
             # With display_errors off a PHP fatal error looks like this.
             return ProtocolError(
@@ -123,9 +123,9 @@ class ReplyErrors:
     def _shape(self, reply: Reply) -> ProtocolError | None:
         if reply.root is None:
             if reply.other:
-                said = shorten(self.redact(reply.other), 120)
+                shown = shorten(self.redact(reply.other), 120)
                 return self._protocol(
-                    f"the answer {said!r} is not from a BOINC project: {_CHECK_URL}"
+                    f"the answer {shown!r} is not from a BOINC project: {_CHECK_URL}"
                 )
             what = "the answer is empty" if reply.empty else "the answer is cut off"
             return self._protocol(f"{what}; try again", cut=True)
@@ -147,9 +147,9 @@ class ReplyErrors:
 
     def no_file(self, page: str) -> ProtocolError:
         """Return the error for a page of unknown form instead of an output."""
-        said = shorten(self.redact(page), 120)
-        what = repr(said) if said else "an empty answer"
-        return self._protocol(f"{what} came instead of a file", cut=not said)
+        shown = shorten(self.redact(page), 120)
+        what = repr(shown) if shown else "an empty answer"
+        return self._protocol(f"{what} came instead of a file", cut=not shown)
 
     def cut(self, what: str) -> ProtocolError:
         """Return the error for an incomplete output."""
@@ -181,7 +181,7 @@ class ReplyErrors:
 
     def _protocol(self, what: str, *, php_fatal: bool = False, cut: bool = False) -> ProtocolError:
         return ProtocolError(
-            f"{self._asked} of {self.host}: {what}",
+            f"{self._question} of {self.host}: {what}",
             rpc=self.rpc.name,
             host=self.host,
             php_fatal=php_fatal,

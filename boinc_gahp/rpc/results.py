@@ -116,7 +116,7 @@ def batch(element: etree._Element) -> BatchInfo:
     for child in element:
         texts.setdefault(child.tag, child.text or "")
 
-    def said(tag: str) -> str:
+    def text_of(tag: str) -> str:
         if tag not in texts:
             raise IncompleteReply(f"<{element.tag}> has no <{tag}>")
         return texts[tag]
@@ -128,15 +128,15 @@ def batch(element: etree._Element) -> BatchInfo:
         return time(texts[tag], tag) if tag in texts else 0.0
 
     return BatchInfo(
-        id=whole(said("id"), "id"),
-        name=word(said("name"), "name"),
-        app_name=word(said("app_name"), "app_name"),
-        state=_STATES.get(whole(said("state"), "state"), BatchState.UNKNOWN),
+        id=whole(text_of("id"), "id"),
+        name=word(text_of("name"), "name"),
+        app_name=word(text_of("app_name"), "app_name"),
+        state=_STATES.get(whole(text_of("state"), "state"), BatchState.UNKNOWN),
         create_time=time_of("create_time"),
         expire_time=time_of("expire_time"),
         est_completion_time=time_of("est_completion_time"),
         completion_time=time_of("completion_time"),
-        njobs=whole(said("njobs"), "njobs"),
+        njobs=whole(text_of("njobs"), "njobs"),
         nerror_jobs=whole(texts.get("nerror_jobs", "0"), "nerror_jobs"),
         fraction_done=decimal_of("fraction_done"),
         credit_estimate=decimal_of("credit_estimate"),
@@ -227,10 +227,10 @@ def index(element: etree._Element) -> int:
     return whole(element.text or "", str(element.tag))
 
 
-def absent(root: etree._Element, listed: Sequence[int], asked: int) -> tuple[int, ...]:
+def absent(root: etree._Element, listed: Sequence[int], count: int) -> tuple[int, ...]:
     """Return the result of query_files for so many names."""
     text(root, "absent_files")
-    if len(listed) > asked or not all(0 <= each < asked for each in listed):
+    if len(listed) > count or not all(0 <= each < count for each in listed):
         raise IncompleteReply("<absent_files> has numbers of files that were not asked for")
     return tuple(listed)
 

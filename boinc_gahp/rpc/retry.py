@@ -24,12 +24,12 @@ log = logging.getLogger("boinc_gahp.rpc.retry")
 
 #: The pauses between attempts of one RPC.
 BACKOFF = Backoff(0.5, 20.0, jitter=(0.5, 1.0))
-_AS_LONG_AS_TIME_LASTS = 1_000
-#: HTTP 500 is usually a PHP fatal error, which would come again.
-_A_LITTLE = 2
+_MANY_RETRIES = 1_000
+#: After HTTP 500, which is usually a PHP fatal error and would come again.
+_FEW_RETRIES = 2
 
 
-def patience(error: RpcError, rpc: Rpc) -> int:
+def allowed_retries(error: RpcError, rpc: Rpc) -> int:
     """Return how many more attempts to make after ``error``."""
     if not (rpc.repeatable or (isinstance(error, TransportError) and not error.may_have_happened)):
         return 0
@@ -42,7 +42,7 @@ def patience(error: RpcError, rpc: Rpc) -> int:
         passing, mostly_not = isinstance(error, ProjectDown), False
     if not passing:
         return 0
-    return _A_LITTLE if mostly_not else _AS_LONG_AS_TIME_LASTS
+    return _FEW_RETRIES if mostly_not else _MANY_RETRIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +64,19 @@ class Attempts:
         if self.until is not None:
             end = min(end, self.until)
         tried = 0
-        told = False
+        logged = False
         while True:
             try:
                 return attempt()
             except RpcError as failed:
                 error = failed
             pause = _pause(error, tried)
-            if tried >= patience(error, self.rpc) or time.monotonic() + pause >= end:
+            if tried >= allowed_retries(error, self.rpc) or time.monotonic() + pause >= end:
                 raise error
-            if pause and not told:
+            if pause and not logged:
                 # For people who wait; the log has a line for every RPC anyway.
                 log.debug("%s; trying again for up to %.0f s", error, end - begun)
-                told = True
+                logged = True
             if self.closing.wait(pause):
                 raise error
             tried += 1

@@ -141,11 +141,11 @@ class HttpTransport:
             )
         self._options = options
         self._trust = trusting(options.ca_bundle)
-        self._kept = _Adapter(options, self._trust)
+        self._adapter = _Adapter(options, self._trust)
 
     def send(self, request: HttpRequest) -> HttpReply:
         """Send ``request``; return the reply as soon as its headers have arrived."""
-        adapter = _Adapter(self._options, self._trust) if request.fresh else self._kept
+        adapter = _Adapter(self._options, self._trust) if request.fresh else self._adapter
         only_here = adapter if request.fresh else None
         body: Body | None = None
         try:
@@ -183,7 +183,7 @@ class HttpTransport:
 
     def close(self) -> None:
         """Close the connections that are not in use."""
-        self._kept.close()
+        self._adapter.close()
 
 
 class _Reply:
@@ -342,7 +342,7 @@ class Clock:
             # A Date has whole seconds, so on average half a second is lost.
             self._heard = None if stamp is None else (stamp + 0.5, (began + now) / 2)
 
-    def theirs(self, at: float) -> float:
+    def to_project(self, at: float) -> float:
         """Return what the project's clock shows when this machine's clock shows ``at``.
 
         Both are seconds since the epoch. Clocks that differ by a minute or less count as equal.

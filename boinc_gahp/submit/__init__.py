@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.submit.association import Association as Association
     from boinc_gahp.submit.boinc_submit import (
+        ConsoleJournal as ConsoleJournal,
         GridmanagerJournal as GridmanagerJournal,
-        PersonsJournal as PersonsJournal,
     )
     from boinc_gahp.submit.checks import (
         base_name as base_name,
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from boinc_gahp.submit.meter import Interrupted as Interrupted, Meter as Meter
     from boinc_gahp.submit.project_cache import BatchView as BatchView, ProjectCache as ProjectCache
     from boinc_gahp.submit.query import (
-        look_at as look_at,
         look_up as look_up,
         missing as missing,
         query_batches as query_batches,
+        query_jobs as query_jobs,
     )
     from boinc_gahp.submit.staging import PhysicalNames as PhysicalNames
     from boinc_gahp.submit.types import (
-        BatchLook as BatchLook,
+        BatchJobs as BatchJobs,
         BatchStatuses as BatchStatuses,
         Client as Client,
         File as File,
@@ -73,7 +73,7 @@ __getattr__, __dir__ = exports(
     {
         "abort": ["ABORT_AGAIN", "abort_empty", "abort_once", "abort_until_certain"],
         "association": ["Association"],
-        "boinc_submit": ["GridmanagerJournal", "PersonsJournal"],
+        "boinc_submit": ["GridmanagerJournal", "ConsoleJournal"],
         "checks": ["base_name", "find_output", "fold"],
         "context": ["Context"],
         "control": [
@@ -89,10 +89,10 @@ __getattr__, __dir__ = exports(
         "journal": ["Journal", "Sending"],
         "meter": ["Interrupted", "Meter"],
         "project_cache": ["BatchView", "ProjectCache"],
-        "query": ["look_at", "look_up", "missing", "query_batches"],
+        "query": ["look_up", "missing", "query_batches", "query_jobs"],
         "staging": ["PhysicalNames"],
         "types": [
-            "BatchLook",
+            "BatchJobs",
             "BatchStatuses",
             "Client",
             "File",

@@ -1,4 +1,4 @@
-"""Ends unwanted batches: empty ones are retired, others are aborted until that is certain.
+"""Ends batches that are not wanted: empty ones are retired, others aborted until that is certain.
 
 A submit_batch that is still running undoes an abort when it ends, and the remains of a killed PHP
 may go on to make jobs in the aborted batch (``web-rpcs.rst``, "submit_batch"). So as long as one
@@ -36,14 +36,14 @@ ABORT_AGAIN = 60.0
 _LINGERING = 900.0
 
 
-class _Looks(NamedTuple):
+class _BeforeAndAfter(NamedTuple):
     """A batch before and after an abort; None: the project did not know it."""
 
     before: BatchDetails | None
     after: BatchDetails | None
 
     @property
-    def lasts(self) -> bool:
+    def is_aborted(self) -> bool:
         """Whether the project says that it is aborted, or said twice that it does not exist."""
         if self.after is None:
             return self.before is None
@@ -73,7 +73,7 @@ def abort_empty(context: Context, name: str) -> bool:
     if details.batch.name != name or details.jobs or details.batch.state is not BatchState.INIT:
         return False  # another batch, or over already
     context.project.retire_batch(batch_id=details.batch.id)
-    context.known.forget_batch(name)
+    context.cache.forget_batch(name)
     return True
 
 
@@ -85,8 +85,8 @@ def abort_once(context: Context, batch_id: int, name: str) -> bool:
     Raises:
         RpcError: the project could not be reached, or does not let the account abort it.
     """
-    before = _look(context.project, batch_id, name)
-    return _abort(context, batch_id, name, before).lasts
+    before = _query(context.project, batch_id, name)
+    return _abort(context, batch_id, name, before).is_aborted
 
 
 def abort_until_certain(
@@ -123,17 +123,17 @@ def abort_until_certain(
         return True
     if batch.sent is not None and time.time() > batch.sent + _LINGERING:
         is_clear = True
-    before = _look(project, batch_id, batch.name)
+    before = _query(project, batch_id, batch.name)
     if is_clear and before is not None and before.batch.state is BatchState.RETIRED:
         return True
-    looks = _abort(context, batch_id, batch.name, before)
+    states = _abort(context, batch_id, batch.name, before)
     njobs_listed = None
     trouble = "it was aborted, but the project does not show it as aborted"
-    if looks.lasts:
-        njobs_listed = looks.listed
-        may_be_all = is_clear or njobs_listed == njobs or looks.after is None
-        if njobs_listed == batch.listed or (may_be_all and looks.is_steady):
-            _retire(context, batch_id, looks)
+    if states.is_aborted:
+        njobs_listed = states.listed
+        may_be_all = is_clear or njobs_listed == njobs or states.after is None
+        if njobs_listed == batch.listed or (may_be_all and states.is_steady):
+            _retire(context, batch_id, states)
             return True
         trouble = (
             f"it was aborted with {njobs_listed} jobs; boinc_gahp checks again whether it has more"
@@ -143,17 +143,19 @@ def abort_until_certain(
     return False
 
 
-def _abort(context: Context, batch_id: int, name: str, before: BatchDetails | None) -> _Looks:
+def _abort(
+    context: Context, batch_id: int, name: str, before: BatchDetails | None
+) -> _BeforeAndAfter:
     if before is not None:
         context.project.abort_batch(batch_id=batch_id)
-    looks = _Looks(before, _look(context.project, batch_id, name))
-    if looks.lasts:
-        context.known.forget_batch(name)
-    return looks
+    states = _BeforeAndAfter(before, _query(context.project, batch_id, name))
+    if states.is_aborted:
+        context.cache.forget_batch(name)
+    return states
 
 
-def _retire(context: Context, batch_id: int, looks: _Looks) -> None:
-    if looks.after is None:
+def _retire(context: Context, batch_id: int, states: _BeforeAndAfter) -> None:
+    if states.after is None:
         return
     try:
         context.project.retire_batch(batch_id=batch_id)
@@ -161,7 +163,7 @@ def _retire(context: Context, batch_id: int, looks: _Looks) -> None:
         log.info("The aborted batch %d cannot be retired now: %s", batch_id, error)
 
 
-def _look(project: WebRpcs, batch_id: int, name: str) -> BatchDetails | None:
+def _query(project: WebRpcs, batch_id: int, name: str) -> BatchDetails | None:
     try:
         details = project.query_batch(batch_id=batch_id)
     except NotFound:

@@ -28,12 +28,12 @@ log = logging.getLogger("boinc_gahp.submit")
 #: Seconds reserved for undoing a submission before its answer is due.
 UNDO_TIME = 10.0
 #: Seconds past the gridmanager's patience after which a submission that nobody asked about is
-#: given up.
-_PATIENCE_MARGIN = 30.0
+#: aborted.
+_GRIDMANAGER_MARGIN = 30.0
 
 
-class PersonsJournal(Journal):
-    """For a BOINC_SUBMIT that a person typed: it promises nothing, but respects what is owed."""
+class ConsoleJournal(Journal):
+    """For a BOINC_SUBMIT typed at the console: nothing is recorded, but pending aborts count."""
 
     def __init__(self, context: Context, request: SubmitRequest) -> None:
         self._context = context
@@ -60,14 +60,14 @@ class PersonsJournal(Journal):
         pending_aborts = (
             () if self._ledger is None else self._ledger.pending_aborts(*self._key[:2], time.time())
         )
-        for debt in pending_aborts:
-            if debt.name == self._request.batch_name:
-                if debt.state == "giving_up":
-                    raise self._given_up()
-                return Sending(debt.project_batch_id, sent=True, unclear=True)
+        for batch in pending_aborts:
+            if batch.name == self._request.batch_name:
+                if batch.state == "giving_up":
+                    raise self._being_aborted()
+                return Sending(batch.project_batch_id, sent=True, unclear=True)
         return Sending()
 
-    def _given_up(self) -> BatchGivenUp:
+    def _being_aborted(self) -> BatchGivenUp:
         return BatchGivenUp(
             f"batch {self._request.batch_name!r} was given up before, and is being aborted on "
             f"{self._context.project.host}: choose another batch name"
@@ -88,11 +88,11 @@ class PersonsJournal(Journal):
             )
 
 
-class GridmanagerJournal(PersonsJournal):
+class GridmanagerJournal(ConsoleJournal):
     """Keeps the ledger of a gridmanager's BOINC_SUBMIT, across crashes.
 
     Before submit_batch is sent, the ledger notes that it may have been. If the answer will be an
-    error, the ledger notes that an abort is owed, and then the abort is tried. The next process
+    error, the ledger notes that an abort is pending, and then the abort is tried. The next process
     does what this one no longer can (:meth:`Bridge.reconcile`).
     """
 
@@ -121,14 +121,14 @@ class GridmanagerJournal(PersonsJournal):
             LedgerError: the ledger could not be written.
         """
         if self._ledger is not None and not self._ledger.begin_submit(
-            *self._key, batch_id, self._give_up_at()
+            *self._key, batch_id, self._abort_at()
         ):
-            raise self._given_up()
+            raise self._being_aborted()
 
-    def _give_up_at(self) -> float:
+    def _abort_at(self) -> float:
         answer_by = self._request.answer_by
         left = 0.0 if answer_by is None else max(0.0, answer_by - time.monotonic())
-        return time.time() + left + _PATIENCE_MARGIN
+        return time.time() + left + _GRIDMANAGER_MARGIN
 
     def failed(self, sending: Sending, error: BaseException) -> None:
         """Make sure that none of the batch's jobs exists now or appears later."""
@@ -138,7 +138,7 @@ class GridmanagerJournal(PersonsJournal):
         if self._is_unread:
             sending = replace(sending, unclear=True)  # an earlier process may have sent it
         if sending.batch_id is None:
-            sending = self._look(project, sending)
+            sending = self._find_batch(project, sending)
         if sending.batch_id is None or not sending.ours:
             return
         batch_id = sending.batch_id
@@ -148,7 +148,7 @@ class GridmanagerJournal(PersonsJournal):
         else:
             self._try("retired", lambda: project.retire_batch(batch_id=batch_id))
 
-    def _look(self, project: WebRpcs, sending: Sending) -> Sending:
+    def _find_batch(self, project: WebRpcs, sending: Sending) -> Sending:
         """Look for a batch that an earlier process made: this submit failed before it did so."""
         try:
             return sending.seen(find_batch.find(project, self._request.batch_name), self._request)
@@ -161,7 +161,7 @@ class GridmanagerJournal(PersonsJournal):
         again = time.time() + (ABORT_AGAIN if unclear else 0.0)
         try:
             if self._ledger is not None:
-                self._ledger.owe_abort(*self._key, batch_id, again)
+                self._ledger.record_abort(*self._key, batch_id, again)
         except LedgerError as trouble:
             log.error(
                 "The abort of batch %s cannot be written to the ledger: %s",
@@ -172,7 +172,7 @@ class GridmanagerJournal(PersonsJournal):
         if done and not unclear and self._ledger is not None:
             ledger = self._ledger
             self._try(
-                "removed from the ledger", lambda: ledger.aborted(*self._context.owner, batch_id)
+                "removed from the ledger", lambda: ledger.abort_done(*self._context.owner, batch_id)
             )
 
     def _try(self, what: str, step: Callable[[], None]) -> bool:

@@ -26,7 +26,7 @@ class Context:
         settings: all settings.
         project_settings: the project's own settings.
         ledger: the ledger, which outlives the process; None if there is none.
-        known: what this process has learned from the project.
+        cache: what this process has learned from the project.
         cache_dir: the user's cache directory (may be missing on disk), or None to do without.
         digests: MD5s of local files.
         uploads: the files that threads of this process are sending.
@@ -36,7 +36,7 @@ class Context:
     settings: Settings
     project_settings: ProjectSettings
     ledger: Ledger | None
-    known: ProjectCache
+    cache: ProjectCache
     cache_dir: Path | None
     digests: Digests = field(default_factory=lambda: Digests(None))
     uploads: Uploads = field(default_factory=Uploads)

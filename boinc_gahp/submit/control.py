@@ -35,7 +35,7 @@ _JOBS_PER_ABORT = 500
 _NAMED = 10
 
 #: Seconds past its time, and after a gridmanager could first ask about it, before an unanswered
-#: submission that nobody asks about is given up.
+#: submission that nobody asks about is aborted.
 _GRACE = 120.0
 #: Seconds past its time, or after a gridmanager last asked, before this is done if no gridmanager
 #: can ask this process: one may be about to start.
@@ -111,18 +111,18 @@ def _unknown_job(error: ProjectError, jobs: Sequence[str]) -> int | None:
     return jobs.index(error.named)
 
 
-def _not_aborted(refused: dict[str, ProjectError], asked: int) -> ProjectError:
+def _not_aborted(refused: dict[str, ProjectError], total: int) -> ProjectError:
     """Return one error for all, of the class of the first."""
     first = next(iter(refused.values()))
     named = listed([f"{name} ({error.words})" for name, error in refused.items()], _NAMED)
-    message = f"{len(refused)} of {asked} jobs were not aborted on {first.host}: "
+    message = f"{len(refused)} of {total} jobs were not aborted on {first.host}: "
     return type(first)(
         message + named,
         rpc=first.rpc,
         host=first.host,
         number=first.number,
         words=first.words,
-        may_have_happened=len(refused) < asked,
+        may_have_happened=len(refused) < total,
     )
 
 
@@ -147,7 +147,7 @@ def retire_batch(context: Context, name: str) -> None:
         RpcError: see :meth:`WebRpcs.retire_batch`.
     """
     _on_batch(context, name, context.project.retire_batch)
-    context.known.forget_batch(name)
+    context.cache.forget_batch(name)
 
     def forget(ledger: Ledger) -> None:
         ledger.forget_aborted(*context.owner, name)
@@ -167,22 +167,22 @@ def set_lease(context: Context, name: str, unix_time: float) -> None:
 
 def _on_batch(context: Context, name: str, change: Callable[..., None]) -> None:
     """Change the account's batch of this name; ``change`` is an RPC's method."""
-    batch_id = context.known.batch_id(name)
+    batch_id = context.cache.batch_id(name)
     if batch_id is not None:
         change(batch_id=batch_id)
         return
     try:
         change(batch_name=name)
     except NotOwner:
-        own = find_batch.oldest(context.known.batches(), name)
+        own = find_batch.oldest(context.cache.batches(), name)
         if own is None:
             raise
-        context.known.remember_shadowed(name, own.id)
+        context.cache.remember_shadowed(name, own.id)
         change(batch_id=own.id)
 
 
 def reconcile(context: Context, *, alone: bool = False) -> None:
-    """Abort BOINC_SUBMIT's batches that are due; an abort that fails now stays owed.
+    """Abort BOINC_SUBMIT's batches that are due; an abort that fails now stays pending.
 
     Raises nothing: errors are logged.
 
@@ -199,8 +199,8 @@ def reconcile(context: Context, *, alone: bool = False) -> None:
             if batch.state == "giving_up":
                 is_due = batch.not_before <= now
             else:
-                is_due = _is_given_up(context, batch, now, alone=alone)
-                is_due = is_due and ledger.give_up(batch, now)
+                is_due = _is_abandoned(context, batch, now, alone=alone)
+                is_due = is_due and ledger.begin_abort(batch, now)
                 if is_due:
                     log.warning(
                         "A daemon died while it submitted batch %s (id %d), and nobody has asked "
@@ -218,7 +218,7 @@ def reconcile(context: Context, *, alone: bool = False) -> None:
         )
 
 
-def _is_given_up(context: Context, batch: BatchRow, now: float, *, alone: bool) -> bool:
+def _is_abandoned(context: Context, batch: BatchRow, now: float, *, alone: bool) -> bool:
     """Return whether a submission is over and nobody waits for it.
 
     A gridmanager that recovers asks for its batches at once; :data:`_GRACE` gives it time for that,
@@ -228,8 +228,8 @@ def _is_given_up(context: Context, batch: BatchRow, now: float, *, alone: bool) 
         return now > batch.not_before + FORGOTTEN
     return (
         now > batch.not_before + _GRACE
-        and context.known.age > _GRACE
-        and not context.known.was_mentioned(batch.name)
+        and context.cache.age > _GRACE
+        and not context.cache.was_mentioned(batch.name)
     )
 
 
@@ -241,7 +241,7 @@ def _abort_batch(context: Context, ledger: Ledger, batch: BatchRow) -> None:
         ledger.postpone(batch.id, time.time() + abort.ABORT_AGAIN, str(error))
         return
     if is_certain:
-        ledger.aborted(*context.owner, batch.project_batch_id)
+        ledger.abort_done(*context.owner, batch.project_batch_id)
         log.info("Batch %s (id %d) is aborted", batch.name, batch.project_batch_id)
 
 

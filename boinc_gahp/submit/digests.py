@@ -148,8 +148,8 @@ class Digests:
         """
         unique = list(dict.fromkeys(paths))
         seen = {path: _Seen.of(stat_input(path)) for path in unique}
-        known = self._remembered(seen)
-        missing = [path for path in unique if path not in known]
+        cached = self._remembered(seen)
+        missing = [path for path in unique if path not in cached]
         started = time.time_ns()
         meter = meter or Meter()
         meter.begin("reading", sum(seen[path].size for path in missing), "bytes")
@@ -162,7 +162,7 @@ class Digests:
                 if started - file.mtime_ns > _SETTLED
             }
         )
-        files = {path: _file(path, seen[path], md5) for path, md5 in known.items()}
+        files = {path: _file(path, seen[path], md5) for path, md5 in cached.items()}
         files.update({path: _file(path, file, md5) for path, (md5, file) in computed.items()})
         return files
 

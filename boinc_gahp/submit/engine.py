@@ -2,7 +2,7 @@
 
 The order of the steps matters:
 
-1. everything that can be judged without the project is judged
+1. everything that can be checked without the project is checked
    (:mod:`boinc_gahp.submit.validate`), so that a refusal leaves nothing behind;
 2. the batch is looked up by name: its job list on the project, not anything remembered, tells
    what is still to be done;
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.submit")
 
-#: Looks at the batch without progress, after which the last error is raised.
+#: Queries of the batch without progress, after which the last error is raised.
 _ROUNDS = 5
 #: Pauses between them.
 _BACKOFF = Backoff(0.25, 8.0, jitter=(0.5, 1.5))
@@ -93,7 +93,7 @@ def submit(context: Context, request: SubmitRequest, journal: Journal) -> int:
         if isinstance(error, Interrupted):
             raise error.error from None
         raise
-    context.known.remember_submitted(request.batch_name)
+    context.cache.remember_submitted(request.batch_name)
     journal.done(batch_id, submission.sending)
     return batch_id
 
@@ -155,7 +155,7 @@ class _Submission:
         self.sending = self._journal.begin()
         _check_time(self._until, "nothing was sent yet because other requests came first")
         inputs: Mapping[str, tuple[Input, ...]] = self._validator.inputs()
-        details = self._look_up()
+        details = self._find_batch()
         missing = self._wanted
         if details is not None:
             missing = self._missing(details)
@@ -182,14 +182,14 @@ class _Submission:
             details = self._create()
             self._missing(details)  # raises if somebody else has filled it in the meantime
         batch_id = details.batch.id
-        self._context.known.remember_batch(self._request.batch_name, batch_id)
+        self._context.cache.remember_batch(self._request.batch_name, batch_id)
         self._stage(physical, inputs, batch_id)
         self._send_until_all_are_there(details, inputs, physical)
         return batch_id
 
     # -- step 2
 
-    def _look_up(self) -> BatchDetails | None:
+    def _find_batch(self) -> BatchDetails | None:
         details = query.look_up(self._project, self._request)
         if details is not None:
             self.sending = self.sending.seen(details, self._request)
@@ -219,7 +219,7 @@ class _Submission:
                 raise
             except RpcError as error:
                 trouble = error
-            details = self._look_up()
+            details = self._find_batch()
             if details is not None:
                 if created is not None and created != details.batch.id:
                     self._drop(created)
@@ -298,24 +298,24 @@ class _Submission:
             self._meter.begin("submitting", len(self._wanted), "jobs")
             self._meter.add(len(self._wanted) - len(missing))
             trouble = self._send(details.batch.id, missing, inputs, physical)
-            details = self._look_again(details.batch.id, trouble)
+            details = self._query_again(details.batch.id, trouble)
             if trouble is None and not details.jobs and details.batch.state is not BatchState.INIT:
                 raise self._never_appear(details, len(missing))
             left = self._missing(details)
             if not left:
                 break
-            self._give_up_on_names_in_use(trouble, left)
+            self._raise_on_names_in_use(trouble, left)
             fruitless = fruitless + 1 if len(left) >= len(missing) else 0
             if fruitless >= _ROUNDS or _is_over(self._stop_staging):
                 raise trouble or self._never_appear(details, len(left))
             _BACKOFF.wait(fruitless)
         self._meter.finish()
 
-    def _look_again(self, batch_id: int, trouble: RpcError | None) -> BatchDetails:
+    def _query_again(self, batch_id: int, trouble: RpcError | None) -> BatchDetails:
         try:
             details = self._project.query_batch(batch_id=batch_id)
         except RpcError as error:
-            # The first error tells more than that the look at the batch failed, too.
+            # The first error tells more than that the query of the batch failed, too.
             raise trouble or error from None
         self.sending = self.sending.seen(details, self._request)
         return details
@@ -378,11 +378,11 @@ class _Submission:
             raise error
         return error
 
-    def _give_up_on_names_in_use(self, trouble: RpcError | None, left: set[str]) -> None:
+    def _raise_on_names_in_use(self, trouble: RpcError | None, left: set[str]) -> None:
         """Raise if a job's name is taken by a job of another batch.
 
         "Duplicate entry" alone may come from a submit of the same batch that is still running:
-        then the job is in the batch's list, or will be at the next look.
+        then the job is in the batch's list, or will be at the next query.
         """
         if not isinstance(trouble, DuplicateJob):
             return

@@ -58,7 +58,8 @@ class Journal:
     def wanted(self) -> Iterable[str] | None:
         """Return the names of the jobs that are still wanted; None: all are.
 
-        Called while files are read and sent, so that files of unwanted jobs are not sent.
+        Called while files are read and sent, so that files of jobs that are no longer wanted are
+        not sent.
         """
         return None
 

@@ -34,11 +34,11 @@ class Meter:
     """
 
     def __init__(self, tell: OnProgress | None = None) -> None:
-        self._tell = tell
+        self._progress = tell
         self._lock = threading.Lock()
         self._step: Step = "reading"
         self._unit: Literal["bytes", "files", "jobs"] = "bytes"
-        self._done = self._told = self._total = 0
+        self._done = self._reported = self._total = 0
         self._when = 0.0
         self._trouble: BaseException | None = None
 
@@ -47,7 +47,7 @@ class Meter:
         with self._lock:
             self._check()
             self._step, self._unit = step, unit
-            self._done = self._told = 0
+            self._done = self._reported = 0
             self._total = total
             self._report()
 
@@ -56,7 +56,7 @@ class Meter:
         with self._lock:
             self._check()
             self._done += count
-            last = self._done >= self._total > self._told
+            last = self._done >= self._total > self._reported
             if last or time.monotonic() >= self._when + _PAUSE:
                 self._report()
 
@@ -65,7 +65,7 @@ class Meter:
         with self._lock:
             self._check()
             self._done = self._total
-            if self._told < self._total:
+            if self._reported < self._total:
                 self._report()
 
     def _check(self) -> None:
@@ -73,11 +73,11 @@ class Meter:
             raise Interrupted(self._trouble)
 
     def _report(self) -> None:
-        self._told = min(max(self._told, self._done), self._total)
-        if self._tell is None:
+        self._reported = min(max(self._reported, self._done), self._total)
+        if self._progress is None:
             return
         try:
-            self._tell(Progress(self._step, self._told, self._total, self._unit))
+            self._progress(Progress(self._step, self._reported, self._total, self._unit))
         except BaseException as error:
             self._trouble = error
             raise Interrupted(error) from error

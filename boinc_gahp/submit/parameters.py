@@ -40,11 +40,11 @@ class RequestedSizes:
 
     def __init__(self, request: SubmitRequest) -> None:
         self._request = request
-        said = request.parameters.by_element
-        self._said = {name: value for name, value in said.items() if value}
+        given = request.parameters.by_element
+        self._given = {name: value for name, value in given.items() if value}
         self.params = {
             name: math.ceil(value) if name == "delay_bound" else value
-            for name, value in self._said.items()
+            for name, value in self._given.items()
             if 0 < value <= _MOST[name]
         }
         self._filled: dict[tuple[str | None, float | None], FilledSizes] = {}
@@ -52,7 +52,7 @@ class RequestedSizes:
     def check(self) -> None:
         """Raise JobRefused for bad sizes, and for sizes that may have no effect."""
         request = self._request
-        for name, value in self._said.items():
+        for name, value in self._given.items():
             if name not in self.params:
                 raise JobRefused(
                     f"batch {quoted(request.batch_name)}: {name} is {value}; expected a number "
@@ -61,10 +61,10 @@ class RequestedSizes:
         if request.input_template_filename is None:
             return
         for _, job in request.jobs:
-            asked = self._of(job)
-            if asked and job.input_template is None:
+            sizes = self._of(job)
+            if sizes and job.input_template is None:
                 raise JobRefused(
-                    f"batch {quoted(request.batch_name)}: its jobs ask for {', '.join(asked)}, but "
+                    f"batch {quoted(request.batch_name)}: its jobs ask for {', '.join(sizes)}, but "
                     f"use the project's template {request.input_template_filename}, whose own "
                     "values win and cannot be read from here: leave these out, or give the "
                     "template itself with the jobs"
@@ -95,8 +95,8 @@ class RequestedSizes:
     def _fill(self, name: str, job: Job, template: InputTemplate, text: str) -> FilledSizes:
         otherwise: dict[str, float] = {}
         for each in ELEMENTS:
-            said: float | None = getattr(template, each)
-            otherwise[each] = self.params.get(each) or DEFAULTS[each] if said is None else said
+            given: float | None = getattr(template, each)
+            otherwise[each] = self.params.get(each) or DEFAULTS[each] if given is None else given
         values = {each: v for each, v in self._of(job).items() if v != otherwise[each]}
         if not values:
             return FilledSizes(job.input_template, (), otherwise)

@@ -85,9 +85,9 @@ class BatchView:
 
 @dataclass(frozen=True, slots=True)
 class AppTemplates:
-    """An app's templates, parsed and as the project's text; ``asked`` is the time of asking."""
+    """An app's templates, parsed and as the project's text; ``asked_at`` is the time of asking."""
 
-    asked: float
+    asked_at: float
     text: str
     input: InputTemplate
     output: OutputTemplate
@@ -249,15 +249,15 @@ class ProjectCache:
         """
 
         def ask() -> AppTemplates:
-            asked = time.monotonic()
+            asked_at = time.monotonic()
             text = (project or self._project).get_templates(app_name=app_name)
-            return AppTemplates(asked, text, *read_templates(text))
+            return AppTemplates(asked_at, text, *read_templates(text))
 
-        def young(answer: AppTemplates) -> bool:
-            return time.monotonic() - answer.asked < self._templates_cached
+        def is_fresh(answer: AppTemplates) -> bool:
+            return time.monotonic() - answer.asked_at < self._templates_cached
 
         until = (project or self._project).deadline
-        return self._templates.get(app_name, ask, young, until)
+        return self._templates.get(app_name, ask, is_fresh, until)
 
 
 def _view(details: BatchDetails) -> BatchView:

@@ -20,7 +20,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.states import STATUS_WORDS, BatchState
 from boinc_gahp.submit import checks, find_batch
-from boinc_gahp.submit.types import BatchLook, BatchStatuses
+from boinc_gahp.submit.types import BatchJobs, BatchStatuses
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ log = logging.getLogger("boinc_gahp.submit")
 #: Up to this many names of unknown state are looked up one by one. One query_batch costs a list
 #: of its jobs (10,000: 0.02 s and 1 MB); one query_batches always costs a count of the jobs of
 #: every batch of the account (``web-rpcs.rst``, "Timings").
-_SINGLE_LOOKS = 2
+_SINGLE_QUERIES = 2
 
 #: Seconds before the given time from which changes are asked for again. A change has the database's
 #: time at which its statement began, ``server_time`` is PHP's at the answer. Repeated changes do no
@@ -63,22 +63,22 @@ def query_batches(
         RpcError: see :meth:`WebRpcs.query_batch2`.
     """
     since = _mod_time(min_mod_time)
-    pending_aborts = _debts(context)
+    pending_aborts = _pending_aborts(context)
     submitting = frozenset(batch.name for batch in pending_aborts if batch.state == "sent")
     if client.gridmanager:
         for name in submitting.intersection(names):
             _put_off(context, name)
-    given_up = {
+    being_aborted = {
         batch.name for batch in pending_aborts if batch.state == "giving_up" and client.gridmanager
     }
     states = _states(context, names, submitting, everything=since == 0)
     answer = _without_strangers(context, names, _statuses(context, names, since, client), client)
     batches: list[tuple[tuple[str, str], ...]] = []
     for name, pairs in zip(names, answer.batches, strict=True):
-        if since == 0 and (states.get(name) is BatchState.INIT or name in given_up):
+        if since == 0 and (states.get(name) is BatchState.INIT or name in being_aborted):
             # A gridmanager that recovers takes 0 jobs to mean that the batch has to be submitted,
             # and any job to mean that it was (gahp.rst, "BOINC_QUERY_BATCHES"). One that asks for
-            # a batch that was given up has not seen the error yet: the submit returns it.
+            # a batch that is being aborted has not seen the error yet: the submit returns it.
             batches.append(())
         else:
             batches.append(pairs)
@@ -90,24 +90,24 @@ def query_batches(
 
 def _statuses(context: Context, names: Sequence[str], since: int, client: Client) -> BatchStatuses:
     """Return what the project says about the batches; some can only be asked for by their ids."""
-    known = context.known
-    by_id = {name: number for name in names if (number := known.shadowed(name)) is not None}
+    cache = context.cache
+    by_id = {name: number for name in names if (number := cache.shadowed(name)) is not None}
     while True:
-        asked = [name for name in names if name not in by_id]
+        by_name_only = [name for name in names if name not in by_id]
         try:
-            answer = context.project.query_batch2(asked, min_mod_time=since)
+            answer = context.project.query_batch2(by_name_only, min_mod_time=since)
             break
         except NotFound as error:
             raise _no_batch(error, names) from error
         except NotOwner as error:
-            name = _foreign(error, asked)
-            own = None if name is None else find_batch.oldest(known.batches(), name)
+            name = _foreign(error, by_name_only)
+            own = None if name is None else find_batch.oldest(cache.batches(), name)
             if name is None or (own is None and not client.gridmanager):
                 raise
             if own is None:
                 # With this answer a gridmanager that recovers submits it.
                 raise _named_last(error, name) from error
-            known.remember_shadowed(name, own.id)
+            cache.remember_shadowed(name, own.id)
             by_id[name] = own.id
     by_name = iter(answer.batches)
     batches = []
@@ -121,9 +121,9 @@ def _statuses(context: Context, names: Sequence[str], since: int, client: Client
 
 def _statuses_by_id(context: Context, name: str, batch_id: int) -> tuple[tuple[str, str], ...]:
     try:
-        return look_at(context, batch_id).jobs
+        return query_jobs(context, batch_id).jobs
     except NotFound as error:
-        context.known.forget_batch(name)
+        context.cache.forget_batch(name)
         raise _named_last(error, name) from error
 
 
@@ -139,14 +139,14 @@ def _without_strangers(
     others = set(names)
 
     def is_own(job_name: str, batch_name: str) -> bool:
-        said = job_name.rpartition("#")[0]
-        return said == batch_name or not (said in others or (said and client.gridmanager))
+        named = job_name.rpartition("#")[0]
+        return named == batch_name or not (named in others or (named and client.gridmanager))
 
     batches = []
     for name, jobs in zip(names, answer.batches, strict=True):
         own = tuple(pair for pair in jobs if is_own(pair[0], name))
         if len(own) < len(jobs):
-            context.known.warn_once(
+            context.cache.warn_once(
                 ("strangers", name),
                 "%s lists %d jobs in batch %s whose names do not belong to that batch, for example "
                 "%s: they are ignored",
@@ -161,7 +161,7 @@ def _without_strangers(
 
 def _foreign(error: NotOwner, names: Sequence[str]) -> str | None:
     """Return which of ``names`` the project takes for another account's batch; None if none."""
-    return _said_name(error.named, names)
+    return _matching_name(error.named, names)
 
 
 def _mod_time(value: str | float) -> int:
@@ -195,28 +195,28 @@ def _states(
     unknown = [
         name
         for name in dict.fromkeys(names)
-        if name in submitting or (everything and not context.known.is_submitted(name))
+        if name in submitting or (everything and not context.cache.is_submitted(name))
     ]
-    if len(unknown) <= _SINGLE_LOOKS:
-        states = {name: _look(context, name) for name in unknown}
+    if len(unknown) <= _SINGLE_QUERIES:
+        states = {name: _state_of(context, name) for name in unknown}
     else:
-        states = _look_at_all(context, unknown)
+        states = _states_of_all(context, unknown)
     for name, state in states.items():
         if state not in (None, BatchState.INIT, BatchState.UNKNOWN):
-            context.known.remember_submitted(name)
+            context.cache.remember_submitted(name)
     return states
 
 
-def _look(context: Context, name: str) -> BatchState | None:
+def _state_of(context: Context, name: str) -> BatchState | None:
     try:
         # An old view does not do: a batch that was in INIT may have left it since.
-        view = context.known.view(name, lambda view: view.final)
+        view = context.cache.view(name, lambda view: view.final)
     except (NotFound, PermissionDenied):
         return None  # query_batch2 says so in the words that a gridmanager looks for
     return view.state
 
 
-def _look_at_all(context: Context, names: Sequence[str]) -> dict[str, BatchState | None]:
+def _states_of_all(context: Context, names: Sequence[str]) -> dict[str, BatchState | None]:
     """Return states from one query_batches.
 
     A name that is not in the answer belongs to a retired batch, or to no batch of this account: it
@@ -224,7 +224,7 @@ def _look_at_all(context: Context, names: Sequence[str]) -> dict[str, BatchState
     one, which may be retired and so missing from the answer: an INIT is checked again by name.
     """
     oldest: dict[str, BatchInfo] = {}
-    for batch in sorted(context.known.batches(), key=lambda batch: batch.id):
+    for batch in sorted(context.cache.batches(), key=lambda batch: batch.id):
         oldest.setdefault(checks.fold(batch.name), batch)
     states: dict[str, BatchState | None] = {}
     for name in names:
@@ -232,7 +232,7 @@ def _look_at_all(context: Context, names: Sequence[str]) -> dict[str, BatchState
         if found is None:
             states[name] = None
         elif found.state is BatchState.INIT:
-            states[name] = _look(context, name)
+            states[name] = _state_of(context, name)
         else:
             states[name] = found.state
     return states
@@ -245,7 +245,7 @@ def _no_batch(error: NotFound, names: Sequence[str]) -> NotFound:
     """
     if not isinstance(error, BatchNotFound) or not error.named:
         return error
-    return _named_last(error, _said_name(error.named, names) or error.named)
+    return _named_last(error, _matching_name(error.named, names) or error.named)
 
 
 def _named_last(error: ProjectError, name: str) -> BatchNotFound:
@@ -259,11 +259,11 @@ def _named_last(error: ProjectError, name: str) -> BatchNotFound:
     )
 
 
-def _said_name(said: str, names: Sequence[str]) -> str | None:
-    """Return which of ``names`` the project means by ``said``; None if that is unclear."""
-    if said in names:
-        return said
-    folded = checks.fold(_unslash(said))
+def _matching_name(named: str, names: Sequence[str]) -> str | None:
+    """Return which of ``names`` the project means by ``named``; None if that is unclear."""
+    if named in names:
+        return named
+    folded = checks.fold(_unslash(named))
     found = next((name for name in names if checks.fold(name) == folded), None)
     return names[0] if found is None and len(names) == 1 else found
 
@@ -272,8 +272,8 @@ def _unslash(text: str) -> str:
     return text.replace("\\'", "'").replace('\\"', '"').replace("\\\\", "\\")
 
 
-def _debts(context: Context) -> tuple[BatchRow, ...]:
-    """Return the ledger's submissions, by any process, that are under way or given up."""
+def _pending_aborts(context: Context) -> tuple[BatchRow, ...]:
+    """Return the ledger's submissions, by any process, that are under way or being aborted."""
     if context.ledger is None:
         return ()
     try:
@@ -331,7 +331,7 @@ def _without_aborted(
     return tuple(tuple(pair for pair in jobs if pair[0] not in aborted) for jobs in batches)
 
 
-def look_at(context: Context, batch_id: int) -> BatchLook:
+def query_jobs(context: Context, batch_id: int) -> BatchJobs:
     """Return all jobs of a batch with their statuses.
 
     query_batch2 only takes names, fails for all of them if it refuses one, and takes the oldest
@@ -348,7 +348,7 @@ def look_at(context: Context, batch_id: int) -> BatchLook:
     )
     state = details.batch.state
     complete = state not in (BatchState.INIT, BatchState.UNKNOWN)
-    return BatchLook(details.batch.name, complete, pairs)
+    return BatchJobs(details.batch.name, complete, pairs)
 
 
 def look_up(project: WebRpcs, request: SubmitRequest) -> BatchDetails | None:

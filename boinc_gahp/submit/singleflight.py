@@ -19,7 +19,7 @@ V = TypeVar("V")
 @dataclass(slots=True)
 class _Answer(Generic[V]):
     value: V
-    asked: int
+    sent_at: int
     weight: int
 
 
@@ -29,19 +29,19 @@ class _Flight:
 
     Attributes:
         until: the time at which it ends, on ``time.monotonic()``.
-        asked: when it was sent, on the cache's own clock.
+        sent_at: when it was sent, on the cache's own clock.
         landed: whether it has its answer, or its error.
         error: why it has no answer.
         waiting: the requests of the callers that wait for this one.
-        heir: the one of them that is sent instead, if this one has failed.
+        successor: the one of them that is sent instead, if this one has failed.
     """
 
     until: float
-    asked: int = 0
+    sent_at: int = 0
     landed: bool = False
     error: BaseException | None = None
     waiting: list[_Flight] = field(default_factory=list)
-    heir: _Flight | None = None
+    successor: _Flight | None = None
 
 
 class SingleFlight(Generic[K, V]):
@@ -81,19 +81,19 @@ class SingleFlight(Generic[K, V]):
             arrived = self._tick()
             while True:
                 answer = self._answers.get(key)
-                if answer is not None and (answer.asked > arrived or good(answer.value)):
+                if answer is not None and (answer.sent_at > arrived or good(answer.value)):
                     self._answers.move_to_end(key)
                     return answer.value
                 flight = self._flights.setdefault(key, mine)
                 while flight is not mine and self._wait(flight, mine):
                     if flight.error is None:
                         break
-                    if flight.heir is None or until <= flight.until:
+                    if flight.successor is None or until <= flight.until:
                         raise flight.error
-                    flight = flight.heir
+                    flight = flight.successor
                 if flight is mine or not flight.landed:
                     break
-            mine.asked = self._tick()
+            mine.sent_at = self._tick()
         if flight is not mine:
             return ask()  # this caller's time is up: this raises the error that says so
         try:
@@ -103,7 +103,7 @@ class SingleFlight(Generic[K, V]):
             self._land(key, mine)
             raise
         with self._changed:
-            self._keep(key, value, mine.asked)
+            self._keep(key, value, mine.sent_at)
         self._land(key, mine)
         return value
 
@@ -140,13 +140,13 @@ class SingleFlight(Generic[K, V]):
             longest = max(flight.waiting, key=lambda waiting: waiting.until, default=flight)
             if flight.error is not None and longest.until > flight.until:
                 # The thread of that request will find that it is its turn.
-                flight.heir = self._flights[key] = longest
+                flight.successor = self._flights[key] = longest
             self._changed.notify_all()
 
-    def _keep(self, key: K, value: V, asked: int) -> None:
+    def _keep(self, key: K, value: V, sent_at: int) -> None:
         self._drop(key)
         weight = self._weight(value)
-        self._answers[key] = _Answer(value, asked, weight)
+        self._answers[key] = _Answer(value, sent_at, weight)
         self._total += weight
         while self._total > self._capacity and len(self._answers) > 1:
             self._drop(next(iter(self._answers)))

@@ -48,7 +48,7 @@ log = logging.getLogger("boinc_gahp.submit")
 
 #: Rounds of uploads in a row without progress, after which the last error is raised.
 _FRUITLESS_ROUNDS = 5
-#: Pauses between such rounds, and between looks for files that the project still works on.
+#: Pauses between such rounds, and between queries for files that the project still works on.
 _BACKOFF = Backoff(0.25, 15.0, jitter=(0.5, 1.5))
 #: Bytes that a file adds to a POST besides its own: part headers, and its name in the request.
 _PART_OVERHEAD = 512
@@ -106,18 +106,18 @@ class Uploads:
         self._landed: Recent[str, float] = Recent(_LANDED)
 
     @contextmanager
-    def claim(self, names: Iterable[str], asked: float) -> Iterator[dict[str, threading.Event]]:
+    def claim(self, names: Iterable[str], asked_at: float) -> Iterator[dict[str, threading.Event]]:
         """Yield those of ``names`` that nobody is sending; the caller has them until released.
 
         The end of the block releases them, too. The values are set when their name is released.
-        ``asked`` is when the project was asked for the names (:func:`time.monotonic`); a name
+        ``asked_at`` is when the project was asked for the names (:func:`time.monotonic`); a name
         that was released after that is left out, because it has to be asked for again.
         """
         with self._lock:
             mine = {
                 name: threading.Event()
                 for name in names
-                if name not in self._flying and (self._landed.get(name) or 0.0) < asked
+                if name not in self._flying and (self._landed.get(name) or 0.0) < asked_at
             }
             self._flying.update(mine)
         try:
@@ -220,7 +220,7 @@ class Staging:
         self._bytes_per_post = settings.bytes_per_post
         # Until the project is asked, no file is known to be there.
         self._absent = list(files)
-        self._asked = 0.0
+        self._asked_at = 0.0
         self._arrived: set[str] = set()
         self._broken_off = threading.Event()
         self._late_rounds = 0
@@ -242,7 +242,7 @@ class Staging:
     def _run(self) -> None:
         if not self._files:
             return
-        self._asked = time.monotonic()
+        self._asked_at = time.monotonic()
         self._absent = self._association.associate(self._absent)
         self._meter.begin("staging", sum(self._files[n].nbytes for n in self._absent), "bytes")
         fruitless = 0
@@ -254,8 +254,8 @@ class Staging:
             sending = _Round()
             self._round(sending)
             # A round that taught a new limit is not fruitless: the next one sends other POSTs.
-            in_vain = len(self._absent) >= before and not sending.limit_learned
-            fruitless = fruitless + 1 if in_vain else 0
+            without_progress = len(self._absent) >= before and not sending.limit_learned
+            fruitless = fruitless + 1 if without_progress else 0
             if fruitless >= _FRUITLESS_ROUNDS:
                 raise sending.trouble or self._vanishing()
             if fruitless:
@@ -265,7 +265,7 @@ class Staging:
     def _round(self, sending: _Round) -> None:
         """Send the absent files that nobody else is sending, then ask again."""
         absent = self._absent
-        with self._uploads.claim(absent, self._asked) as sending.mine:
+        with self._uploads.claim(absent, self._asked_at) as sending.mine:
             mine = set(sending.mine)
             self._send(list(sending.mine), sending)
         if len(mine) < len(absent):
@@ -273,7 +273,7 @@ class Staging:
         elif sending.trouble is None:
             self._absent = []
             return
-        self._asked = time.monotonic()
+        self._asked_at = time.monotonic()
         self._absent = self._association.absent(absent)
         self._await_late(sending)
         missing = set(self._absent)
@@ -286,20 +286,20 @@ class Staging:
     def _await_late(self, sending: _Round) -> None:
         """Look for files that the project may still be working on, before they are sent again.
 
-        PHP may need longer for a large file than clients wait for an answer. The look takes at most
-        as long again as the wait for the answer; the next time, twice as long.
+        PHP may need longer for a large file than clients wait for an answer. These queries take at
+        most as long again as the wait for the answer; the next time, twice as long.
         """
         if not sending.late:
             return
         end = time.monotonic() + sending.awaited * 2.0**self._late_rounds
         self._late_rounds += 1
-        looks = 0
+        tries = 0
         while not sending.late.isdisjoint(self._absent) and time.monotonic() < end:
-            _BACKOFF.wait(looks, until=self._deadline)
+            _BACKOFF.wait(tries, until=self._deadline)
             if self._time_is_up():
                 return
-            looks += 1
-            self._asked = time.monotonic()
+            tries += 1
+            self._asked_at = time.monotonic()
             self._absent = self._association.absent(self._needs.of(self._absent))
 
     # -- sending

@@ -225,7 +225,7 @@ class SubmitRequest:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The judgement on a :class:`SubmitRequest` before anything is created.
+    """What is known about a :class:`SubmitRequest` before anything is created.
 
     Attributes:
         refusal: why the batch as a whole is refused (its name, its size, ...); None: it is not.
@@ -268,7 +268,7 @@ class BatchStatuses:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchLook:
+class BatchJobs:
     """A batch and all of its jobs, looked up by the project's id.
 
     Attributes:

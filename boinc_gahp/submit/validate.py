@@ -1,4 +1,4 @@
-"""Judges a batch before anything is created, and makes the request for its jobs."""
+"""Validates a batch before anything is created, and makes the request for its jobs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _INLINE = "jf_" + "0" * 32
 
 
 class BatchValidator:
-    """A request, judged by the app's templates and this program's limits; for one thread.
+    """Checks a request against the app's templates and this program's limits; for one thread.
 
     Args:
         context: the project.
@@ -47,7 +47,7 @@ class BatchValidator:
         self._request = request
         self._project = project or context.project
         self._of_app: AppTemplates | None = None
-        self._asked = RequestedSizes(request)
+        self._requested_sizes = RequestedSizes(request)
         self._filled: dict[str, FilledSizes] = {}
         self._templates: dict[str, InputTemplate] = {}
         self._output_templates: dict[str, OutputTemplate] = {}
@@ -108,12 +108,12 @@ class BatchValidator:
         inputs = {name: files for name, (files, _) in validator.items() if name not in refusals}
         items = [item for ordered in inputs.values() for item in ordered]
         paths = dict.fromkeys(item.path for item in items if isinstance(item, LocalFile))
-        looks = ((path, seen[path]) for path in paths)
+        stats = ((path, seen[path]) for path in paths)
         return Validation(
             refusal=refusal,
             refusals=refusals,
             inputs=inputs,
-            files={path: look[0] for path, look in looks if isinstance(look, tuple)},
+            files={path: stat[0] for path, stat in stats if isinstance(stat, tuple)},
             staged=frozenset(i.physical_name for i in items if isinstance(i, StagedFile)),
             request_bytes=size,
             max_post_bytes=self._context.project_settings.max_post_bytes,
@@ -132,7 +132,7 @@ class BatchValidator:
         """
         template = self._app_templates.input
         templates = (template, *self._templates.values())
-        delay_bound = self._asked.params.get("delay_bound")
+        delay_bound = self._requested_sizes.params.get("delay_bound")
         longest = (_longest(each, delay_bound) for each in templates)
         return max(self._context.settings.jobs.batch_lease, *longest)
 
@@ -173,7 +173,7 @@ class BatchValidator:
             priority=request.priority,
             input_template_filename=request.input_template_filename,
             output_template_filename=request.output_template_filename,
-            job_params=JobParams(**self._asked.params),
+            job_params=JobParams(**self._requested_sizes.params),
             jobs=[
                 self._line(name, job, inputs[name], physical_name)
                 for name, job in request.jobs
@@ -182,7 +182,7 @@ class BatchValidator:
         )
 
     def size(self) -> int:
-        """Return the bytes of the request with all jobs; nothing else is judged.
+        """Return the bytes of the request with all jobs; nothing else is checked.
 
         Raises:
             JobRefused: an argument would not arrive as it is.
@@ -231,7 +231,7 @@ class BatchValidator:
     def _warn_of_deletion(self) -> None:
         request = self._request
         if not all(info.no_delete for info in self._app_templates.input.per_job_files):
-            self._context.known.warn_once(
+            self._context.cache.warn_once(
                 ("no_delete", request.app_name),
                 "App %s of %s: its input template lacks <no_delete/>, so the project deletes a "
                 "shared input file after the first job that used it",
@@ -249,7 +249,7 @@ class BatchValidator:
         checks.check_batch_name(request.batch_name)
         checks.check_template_filename(request.input_template_filename)
         checks.check_template_filename(request.output_template_filename)
-        self._asked.check()
+        self._requested_sizes.check()
 
     def _check_size(self, size: int) -> None:
         limit = self._context.project_settings.max_post_bytes
@@ -275,7 +275,7 @@ class BatchValidator:
     def _app_templates(self) -> AppTemplates:
         # No cached_property: before Python 3.12 it has one lock for the requests to all projects.
         if self._of_app is None:
-            self._of_app = self._context.known.templates(self._request.app_name, self._project)
+            self._of_app = self._context.cache.templates(self._request.app_name, self._project)
         return self._of_app
 
     def _ordered(self, name: str, job: Job) -> tuple[Input, ...]:
@@ -330,12 +330,12 @@ class BatchValidator:
         """
         own = self._own_template(name, job)
         if own is not None:
-            filled = self._asked.filled(name, job, own, job.input_template or "")
+            filled = self._requested_sizes.filled(name, job, own, job.input_template or "")
         elif self._request.input_template_filename is not None:
             return None  # its values cannot be known
         else:
             of_app = self._app_templates
-            filled = self._asked.filled(name, job, of_app.input, of_app.text)
+            filled = self._requested_sizes.filled(name, job, of_app.input, of_app.text)
         self._filled[name] = filled
         return filled.template
 

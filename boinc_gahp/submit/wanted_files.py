@@ -30,7 +30,7 @@ class WantedFiles:
         self._users = users or {}
         self._lock = threading.Lock()
         self._jobs: frozenset[str] | None = None
-        self._asked = -_LASTS
+        self._asked_at = -_LASTS
 
     def of(self, files: Iterable[str], *, now: bool = True) -> list[str]:
         """Return those of the files that a job still needs.
@@ -50,8 +50,8 @@ class WantedFiles:
 
     def _ask(self, *, now: bool) -> frozenset[str] | None:
         with self._lock:
-            if now or time.monotonic() >= self._asked + _LASTS:
+            if now or time.monotonic() >= self._asked_at + _LASTS:
                 names = self._wanted()
                 self._jobs = None if names is None else frozenset(names)
-                self._asked = time.monotonic()
+                self._asked_at = time.monotonic()
             return self._jobs

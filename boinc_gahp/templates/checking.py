@@ -44,15 +44,15 @@ def check_template(text: str, *, kind: str | None = None) -> list[Problem]:
     if kind is not None and kind not in _KINDS:
         raise ValueError(f"kind {kind!r}: expected 'input', 'output' or None")
     if len(text) > MAX_TEXT:
-        return _told([too_long(text)])
+        return _merged([too_long(text)])
     scan = Scan(text)
     if scan.problem is not None:
         # Anything after it would be guesses.
-        return _told([scan.problem])
+        return _merged([scan.problem])
     try:
         templates = split(text, "template")
     except TemplateError as error:
-        return _told(error.problems)
+        return _merged(error.problems)
     found = Findings()
     _check_kinds(templates, None if kind is None else _KINDS[kind], found)
     _check_outside(parse(text, "template"), found)
@@ -62,7 +62,7 @@ def check_template(text: str, *, kind: str | None = None) -> list[Problem]:
     if len(templates[INPUT]) == 1 and not templates[OUTPUT]:
         found.problems += _one_document(scan)
     found.problems += scan.crowded()
-    return _told(found.problems)
+    return _merged(found.problems)
 
 
 def _check_one(parts: Parts, words: Vocabulary, found: Findings) -> None:
@@ -136,16 +136,16 @@ def _one_document(scan: Scan) -> list[Problem]:
     return problems
 
 
-def _told(problems: tuple[Problem, ...] | list[Problem]) -> list[Problem]:
+def _merged(problems: tuple[Problem, ...] | list[Problem]) -> list[Problem]:
     """Sort problems; the same problem in several lines becomes one."""
     lines: dict[tuple[str, str, Severity], set[int]] = defaultdict(set)
     for problem in problems:
         lines[problem.text, problem.code, problem.severity].add(max(problem.line, 1))
-    told = []
+    merged = []
     for (text, code, severity), places in lines.items():
         first, *others = sorted(places)
-        told.append(Problem(first, text + _also(others), code, severity))
-    return sorted(told, key=lambda p: (p.line, p.severity is Severity.WARNING, p.code))
+        merged.append(Problem(first, text + _also(others), code, severity))
+    return sorted(merged, key=lambda p: (p.line, p.severity is Severity.WARNING, p.code))
 
 
 def _also(lines: list[int]) -> str:

@@ -87,10 +87,10 @@ class FilledDocument:
         }
         shares["the rest"] = size - sum(shares.values())
         largest = sorted(shares.items(), key=lambda share: -share[1])
-        told = ", ".join(f"{name} {nbytes:,}" for name, nbytes in largest if nbytes)
+        sizes = ", ".join(f"{name} {nbytes:,}" for name, nbytes in largest if nbytes)
         text = (
             f"it would have {size:,} bytes and must have fewer than {DOCUMENT_LIMIT:,} "
-            f"(files: {len(self.parts)}; bytes: {told}): "
+            f"(files: {len(self.parts)}; bytes: {sizes}): "
             "use fewer files (a zip can hold many), shorter names or a shorter command line"
         )
         raise TemplateError(self.what, [Problem(0, text, "document-size")])

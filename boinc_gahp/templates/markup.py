@@ -66,16 +66,16 @@ def _wrapped(text: str) -> bytes:
 
 def _without_prologs(text: str) -> str:
     """Remove XML declarations, instructions and document types; lines keep their numbers."""
-    kept = []
+    parts = []
     place = 0
     while match := _PROLOG.search(text, place):
         begin = match.start()
         end = prolog_end(text, begin)
         if end < 0:
             break
-        kept += [text[place:begin], "\n" * text.count("\n", begin, end)]
+        parts += [text[place:begin], "\n" * text.count("\n", begin, end)]
         place = end
-    return "".join(kept) + text[place:]
+    return "".join(parts) + text[place:]
 
 
 def prolog_end(text: str, begin: int) -> int:

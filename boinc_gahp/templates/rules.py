@@ -98,7 +98,7 @@ class _Parameters:
         for small, large, why in _COUNTS:
             if self._value(small) > self._value(large):
                 text = (
-                    f"{self._told(small)} is more than {self._told(large)}: expected at most as "
+                    f"{self._shown(small)} is more than {self._shown(large)}: expected at most as "
                     f"much; {why}"
                 )
                 self._error(small if self._given(small) is not None else large, "counts", text)
@@ -119,7 +119,7 @@ class _Parameters:
             self._warn(
                 "rsc_fpops_bound" if given else "rsc_fpops_est",
                 "bound-below-estimate",
-                f"{self._told('rsc_fpops_bound')} is less than {self._told('rsc_fpops_est')}: "
+                f"{self._shown('rsc_fpops_bound')} is less than {self._shown('rsc_fpops_est')}: "
                 "expected several times as much; clients abort a job that reaches its bound",
             )
         for name in ("rsc_memory_bound", "rsc_disk_bound"):
@@ -134,13 +134,13 @@ class _Parameters:
         self._check_disk()
 
     def _check_disk(self) -> None:
-        known = sum(file.nbytes or 0 for file in self._template.files)
-        if known > self._value("rsc_disk_bound"):
+        total = sum(file.nbytes or 0 for file in self._template.files)
+        if total > self._value("rsc_disk_bound"):
             self._warn(
                 "rsc_disk_bound",
                 "disk-below-files",
-                f"{self._told('rsc_disk_bound')} bytes is less than the template's remote files "
-                f"have, {known:,}: expected room for inputs, temporary files and outputs",
+                f"{self._shown('rsc_disk_bound')} bytes is less than the template's remote files "
+                f"have, {total:,}: expected room for inputs, temporary files and outputs",
             )
 
     def _given(self, name: str) -> float | None:
@@ -156,7 +156,7 @@ class _Parameters:
             return math.nan
         return self._value("min_quorum") if name == "target_nresults" else DEFAULTS[name]
 
-    def _told(self, name: str) -> str:
+    def _shown(self, name: str) -> str:
         default = "" if self._given(name) is not None else " by default"
         return f"<{name}> {self._value(name):g}{default}"
 

@@ -163,12 +163,14 @@ def set_parameters(text: str, values: Mapping[str, float]) -> str:
     # As PHP passes it on, with numbers for what is not ASCII; create_work has no room for more.
     nbytes = len(etree.tostring(template)) + 1
     if nbytes >= DOCUMENT_LIMIT:
-        said = (
+        problem = (
             f"with {', '.join(values)} filled in it would have {nbytes:,} bytes and must have "
             f"fewer than {DOCUMENT_LIMIT:,}: make the template smaller, or use its own values"
         )
-        raise TemplateError("input template", [Problem(0, said, "document-size")])
+        raise TemplateError("input template", [Problem(0, problem, "document-size")])
     if read_input_template(written) != replace(before, **dict[str, Any](values)):
-        said = f"{', '.join(values)} cannot be filled in: the template can be read in several ways"
-        raise TemplateError("input template", [Problem(0, said, "ambiguous")])
+        problem = (
+            f"{', '.join(values)} cannot be filled in: the template can be read in several ways"
+        )
+        raise TemplateError("input template", [Problem(0, problem, "ambiguous")])
     return written

@@ -164,7 +164,7 @@ def test_a_job_that_is_called_as_another_is_numbered_is_none(site: Site) -> None
     assert batch.job(f"name:{said}").id == last.id
 
 
-def test_a_job_with_a_canonical_instance_is_done_whatever_else_is_said() -> None:
+def test_a_job_with_a_canonical_instance_is_done_whatever_else_is_reported() -> None:
     assert JobInfo(1, "j", 7, "error", ("cancelled",)).state is JobState.DONE
     assert JobInfo(1, "j", 0, "error", ("cancelled",)).state is JobState.FAILED
     assert JobInfo(1, "j", 0, "in_progress").state is JobState.IN_PROGRESS
@@ -287,7 +287,7 @@ def test_a_lost_answer_is_asked_for_again(site: Site, rpc: str) -> None:
 
 
 @pytest.fixture
-def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses between an abort and the looks after it that are for tests."""
     monkeypatch.setattr(control, "_BACKOFF", Backoff(0.01))
 
@@ -307,7 +307,7 @@ def _end_of_submit(site: Site, batch: Batch) -> None:
         connection.execute("UPDATE workunit SET error_mask = 0 WHERE batch = ?", (batch.id,))
 
 
-@pytest.mark.usefixtures("quick_looks")
+@pytest.mark.usefixtures("quick_checks")
 def test_an_abort_that_a_running_submit_undoes_is_done_again(site: Site) -> None:
     batch = _half_submitted(site)
     looks = itertools.count()
@@ -325,8 +325,8 @@ def test_an_abort_that_a_running_submit_undoes_is_done_again(site: Site) -> None
     assert batch.counts() == Counts(failed=2)
 
 
-@pytest.mark.usefixtures("quick_looks")
-def test_an_abort_that_does_not_last_is_said(site: Site) -> None:
+@pytest.mark.usefixtures("quick_checks")
+def test_an_abort_that_does_not_last_is_reported(site: Site) -> None:
     batch = _half_submitted(site)
 
     def undo(exchange: faultproxy.Exchange) -> bool:
@@ -341,7 +341,7 @@ def test_an_abort_that_does_not_last_is_said(site: Site) -> None:
         batch.abort()
 
 
-@pytest.mark.usefixtures("quick_looks")
+@pytest.mark.usefixtures("quick_checks")
 def test_a_batch_that_was_left_with_half_of_its_jobs_is_aborted(site: Site) -> None:
     batch = _half_submitted(site)
     batch.abort()

@@ -106,7 +106,7 @@ def test_files_are_compared_by_what_is_in_them(site: Site) -> None:
         site.open().submit("uppercase", [Job("", {"in": path})], name=name)
 
 
-def test_what_was_submitted_elsewhere_is_not_compared_and_that_is_told(site: Site) -> None:
+def test_what_was_submitted_elsewhere_is_not_compared_and_that_is_reported(site: Site) -> None:
     name = f"elsewhere-{site.directory.name}"
     site.project.submit("uppercase", jobs("-n 1"), name=name)
     again = elsewhere(site).submit("uppercase", jobs("-n 2"), name=name)

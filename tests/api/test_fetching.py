@@ -357,7 +357,7 @@ def test_two_at_once_into_the_same_directory_do_no_harm(desk: Desk) -> None:
 # -- where it cannot be written
 
 
-def test_directories_that_cannot_be_written_are_told(desk: Desk) -> None:
+def test_directories_that_cannot_be_written_are_reported(desk: Desk) -> None:
     desk.results.write_text("a file")
     with pytest.raises(OutputError, match="is not a directory: name another one to fetch into"):
         desk.fetch()

@@ -44,7 +44,7 @@ def test_the_exact_name_wins_over_one_that_the_project_thinks_the_same(site: Sit
 
 
 @takes_names_twice
-def test_two_batches_of_one_name_are_told_with_id_state_and_time(site: Site) -> None:
+def test_two_batches_of_one_name_are_reported_with_id_state_and_time(site: Site) -> None:
     older, newer = site.batch(2, "twice"), site.batch(0, "twice")
     with pytest.raises(AmbiguousBatch) as caught:
         site.project.batch("twice")

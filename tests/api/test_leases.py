@@ -115,7 +115,7 @@ def test_a_project_that_renews_no_lease_is_waited_for_all_the_same(site: Site) -
     assert site.proxy.count("set_expire_time") == asked
 
 
-def test_what_ended_a_batch_is_told(site: Site) -> None:
+def test_what_ended_a_batch_is_reported(site: Site) -> None:
     batch = leased(site, 60)
     site.project.rpc.set_expire_time(time.time() - 60, batch_id=batch.id)
     expiry.expire_batches(site.local.core, time.time())

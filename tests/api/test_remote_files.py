@@ -255,7 +255,7 @@ def test_the_first_file_that_cannot_be_had_ends_it_all(server: Server) -> None:
     assert "/nothing" in refusal(endless_url, gone)
 
 
-def test_a_server_that_is_not_there_is_told(server: Server) -> None:
+def test_a_server_that_is_not_there_is_reported(server: Server) -> None:
     with serving() as other:
         url = other.root + "/x"
     assert "Connection refused" in refusal(url)

@@ -223,7 +223,7 @@ def test_the_format_is_told_by_the_name_or_the_beginning(
     assert [row.job.name for row in read_rows(tmp_path / name)] == ["{}"]
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     for path in (tmp_path / "none.csv", tmp_path, "a\0b"):
         with pytest.raises(WrongRow, match="the file with the rows cannot be opened"):
             next(read_rows(path))

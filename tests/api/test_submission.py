@@ -169,7 +169,7 @@ def test_a_remote_file_that_is_not_what_was_said_is_refused(site: Site) -> None:
         )
 
 
-def test_an_app_that_is_not_there_is_told_with_what_could_be_meant(
+def test_an_app_that_is_not_there_is_reported_with_what_could_be_meant(
     site: Site, data: list[Path]
 ) -> None:
     with pytest.raises(NotFound, match="app not found: uppercse; ask the project's admin"):
@@ -182,7 +182,7 @@ def test_an_app_that_is_not_there_is_told_with_what_could_be_meant(
         site.project.app("xyz")
 
 
-def test_an_account_without_the_right_is_told(site: Site, data: list[Path]) -> None:
+def test_an_account_without_the_right_is_reported(site: Site, data: list[Path]) -> None:
     nobody = site.open("0" * 32)
     for act in (nobody.submit, nobody.plan, nobody.estimate):
         with pytest.raises(PermissionDenied):
@@ -369,7 +369,7 @@ def test_numbers_of_other_libraries_are_plain_ones_in_a_request() -> None:
     )
 
 
-def test_a_plan_of_what_is_no_list_of_jobs_is_told_as_a_submit_is(site: Site) -> None:
+def test_a_plan_of_what_is_no_list_of_jobs_is_reported_as_a_submit_is(site: Site) -> None:
     with pytest.raises(BadRequest, match=r"write \[job\]"):
         site.project.plan("uppercase", Job())  # type: ignore[arg-type]
 

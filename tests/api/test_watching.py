@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.watching import Forecast, Poll, Rhythm
+from boinc_gahp.api.watching import Forecast, Poll, PollPauses
 from boinc_gahp.errors import BadRequest, PermissionDenied, ProjectDown, RpcError
 from boinc_gahp.rpc import BatchInfo, BatchState
 from tests import faultproxy
@@ -149,7 +149,7 @@ def test_a_batch_without_jobs_is_not_waited_for_for_ever(site: Site) -> None:
 # -- trouble
 
 
-def test_a_project_that_is_down_is_waited_out_and_said(site: Site) -> None:
+def test_a_project_that_is_down_is_waited_out_and_reported(site: Site) -> None:
     batch = site.open(retry=0).batch(site.batch(2).id)
     said: list[str] = []
 
@@ -275,27 +275,27 @@ def test_a_poll_of_nonsense_is_refused(pauses: tuple[float, float]) -> None:
 )
 def test_a_pause_is_never_outside_its_bounds(looks: list[tuple[float, float, bool]]) -> None:
     poll = Poll(2, 20)
-    rhythm = Rhythm(poll)
+    pauses = PollPauses(poll)
     for elapsed, cost, changed in looks:
-        pause = rhythm.pause(elapsed, cost, changed=changed)
+        pause = pauses.pause(elapsed, cost, changed=changed)
         assert poll.shortest <= pause <= poll.longest
         assert pause >= min(10 * cost, poll.longest)
 
 
 def test_pauses_grow_while_nothing_changes_and_shrink_when_something_does() -> None:
-    rhythm = Rhythm(Poll())
-    assert rhythm.pause(0, 0, changed=True) == 1.0
-    quiet = [rhythm.pause(0, 0, changed=False) for _ in range(12)]
+    pauses = PollPauses(Poll())
+    assert pauses.pause(0, 0, changed=True) == 1.0
+    quiet = [pauses.pause(0, 0, changed=False) for _ in range(12)]
     assert quiet == sorted(quiet)
     assert quiet[-1] == 30.0
-    assert rhythm.pause(0, 0, changed=True) == 15.0
-    assert rhythm.pause(0, 0, changed=True) == 7.5
+    assert pauses.pause(0, 0, changed=True) == 15.0
+    assert pauses.pause(0, 0, changed=True) == 7.5
 
 
 def test_a_watch_of_an_hour_looks_rarely_though_jobs_end_all_the_time() -> None:
-    rhythm, elapsed, looks = Rhythm(Poll()), 0.0, 0
+    pauses, elapsed, looks = PollPauses(Poll()), 0.0, 0
     while elapsed < 3600:
-        elapsed += rhythm.pause(elapsed, 0.01, changed=True)
+        elapsed += pauses.pause(elapsed, 0.01, changed=True)
         looks += 1
     assert looks < 360
 

@@ -17,7 +17,7 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import ProtocolError, RpcError
 from boinc_gahp.rpc import ClientOptions, WebRpcs
-from boinc_gahp.rpc.repair import KEPT_OF_TEXT, Repair
+from boinc_gahp.rpc.repair import MAX_TEXT_PART, Repair
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, ok, raw, status
 
@@ -228,14 +228,14 @@ def test_of_a_long_stderr_both_ends_are_kept_and_a_line_says_so(letter: str, chu
     assert head.rpartition("\n... ")[2].replace(",", "").isdigit()
     assert left_out
     for part in (head, tail):
-        assert len(part.encode()) <= KEPT_OF_TEXT + 200
+        assert len(part.encode()) <= MAX_TEXT_PART + 200
     assert set(tail.strip().removesuffix("the end").strip()) <= set("xé<]>&lt;")
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1])
 @pytest.mark.parametrize("chunk", [997, 65536, 10 * MB])
 def test_a_text_is_cut_by_its_length_alone(more: int, chunk: int) -> None:
-    text = b"y" * (2 * KEPT_OF_TEXT + more)
+    text = b"y" * (2 * MAX_TEXT_PART + more)
     body = b"<error_msg>" + text + b"</error_msg><a>"
     repair = Repair()
     parts = [repair.feed(body[at : at + chunk]) for at in range(0, len(body), chunk)]
@@ -260,7 +260,7 @@ def test_a_long_text_does_not_depend_on_where_the_bytes_are_cut(
     expected = whole.feed(body) + whole.close()
     found = [parts.feed(body[at : at + 49_999]) for at in range(0, len(body), 49_999)]
     assert b"".join(found) + parts.close() == expected
-    assert len(expected) < 7 * 2 * KEPT_OF_TEXT
+    assert len(expected) < 7 * 2 * MAX_TEXT_PART
 
 
 # -- encodings

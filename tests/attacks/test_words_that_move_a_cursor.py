@@ -106,7 +106,7 @@ def test_result_lines_and_the_log_have_what_can_be_seen_alone(
     check(log.read_text())
 
 
-def test_a_job_of_another_batch_is_left_out_of_a_query_and_that_is_said_once(
+def test_a_job_of_another_batch_is_left_out_of_a_query_and_that_is_reported_once(
     environ: tuple[FaultProxy, dict[str, str]], tmp_path: Path
 ) -> None:
     proxy, environment = environ

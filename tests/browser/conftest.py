@@ -137,25 +137,25 @@ def browser(chrome: Browser) -> Iterator[Browser]:
 class Gated:
     """A project with an app named gated, and the gates that its jobs wait for."""
 
-    def __init__(self, project: LocalProject, scopes: Path) -> None:
+    def __init__(self, project: LocalProject, gates: Path) -> None:
         self.project = project
-        self._scopes = scopes
+        self._gates = gates
 
-    def open(self, scope: str) -> None:
-        """Let the jobs go on that wait for ``scope``."""
-        (self._scopes / scope).touch()
+    def open(self, gate: str) -> None:
+        """Let the jobs go on that wait for ``gate``."""
+        (self._gates / gate).touch()
 
 
 @pytest.fixture(scope="module")
 def gated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gated]:
     base = tmp_path_factory.mktemp("gated")
-    scopes = base / "gates"
-    scopes.mkdir()
+    gates = base / "gates"
+    gates.mkdir()
     with LocalProject(base / "project", hosts=2) as project:
         project.add_app(
             "gated",
-            command=["{python}", "-I", "-S", "-c", _GATED.replace("{gates}", str(scopes))],
+            command=["{python}", "-I", "-S", "-c", _GATED.replace("{gates}", str(gates))],
             input_template=input_template("in"),
             output_template=output_template("out"),
         )
-        yield Gated(project, scopes)
+        yield Gated(project, gates)

@@ -69,12 +69,12 @@ class Person:
         self.click("main button")
         self.sees("Signed in as submitter.")
 
-    def submit(self, name: str, scope: str, file: Path, jobs: int = 1) -> int:
+    def submit(self, name: str, gate: str, file: Path, jobs: int = 1) -> int:
         """Submit a batch of the app gated through the form; return its id."""
         self.go("submit?app=gated")
         self.find("#batch_name").send_keys(name)
         self.find("#file_0").send_keys(str(file))
-        self.find("#command_line").send_keys(scope)
+        self.find("#command_line").send_keys(gate)
         self.find("#jobs").clear()
         self.find("#jobs").send_keys(str(jobs))
         self.click("main form button")

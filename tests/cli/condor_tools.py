@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from boinc_gahp.cli.check.htcondor_checks import htcondor_points
+from boinc_gahp.cli.check.htcondor_checks import check_htcondor
 from boinc_gahp.config import load
 
 ROUTE = """\
@@ -81,7 +81,7 @@ class Condor:
 
 def htcondor(topic: str = "HTCondor") -> list[tuple[str, str]]:
     """Return level and text of what is said of HTCondor, or of its Job Router."""
-    points = htcondor_points(load(None, {}), Path("/opt/here/boinc_gahp"), None)
+    points = check_htcondor(load(None, {}), Path("/opt/here/boinc_gahp"), None)
     said = [(point.level.value, point.text) for point in points]
     return [(level, text) for level, text in said if text.startswith(f"{topic}:")]
 

@@ -57,7 +57,7 @@ def test_all_is_well_with_a_project_in_order(
     assert project.authenticator not in Path(report.of("log")[0][1][2:]).read_text()
 
 
-def test_what_cannot_be_told_is_said(check: Check, settings: Path) -> None:
+def test_what_cannot_be_told_is_reported(check: Check, settings: Path) -> None:
     report = check()
     assert report.status == 0
     [(level, text)] = report.of("limits")
@@ -77,7 +77,7 @@ class TestSettings:
         assert level == "FAILED"
         assert "~/.config/boinc_gahp/boinc_gahp.toml" in text
 
-    def test_a_wrong_one_is_all_that_is_told(self, check: Check, settings: Path) -> None:
+    def test_a_wrong_one_is_all_that_is_reported(self, check: Check, settings: Path) -> None:
         settings.write_text("[projct]")
         report = check()
         assert report.status == 1
@@ -283,7 +283,7 @@ class TestAddress:
             "http://localhost/": 0,
         }.items():
             with WebRpcs(url, "") as project:
-                assert len(list(project_checks._plain_http_points(project))) == count
+                assert len(list(project_checks._check_plain_http(project))) == count
 
 
 class TestAccount:

@@ -28,7 +28,7 @@ def test_without_htcondor_one_note_says_so(check: Check, monkeypatch: pytest.Mon
     assert report.status == 0
 
 
-def test_settings_that_htcondor_cannot_read_are_told_in_its_words(condor: Condor) -> None:
+def test_settings_that_htcondor_cannot_read_are_reported_in_its_words(condor: Condor) -> None:
     condor.program("condor_config_val", "echo 'Error Line 77\nin x.conf' >&2; exit 1")
     [(level, text)] = htcondor()
     assert level == "FAILED"

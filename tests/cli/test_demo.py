@@ -143,7 +143,7 @@ class TestWhatGoesWrong:
         assert main(["demo", "--directory", str(temporary / "here")]) == 1
         assert "0 of 3 outputs are right" in capsys.readouterr().out
 
-    def test_a_failing_app_is_said(
+    def test_a_failing_app_is_reported(
         self, monkeypatch: pytest.MonkeyPatch, temporary: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         failing = [dataclasses.replace(app, command=("false",)) for app in SUPPLIED]

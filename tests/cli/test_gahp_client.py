@@ -33,17 +33,17 @@ def begin(program: str, directory: Path) -> str:
     return str(caught.value)
 
 
-def test_a_program_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_program_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConversationError, match="/no/such cannot be started: No such file"):
         Gahp(["/no/such"], {}, str(tmp_path))
 
 
-def test_a_daemon_that_ends_is_said_with_its_last_words(tmp_path: Path) -> None:
+def test_a_daemon_that_ends_is_reported_with_its_last_words(tmp_path: Path) -> None:
     program = "import sys; sys.exit('boinc_gahp: settings are wrong')"
     assert begin(program, tmp_path) == "the daemon has ended: boinc_gahp: settings are wrong"
 
 
-def test_a_daemon_that_ends_without_a_word_is_said_with_its_status(tmp_path: Path) -> None:
+def test_a_daemon_that_ends_without_a_word_is_reported_with_its_status(tmp_path: Path) -> None:
     assert begin(BANNER + "raise SystemExit(3)", tmp_path) == "the daemon has ended (status 3)"
 
 
@@ -51,16 +51,16 @@ def test_another_banner_is_no_daemon(tmp_path: Path) -> None:
     assert begin("print('hello')", tmp_path) == "the daemon's banner is 'hello'"
 
 
-def test_an_error_line_is_said_with_its_command(tmp_path: Path) -> None:
+def test_an_error_line_is_reported_with_its_command(tmp_path: Path) -> None:
     assert begin(BANNER + "print('E'); input()", tmp_path) == "COMMANDS was answered with E"
 
 
-def test_silence_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gahp_client, "RETURN_LINE_TIMEOUT", 0.3)
     assert "did not answer within 0.3 s" in begin("input()", tmp_path)
 
 
-def test_a_line_without_the_prefix_is_said(tmp_path: Path) -> None:
+def test_a_line_without_the_prefix_is_reported(tmp_path: Path) -> None:
     program = ECHO.replace("prefix = 'GAHP:'", "pass")
     assert begin(program, tmp_path) == "a line without the prefix came: S"
 
@@ -71,7 +71,7 @@ def test_no_results_in_time_is_no_error(tmp_path: Path) -> None:
         assert gahp.results(0.2) == []
 
 
-def test_a_daemon_that_ends_while_results_are_awaited_is_said(tmp_path: Path) -> None:
+def test_a_daemon_that_ends_while_results_are_awaited_is_reported(tmp_path: Path) -> None:
     program = ECHO + "    if line.startswith('BOINC_PING'): break\n"
     with daemon(program, tmp_path) as gahp:
         gahp.begin()

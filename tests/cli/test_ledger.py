@@ -129,7 +129,7 @@ def changed(jobs: JobLedger, job_id: int, days: float) -> None:
 # -- list
 
 
-def test_jobs_batches_troubles_and_debts_are_listed(
+def test_jobs_batches_problems_and_pending_aborts_are_listed(
     do: Any, ledger: Ledger, jobs: JobLedger
 ) -> None:
     batch_id, ids = on_project(jobs, 11, 12, 13)
@@ -138,7 +138,7 @@ def test_jobs_batches_troubles_and_debts_are_listed(
     jobs.cancel(ids[1])
     silent(jobs, ids[0], 15.5)
     jobs.project_trouble(URL, ACCOUNT, "no answer from boinc.example.edu")
-    ledger.owe_abort(OTHER, ACCOUNT, "b_123", 12, 0.0)
+    ledger.record_abort(OTHER, ACCOUNT, "b_123", 12, 0.0)
     said = do("list")
     assert said.status == 0
     lines = said.out.splitlines()
@@ -264,7 +264,7 @@ def test_a_ledger_of_a_later_version_is_refused(do: Any, path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")
-def test_a_directory_of_somebody_else_is_told(do: Any, jobs: JobLedger, path: Path) -> None:
+def test_a_directory_of_somebody_else_is_reported(do: Any, jobs: JobLedger, path: Path) -> None:
     path.parent.chmod(0o000)
     try:
         said = do("list")
@@ -290,7 +290,7 @@ def test_a_job_is_found_by_any_of_its_names(do: Any, jobs: JobLedger, name: str)
     assert "queued on the project" in said.out
 
 
-def test_the_actions_are_told(do: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_actions_are_reported(do: Any, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         do("--help")
     assert "reconcile" in capsys.readouterr().out
@@ -382,7 +382,7 @@ def test_a_batch_is_forgotten_with_all_its_jobs(do: Any, jobs: JobLedger) -> Non
     assert do("forget", NAME).status == 1
     assert do("forget", NAME, "--alive").status == 0
     assert jobs.batch(batch_id) is None
-    assert jobs.tally().alive == 0
+    assert jobs.job_counts().alive == 0
 
 
 def test_a_batch_that_is_to_be_retired_stays_until_it_is(do: Any, jobs: JobLedger) -> None:
@@ -420,7 +420,7 @@ def test_what_ended_long_ago_is_forgotten_at_once(do: Any, jobs: JobLedger) -> N
 @pytest.mark.parametrize(
     "arguments", ["", "--ended 1", "1 --older-than 3", "--ended --older-than -1", "--older-than x"]
 )
-def test_a_wrong_command_line_is_told(do: Any, jobs: JobLedger, arguments: str) -> None:
+def test_a_wrong_command_line_is_reported(do: Any, jobs: JobLedger, arguments: str) -> None:
     with pytest.raises(SystemExit, match="2"):
         do("forget", *arguments.split())
 
@@ -431,7 +431,7 @@ def test_several_jobs_of_a_name_are_not_forgotten(do: Any, jobs: JobLedger) -> N
     said = do("forget", "submit1")
     assert said.status == 1
     assert "name one of them" in said.err
-    assert jobs.tally().cancelled == 2
+    assert jobs.job_counts().cancelled == 2
 
 
 @pytest.mark.processes
@@ -460,7 +460,7 @@ def test_as_a_command_it_prints_plain_lines(run: Run, jobs: JobLedger) -> None:
     assert run("ledger", "forget", "1").returncode == 1
 
 
-def test_a_span_is_told_in_a_unit_that_it_has_enough_of() -> None:
+def test_a_span_is_reported_in_a_unit_that_it_has_enough_of() -> None:
     spans = [0.0, 119.0, 120.0, 7199.0, 7200.0, 172799.0, 172800.0]
     shown = ["0 s", "119 s", "2 min", "119 min", "2 h", "47 h", "2 days"]
     assert [words.span(seconds) for seconds in spans] == shown

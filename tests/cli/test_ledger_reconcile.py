@@ -58,21 +58,21 @@ def reconcile(capsys: pytest.CaptureFixture[str]) -> Any:
     return reconcile
 
 
-def owe(site: Site, count: int) -> None:
+def make_pending(site: Site, count: int) -> None:
     """Leave a batch on the project of which all jobs were cancelled and none aborted."""
     with site.service() as service:
         with site.held_back():
             ids = [service.submit(site.job().ad) for _ in range(count)]
         with site.jobs() as jobs:
-            wait_for(lambda: jobs.tally().queued == count, "jobs on the project")
+            wait_for(lambda: jobs.job_counts().queued == count, "jobs on the project")
         await_status(service, ids, 1)
     with site.jobs() as jobs:
         for job_id in range(1, count + 1):
             jobs.cancel(job_id)
 
 
-def test_what_is_owed_is_paid_and_told(site: Site, reconcile: Any) -> None:
-    owe(site, 2)
+def test_what_is_pending_is_sent_and_reported(site: Site, reconcile: Any) -> None:
+    make_pending(site, 2)
     status, out = reconcile()
     assert (status, out) == (
         0,
@@ -85,8 +85,8 @@ def test_what_is_owed_is_paid_and_told(site: Site, reconcile: Any) -> None:
     assert reconcile("--quiet") == (0, "")
 
 
-def test_what_stays_owed_is_told_with_the_reason(site: Site, reconcile: Any) -> None:
-    owe(site, 1)
+def test_what_stays_pending_is_reported_with_the_reason(site: Site, reconcile: Any) -> None:
+    make_pending(site, 1)
     site.proxy.fail("abort_jobs", faultproxy.status(503), times=None)
     status, out = reconcile("--quiet", "--timeout", "2")
     assert status == 1
@@ -99,7 +99,7 @@ def test_what_stays_owed_is_told_with_the_reason(site: Site, reconcile: Any) -> 
 
 
 def test_a_project_with_a_daemon_at_work_is_left_to_it(site: Site, reconcile: Any) -> None:
-    owe(site, 1)
+    make_pending(site, 1)
     lock = AccountLock(site.directory / "state", *site.owner)
     assert lock.try_acquire()
     status, out = reconcile()
@@ -111,10 +111,10 @@ def test_a_project_with_a_daemon_at_work_is_left_to_it(site: Site, reconcile: An
     lock.release()
 
 
-def test_a_project_that_is_in_the_settings_no_more_is_told(
+def test_a_project_that_is_in_the_settings_no_more_is_reported(
     site: Site, home: Path, reconcile: Any
 ) -> None:
-    owe(site, 1)
+    make_pending(site, 1)
     settings = home / ".config/boinc_gahp/boinc_gahp.toml"
     settings.write_text(f"[state]\ndir = '{site.directory}/state'\n")
     status, out = reconcile("--quiet")
@@ -122,9 +122,9 @@ def test_a_project_that_is_in_the_settings_no_more_is_told(
     assert f"the settings have no project {site.proxy.url}" in out
 
 
-def test_an_abort_owed_by_an_earlier_request_is_paid(site: Site, reconcile: Any) -> None:
+def test_a_pending_abort_of_an_earlier_request_is_sent(site: Site, reconcile: Any) -> None:
     with site.ledger() as ledger:
-        ledger.owe_abort(*site.owner, "never made", 987654, 0.0)
+        ledger.record_abort(*site.owner, "never made", 987654, 0.0)
     status, out = reconcile()
     assert (status, out) == (
         0,
@@ -159,7 +159,7 @@ def test_a_submit_that_was_cut_short_hours_ago_is_aborted(site: Site, reconcile:
     assert reconcile() == (0, "Nothing is owed.\n")
 
 
-def test_a_submit_that_htcondor_may_still_ask_for_is_left_alone_and_told(
+def test_a_submit_that_htcondor_may_still_ask_for_is_left_alone_and_reported(
     site: Site, reconcile: Any
 ) -> None:
     cut_short(site, 200)
@@ -170,11 +170,11 @@ def test_a_submit_that_htcondor_may_still_ask_for_is_left_alone_and_told(
     assert site.batch_states() == [BatchState.IN_PROGRESS]
 
 
-def test_an_abort_owed_to_a_project_that_is_not_in_the_settings_is_told(
+def test_a_pending_abort_for_a_project_that_is_not_in_the_settings_is_reported(
     site: Site, reconcile: Any
 ) -> None:
     with site.ledger() as ledger:
-        ledger.owe_abort("https://elsewhere.example/", "0123456789abcdef", "b", 1, 0.0)
+        ledger.record_abort("https://elsewhere.example/", "0123456789abcdef", "b", 1, 0.0)
     status, out = reconcile("--quiet")
     assert status == 1
     assert out == (
@@ -187,7 +187,7 @@ def test_an_abort_owed_to_a_project_that_is_not_in_the_settings_is_told(
 def test_as_a_cron_line_it_needs_no_terminal(site: Site, run: Run) -> None:
     ended = run("ledger", "reconcile", "--quiet")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
-    owe(site, 1)
+    make_pending(site, 1)
     ended = run("ledger", "reconcile", "--quiet", "--timeout", "30")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
     assert site.batch_states() == [BatchState.RETIRED]
@@ -201,7 +201,7 @@ def test_its_name_in_crontabs_of_the_first_version_still_works(
     assert capsys.readouterr() == ("", "")
 
 
-def test_where_there_is_no_ledger_nothing_is_owed_and_none_is_made(
+def test_where_there_is_no_ledger_nothing_is_pending_and_none_is_made(
     site: Site, reconcile: Any
 ) -> None:
     path = site.directory / "state" / "ledger.sqlite"
@@ -211,6 +211,6 @@ def test_where_there_is_no_ledger_nothing_is_owed_and_none_is_made(
 
 
 @pytest.mark.parametrize("timeout", ["x", "-1", "nan"])
-def test_a_timeout_that_is_none_is_told(site: Site, reconcile: Any, timeout: str) -> None:
+def test_a_timeout_that_is_none_is_reported(site: Site, reconcile: Any, timeout: str) -> None:
     with pytest.raises(SystemExit, match="2"):
         reconcile("--timeout", timeout)

@@ -37,7 +37,7 @@ def desk(home: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Desk]:
 # -- what there is
 
 
-def test_jobs_by_state_the_last_poll_and_debts_are_shown_to_people(desk: Desk) -> None:
+def test_jobs_by_state_the_last_poll_and_pending_requests_are_shown_to_people(desk: Desk) -> None:
     batch_id, ids = on_project(desk.jobs, 11, 12, 13)
     accept(desk.jobs, 14)
     desk.jobs.statuses(batch_id, {"bg-" + "0a" * 16 + "-1": "running"})
@@ -57,7 +57,7 @@ def test_jobs_by_state_the_last_poll_and_debts_are_shown_to_people(desk: Desk) -
 def test_several_projects_and_accounts_are_told_apart(desk: Desk) -> None:
     for cluster, url, account in ((1, URL, ACCOUNT), (2, URL, "other"), (3, OTHER, ACCOUNT)):
         accept(desk.jobs, cluster, url=url, account=account)
-    desk.ledger.owe_abort("https://third.example/", ACCOUNT, "b", 3, 0.0)
+    desk.ledger.record_abort("https://third.example/", ACCOUNT, "b", 3, 0.0)
     _, out, _ = desk.status()
     shown = [line.split() for line in out.partition("Jobs\n")[2].splitlines()]
     assert [URL, "[project]", "other", "waiting", "to", "be", "sent", "1", "0", "s"] in shown
@@ -69,8 +69,8 @@ def test_several_projects_and_accounts_are_told_apart(desk: Desk) -> None:
         if labels["state"] == "waiting" and number == 1
     ]
     assert sorted(waiting) == sorted([MINE, (URL, "other"), (OTHER, ACCOUNT)])
-    owed = {labels["project"]: n for labels, n in desk.samples("boinc_gahp_owed") if n}
-    assert owed == {"https://third.example/": 1}
+    pending = {labels["project"]: n for labels, n in desk.samples("boinc_gahp_owed") if n}
+    assert pending == {"https://third.example/": 1}
 
 
 def test_json_and_metrics_say_the_same(desk: Desk) -> None:
@@ -102,7 +102,7 @@ def test_json_and_metrics_say_the_same(desk: Desk) -> None:
     assert since == pytest.approx(before, abs=60)
 
 
-def test_a_daemon_at_work_is_told(desk: Desk) -> None:
+def test_a_daemon_at_work_is_reported(desk: Desk) -> None:
     accept(desk.jobs, 1)
     lock = AccountLock(desk.path.parent, *MINE)
     assert lock.try_acquire()
@@ -128,7 +128,7 @@ def batch(desk: Desk) -> None:
     desk.do("UPDATE batch SET trouble_since = trouble_since - 3700")
 
 
-def owed(desk: Desk) -> None:
+def pending(desk: Desk) -> None:
     _, ids = on_project(desk.jobs, 5, 6)
     desk.jobs.cancel(ids[0])
     desk.do("UPDATE job SET changed = changed - 3700 WHERE state = 'cancelled'")
@@ -173,7 +173,7 @@ def account(desk: Desk) -> None:
 CASES: dict[str, tuple[Callable[[Desk], None], str, str]] = {
     "down": (down, "project", f"{URL} for 61 min: HTTP 503"),
     "batch": (batch, "batch", "HTTP 504"),
-    "owed": (owed, "owed", "1 job is still to be aborted"),
+    "owed": (pending, "owed", "1 job is still to be aborted"),
     "unpaid": (unpaid, "owed", "1 batch of this project should have been retired"),
     "cut short": (cut_short, "owed", "boinc_gahp ledger reconcile"),
     "stranded": (stranded, "stranded", "boinc_gahp ledger move"),
@@ -185,7 +185,7 @@ CASES: dict[str, tuple[Callable[[Desk], None], str, str]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_a_person_should_look_at_is_told_in_words_and_by_the_exit_status(
+def test_what_a_person_should_look_at_is_reported_in_words_and_by_the_exit_status(
     desk: Desk, name: str
 ) -> None:
     accept(desk.jobs, 99)
@@ -196,7 +196,7 @@ def test_what_a_person_should_look_at_is_told_in_words_and_by_the_exit_status(
     assert text in desk.status()[1]
 
 
-def test_a_daemon_that_asks_nothing_is_told_once_it_should_have(desk: Desk) -> None:
+def test_a_daemon_that_asks_nothing_is_reported_once_it_should_have(desk: Desk) -> None:
     on_project(desk.jobs, 1)
     lock = AccountLock(desk.path.parent, *MINE)
     assert lock.try_acquire()
@@ -232,14 +232,14 @@ def test_what_is_wrong_for_less_than_an_hour_is_no_reason_unless_asked_for(desk:
 
 
 def test_the_gravest_comes_first(desk: Desk) -> None:
-    for make in (orphans, owed, down):
+    for make in (orphans, pending, down):
         make(desk)
     assert desk.reasons() == ["project", "owed", "orphans"]
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize("free", [0, 8000])
-def test_a_disk_that_is_full_or_nearly_is_told(desk: Desk, tmp_path: Path, free: int) -> None:
+def test_a_disk_that_is_full_or_nearly_is_reported(desk: Desk, tmp_path: Path, free: int) -> None:
     accept(desk.jobs, 1)
     desk.close()
     state = tmp_path / "small"

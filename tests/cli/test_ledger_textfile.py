@@ -59,7 +59,7 @@ def test_the_user_s_name_stands_in_the_file_s(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("name", ["nowhere/jobs.prom", "~nobody.of.this.name/jobs.prom"])
-def test_a_file_that_cannot_be_written_is_told(desk: Desk, name: str) -> None:
+def test_a_file_that_cannot_be_written_is_reported(desk: Desk, name: str) -> None:
     status, out, err = desk.status("--textfile", name)
     assert (status, out) == (1, "")
     assert "written" in err

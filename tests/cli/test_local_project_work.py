@@ -149,7 +149,9 @@ def test_a_template_of_a_job_is_kept_as_it_was(do: Do, directory: Path, tmp_path
     ],
     ids=["app", "batch", "host", "user"],
 )
-def test_what_is_not_there_is_said_with_what_there_is(do: Do, words: list[str], said: str) -> None:
+def test_what_is_not_there_is_reported_with_what_there_is(
+    do: Do, words: list[str], said: str
+) -> None:
     status, out, errors = do("create-work", *words)
     assert (status, out) == (1, "")
     assert said in errors
@@ -213,7 +215,7 @@ def test_what_is_not_utf_8_is_refused(do: Do, directory: Path) -> None:
 
 
 @pytest.mark.processes
-def test_a_full_disk_is_told_and_nothing_is_changed(do: Do, directory: Path) -> None:
+def test_a_full_disk_is_reported_and_nothing_is_changed(do: Do, directory: Path) -> None:
     """The limit on the size of files fills the disk for one process."""
     before = rows(directory, "SELECT count(*) FROM workunit")
     lines = "".join(f'--command_line "{"x" * 2000}" data.txt\n' for _ in range(3000))

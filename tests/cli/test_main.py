@@ -254,7 +254,7 @@ def test_ctrl_c_during_a_command_leaves_without_a_traceback(home: Path) -> None:
         hang_up(child)
 
 
-def test_ctrl_c_is_said_in_a_line(
+def test_ctrl_c_is_reported_in_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(_arguments: list[str]) -> int:

@@ -66,7 +66,7 @@ def test_the_exit_status_tells_what_was_found(
     assert check(*arguments, "template") == status
 
 
-def test_what_cannot_be_read_is_said_and_the_rest_checked(
+def test_what_cannot_be_read_is_reported_and_the_rest_checked(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (home / "good").write_text(INPUT)

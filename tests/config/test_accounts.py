@@ -51,13 +51,13 @@ def test_who_names_no_project_is_told_how_to_if_there_is_no_default() -> None:
             find_project(Settings(problems=("something odd",)), wanted)
 
 
-def test_a_project_without_authenticator_is_told_with_the_section_to_mend() -> None:
+def test_a_project_without_authenticator_is_reported_with_the_section_to_mend() -> None:
     settings = Settings(projects={"lhc": ProjectSettings(LHC.url)})
     with pytest.raises(ConfigError, match=r"no authenticator for https://lhc.*\[projects\.lhc\]"):
         authenticator_of(settings, find_project(settings, "lhc")[1])
 
 
-def test_why_there_is_no_authenticator_is_told_if_it_is_known() -> None:
+def test_why_there_is_no_authenticator_is_reported_if_it_is_known() -> None:
     lacking = Settings(
         projects={"lhc": ProjectSettings(LHC.url)},
         no_authenticator={"lhc": "it is open to all"},

@@ -66,7 +66,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_said_with_file_place_and_what_is_expected(node: Node, name: str) -> None:
+def test_what_is_wrong_is_reported_with_file_place_and_what_is_expected(
+    node: Node, name: str
+) -> None:
     text, expected = WRONG[name]
     path = node.write(node.user, "")
     path.write_bytes(text.encode("utf-8", "surrogateescape"))

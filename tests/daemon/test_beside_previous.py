@@ -62,7 +62,7 @@ class Shared(Node):
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as ledger:
             return ledger.execute(question).fetchall()
 
-    def owed(self) -> list[tuple[object, ...]]:
+    def pending(self) -> list[tuple[object, ...]]:
         """Return BOINC_SUBMIT's batches, by their states."""
         return self.ask("SELECT name, state FROM batch WHERE project_id IS NULL ORDER BY name")
 
@@ -112,11 +112,11 @@ def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
         with node.daemon() as new:
             after = BatchGridmanager(new)
             after.ping()
-            # It looks at what is owed from here on.
+            # From here on it checks what is pending.
             assert after.do("BOINC_PING") == ["NULL"]
             more = after.submit_all(node.ad(f"2.{number}") for number in range(2))
             assert node.ask("PRAGMA user_version") == [(VERSION,)]
-            assert node.owed() == [("dies", "sent"), ("ends_well", "sent")]
+            assert node.pending() == [("dies", "sent"), ("ends_well", "sent")]
             # The old one manages the account: it sends the new one's jobs, and volunteers do them.
             ends = after.follow(more)
             assert {status.word for status in ends.values()} == {4}
@@ -128,9 +128,9 @@ def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
             assert f"left to the daemon (process {old.process.pid})" in told.stdout
             ends_well.release()
             assert before.result(answer) == ["NULL"]
-            assert node.owed() == [("dies", "sent")]
+            assert node.pending() == [("dies", "sent")]
             assert before.do("BOINC_SUBMIT", *node.submission("begun_later")) == ["NULL"]
-            assert node.owed() == [("dies", "sent")]
+            assert node.pending() == [("dies", "sent")]
             assert proxy.count("submit_batch") == 5
             assert proxy.count("abort_batch") == proxy.count("abort_jobs") == 0
 
@@ -149,7 +149,7 @@ def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
 
             wait_for(recover, "the batch that was cut short is there")
             assert after.do("BOINC_QUERY_BATCHES", "0", "1", "dies")[2] == "2"
-            assert node.owed() == []
+            assert node.pending() == []
             new.end_input()
             assert new.end() == (0, b"", b"")
     names = project.workunit_names()
@@ -168,13 +168,13 @@ def test_what_the_old_one_gave_up_is_aborted_by_the_new_one(
         assert before.do("BOINC_PING") == ["NULL"]
         assert after.do("BOINC_PING") == ["NULL"]
         wait_for(lambda: list(node.directory.rglob("ledger.sqlite")), "the ledger")
-        # The answer is lost, and so is what would undo it: an abort is owed.
+        # The answer is lost, and so is what would undo it: an abort is pending.
         proxy.fail("submit_batch", faultproxy.lose_reply())
         proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
         proxy.fail("abort_batch", faultproxy.status(503), times=None)
         (error,) = before.do("BOINC_SUBMIT", *node.submission("b"))
         assert error != "NULL"
-        assert node.owed() == [("b", "giving_up")]
+        assert node.pending() == [("b", "giving_up")]
         (error,) = after.do("BOINC_SUBMIT", *node.submission("b"))
         assert "was given up before" in error
         old.process.kill()
@@ -186,7 +186,7 @@ def test_what_the_old_one_gave_up_is_aborted_by_the_new_one(
             with closing(sqlite3.connect(path)) as ledger, ledger:
                 # What is looked at once a minute.
                 ledger.execute("UPDATE batch SET not_before = 1 WHERE project_id IS NULL")
-            return node.owed() == []
+            return node.pending() == []
 
         wait_for(is_settled, "the end of the batch")
         new.end_input()

@@ -146,7 +146,7 @@ def test_a_job_can_be_typed_as_htcondor_sends_it(desk: Desk) -> None:
         terminal.see("BLAH_JOB_SUBMIT 7: error: the job's ad cannot be read")
 
 
-def test_what_is_wrong_with_a_line_is_said(lasting: Terminal) -> None:
+def test_what_is_wrong_with_a_line_is_reported(lasting: Terminal) -> None:
     lasting.enter("BOINC_PING seven")
     seen = lasting.see('error: BOINC_PING: id (argument 1) is "seven"', "a whole number above 0")
     assert " E " not in seen
@@ -290,7 +290,7 @@ def test_an_authenticator_is_not_shown_and_not_kept_anywhere(desk: Desk) -> None
     assert not [path for path in kept if secret.encode() in path.read_bytes()]
 
 
-def test_a_select_with_a_wrong_address_is_told(desk: Desk) -> None:
+def test_a_select_with_a_wrong_address_is_reported(desk: Desk) -> None:
     with desk.console() as terminal:
         terminal.enter("BOINC_SELECT_PROJECT not-an-address 0123")
         terminal.see("error: ", "https://boinc.example.edu/test/", " S ")
@@ -366,7 +366,9 @@ def test_what_is_wrong_with_the_settings_is_shown_until_it_is_mended(desk: Desk)
         terminal.see("BOINC_PING 4: ok")
 
 
-def test_an_authenticator_that_others_can_read_is_told_and_mending_it_is_enough(desk: Desk) -> None:
+def test_an_authenticator_that_others_can_read_is_reported_and_mending_it_is_enough(
+    desk: Desk,
+) -> None:
     key = desk.home / "key"
     key.write_text(desk.local.authenticator)
     key.chmod(0o644)

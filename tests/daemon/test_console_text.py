@@ -108,11 +108,11 @@ def said(line: str, values: list[str] | None, error: str = "") -> list[str]:
         ),
     ],
 )
-def test_a_result_is_told_in_words(line: str, values: list[str], told: list[str]) -> None:
+def test_a_result_is_reported_in_words(line: str, values: list[str], told: list[str]) -> None:
     assert said(line, values) == told
 
 
-def test_of_many_jobs_only_the_counts_are_told() -> None:
+def test_of_many_jobs_only_the_counts_are_reported() -> None:
     jobs = [word for i in range(1234) for word in (f"j{i}", "DONE" if i % 2 else "IN_PROGRESS")]
     assert said("BOINC_QUERY_BATCHES 5 0 1 a", ["1.5", "1234", *jobs]) == [
         "BOINC_QUERY_BATCHES 5: ok, server_time 1.5",
@@ -120,14 +120,14 @@ def test_of_many_jobs_only_the_counts_are_told() -> None:
     ]
 
 
-def test_an_error_is_told_in_its_own_words() -> None:
+def test_an_error_is_reported_in_its_own_words() -> None:
     assert said("BOINC_PING 2", None, "no route to host") == [
         "BOINC_PING 2: error: no route to host"
     ]
 
 
 @pytest.mark.parametrize("command", ["BLAH_PING", "BLAH_JOB_STATUS", "BLAH_JOB_SUBMIT"])
-def test_an_error_among_other_words_is_told_alone(command: str) -> None:
+def test_an_error_among_other_words_is_reported_alone(command: str) -> None:
     assert said(f"{command} 2 x", None, "no such job") == [f"{command} 2: error: no such job"]
 
 

@@ -384,7 +384,7 @@ def test_a_request_that_gets_no_thread_has_a_result(
     assert conversation.result("BOINC_PING 3") == "3 NULL"
 
 
-def test_what_is_owed_is_settled_soon_after_first_use(conversation: Conversation) -> None:
+def test_what_is_pending_is_sent_soon_after_first_use(conversation: Conversation) -> None:
     conversation.result("BOINC_PING 2")
     assert conversation.bridge.reconciled.wait(60)
 

@@ -212,7 +212,7 @@ def test_a_client_that_stops_reading_was_told_of_what_it_was_given(running: Runn
     assert running.service.tells == [("held", 5)]
 
 
-def test_the_loop_does_not_wait_for_what_is_told(running: Running) -> None:
+def test_the_loop_does_not_wait_for_what_is_recorded(running: Running) -> None:
     os.write(running.to_loop, b"ASYNC_MODE_ON\nBLAH_JOB_STATUS 2 hang\n")
     running.service.statuses["hang"] = (5, "[ ]")
     running.thread.start()
@@ -231,7 +231,7 @@ def test_the_loop_does_not_wait_for_what_is_told(running: Running) -> None:
     wait_for(lambda: running.service.tells == [("hang", 5)], "the service was told")
 
 
-def test_of_a_job_that_goes_on_nothing_is_told(running: Running) -> None:
+def test_of_a_job_that_goes_on_nothing_is_reported(running: Running) -> None:
     os.write(running.to_loop, b"ASYNC_MODE_ON\nBLAH_JOB_SUBMIT 2 []\n")
     running.thread.start()
     assert running.read(6) == b"S\nS\nR\n"

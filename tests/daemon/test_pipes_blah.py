@@ -121,7 +121,7 @@ def test_a_daemon_that_is_killed_loses_no_job_and_makes_none_twice(
     assert jobs_of(project) == before + 10
 
 
-def test_a_job_that_is_refused_is_told_why(node: Node) -> None:
+def test_why_a_job_is_refused_is_reported(node: Node) -> None:
     with node.batch_gridmanager() as gridmanager:
         assert "nowhere.txt" in gridmanager.refusal(node.ad("3.0", TransferInput="nowhere.txt"))
         assert "cannot be read" in gridmanager.refusal("[ Cmd = ")

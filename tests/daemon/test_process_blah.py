@@ -103,7 +103,7 @@ def test_an_ad_arrives_whatever_is_in_it(daemon: Noted, ad: bytes) -> None:
     assert noted == f"submit {len(words.decode(ad))} {hashlib.sha256(ad).hexdigest()}"
 
 
-def test_what_was_read_is_told_and_what_was_not_is_not(daemon: Noted) -> None:
+def test_what_was_read_is_reported_and_what_was_not_is_not(daemon: Noted) -> None:
     with conversing(daemon) as gridmanager:
         assert gridmanager.status("held").word == 5
         assert gridmanager.status("held")["HoldReasonCode"] == 2304

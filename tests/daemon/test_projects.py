@@ -115,7 +115,7 @@ def test_a_bridge_that_could_not_be_opened_is_tried_again(
     ],
     ids=["no project", "no default", "no authenticator", "no http", "empty authenticator"],
 )
-def test_what_is_missing_is_told(
+def test_what_is_missing_is_reported(
     settings: Settings, selection: Selection | None, error: type[Exception], words: str
 ) -> None:
     projects = Projects(lambda: settings, Opener().open)
@@ -141,8 +141,8 @@ def test_settings_are_loaded_once_and_given_to_the_log_first() -> None:
 def test_trouble_while_settling_does_not_end_it(
     opener: Opener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("boinc_gahp.daemon.projects.FIRST_SETTLING", 0.01)
-    monkeypatch.setattr("boinc_gahp.daemon.projects.SETTLING_INTERVAL", 0.01)
+    monkeypatch.setattr("boinc_gahp.daemon.projects.FIRST_RECONCILE", 0.01)
+    monkeypatch.setattr("boinc_gahp.daemon.projects.RECONCILE_INTERVAL", 0.01)
     problems = [LedgerError("locked"), ZeroDivisionError("a bug")]
     bridge = StandIn()
     reconcile = bridge.reconcile

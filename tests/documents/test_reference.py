@@ -78,7 +78,7 @@ def test_every_option_can_be_referred_to(built: Built) -> None:
                 assert page.find(id=anchor) is not None, anchor
 
 
-def test_the_exit_statuses_of_every_command_are_told(built: Built) -> None:
+def test_the_exit_statuses_of_every_command_are_reported(built: Built) -> None:
     text = words(built.page("reference/exit-statuses"))
     for status, meaning in STATUSES.items():
         assert f"{status} {meaning}" in text

@@ -1,4 +1,4 @@
-"""A gate that is closed ends a fetch at its next step, and nothing half-done stays."""
+"""A scope that is closed ends a fetch at its next step, and nothing half-done stays."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_closing_a_gate_waits_for_those_inside_and_keeps_out_those_who_want_in_a
     assert inside.wait(60)
     closer = threading.Thread(target=scope.close)
     closer.start()
-    wait_for(lambda: scope._closed, "the gate begins to close")
+    wait_for(lambda: scope._closed, "the scope begins to close")
     assert closer.is_alive()
     leave.set()
     closer.join(60)

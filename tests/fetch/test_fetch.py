@@ -83,7 +83,9 @@ def test_some_outputs_under_other_names_and_elsewhere(
     assert (tmp_path / "second").read_bytes().startswith(b"sizes ")
 
 
-def test_an_unknown_output_is_told_before_anything_is_written(healthy: Farm, home: Path) -> None:
+def test_an_unknown_output_is_reported_before_anything_is_written(
+    healthy: Farm, home: Path
+) -> None:
     request = some("multi#1.0", home, ("typo", "typo"), ("out0", "out0"))
     with (
         healthy.bridge() as bridge,

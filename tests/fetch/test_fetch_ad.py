@@ -18,7 +18,7 @@ from boinc_gahp.fetch.job_directory import JobDirectory, NoResult, fetch_output
 from boinc_gahp.fetch.names import plain_names
 from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles, FetchRequest
-from boinc_gahp.submit.query import look_at
+from boinc_gahp.submit.query import query_jobs
 from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, done, failed, templates
 from tests.submit.scripted import Script, batch, error, job
 
@@ -276,7 +276,7 @@ def test_a_missing_directory_of_a_remap_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "res").exists()
 
 
-def test_a_directory_of_stdout_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_directory_of_stdout_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("in the way")
     with pytest.raises(OutputError, match=r"logs/job.out' cannot be written"):
         fetch(plain(), tmp_path)
@@ -364,8 +364,8 @@ def test_a_batch_is_looked_at_by_its_id() -> None:
         job(4, "d", 0, "<status>odd</status>"),
     ]
     script = Script({"query_batch": batch(7, "n", 1, *jobs)})
-    look = look_at(script.context(), 7)
+    look = query_jobs(script.context(), 7)
     assert look.jobs == (("a", "DONE"), ("b", "UNSENT"), ("c", "ERROR"), ("d", "ODD"))
     assert (look.name, look.complete) == ("n", True)
     script = Script({"query_batch": batch(7, "n", 0)})
-    assert not look_at(script.context(), 7).complete
+    assert not query_jobs(script.context(), 7).complete

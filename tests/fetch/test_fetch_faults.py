@@ -69,7 +69,7 @@ def test_trouble_that_stays_leaves_no_partial_file(
     assert sorted(contents(home)) == ["job.err", "out"]
 
 
-def test_a_project_that_is_down_is_told(healthy: Farm, home: Path) -> None:
+def test_a_project_that_is_down_is_reported(healthy: Farm, home: Path) -> None:
     healthy.local.stop_web()
     with healthy.bridge() as bridge, pytest.raises(ProjectDown):
         bridge.fetch_output(everything("upper#1.4", home))
@@ -80,8 +80,8 @@ FETCHER = """
 import sys
 from pathlib import Path
 from boinc_gahp.bridge import Bridge
-from boinc_gahp.fetch import FetchRequest
 from boinc_gahp.config import Settings
+from boinc_gahp.fetch import FetchRequest
 from boinc_gahp.rpc import WebRpcs
 url, authenticator, home, cache = sys.argv[1:]
 bridge = Bridge(WebRpcs(url, authenticator), Settings(), None, Path(cache))

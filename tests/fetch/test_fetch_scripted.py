@@ -251,7 +251,7 @@ def test_a_batch_name_that_another_account_has_does_not_hide_the_job(tmp_path: P
     assert script.count("workunit_file") == 0
 
 
-def test_a_bad_authenticator_is_told_at_once(tmp_path: Path) -> None:
+def test_a_bad_authenticator_is_reported_at_once(tmp_path: Path) -> None:
     script = Script({"query_batch": error("bad authenticator")})
     with pytest.raises(RpcError, match="bad authenticator"):
         fetch(script, tmp_path)
@@ -278,7 +278,7 @@ def test_where_the_instance_is_not_shown_the_file_is_asked_for_by_its_job(tmp_pa
     assert script.count("result_file") == 0
 
 
-def test_a_deleted_output_is_told(tmp_path: Path) -> None:
+def test_a_deleted_output_is_reported(tmp_path: Path) -> None:
     script = done("out0")
     script.replies["get_templates"] = templates("out0")
     page = f"ERROR: no such file /srv/boinc/upload/324/{INSTANCE}_r799338679_0".encode()
@@ -341,7 +341,7 @@ def test_a_damaged_member_leaves_no_other_behind(tmp_path: Path) -> None:
     assert names(tmp_path) == ["job.err"]
 
 
-def test_a_member_in_the_way_of_a_file_is_told(tmp_path: Path) -> None:
+def test_a_member_in_the_way_of_a_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("mine")
     with pytest.raises(OutputError, match="cannot be written"):
         fetch(zipped(("a/b", b"x")), tmp_path)

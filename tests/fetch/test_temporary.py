@@ -110,7 +110,9 @@ def test_a_missing_directory_is_named(registry: Temporaries, tmp_path: Path) -> 
         registry.file(tmp_path / "res" / "out")
 
 
-def test_a_file_in_the_way_of_the_directory_is_told(registry: Temporaries, tmp_path: Path) -> None:
+def test_a_file_in_the_way_of_the_directory_is_reported(
+    registry: Temporaries, tmp_path: Path
+) -> None:
     (tmp_path / "res").touch()
     with pytest.raises(OutputError, match="a part of its path is not a directory"):
         registry.file(tmp_path / "res" / "out")
@@ -128,13 +130,15 @@ def test_a_pipe_is_no_destination(registry: Temporaries, tmp_path: Path) -> None
         registry.file(tmp_path / "out")
 
 
-def test_a_nul_in_a_name_is_told(registry: Temporaries, tmp_path: Path) -> None:
+def test_a_nul_in_a_name_is_reported(registry: Temporaries, tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="null"):
         registry.file(tmp_path / "a\0b")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_directory_that_cannot_be_written_is_told(registry: Temporaries, tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_written_is_reported(
+    registry: Temporaries, tmp_path: Path
+) -> None:
     tmp_path.chmod(0o500)
     try:
         with pytest.raises(OutputError, match="permission denied"):
@@ -143,7 +147,7 @@ def test_a_directory_that_cannot_be_written_is_told(registry: Temporaries, tmp_p
         tmp_path.chmod(0o700)
 
 
-def test_a_file_system_that_takes_no_files_is_told(registry: Temporaries) -> None:
+def test_a_file_system_that_takes_no_files_is_reported(registry: Temporaries) -> None:
     with pytest.raises(OutputError, match=r"permission denied|not permitted|is read-only"):
         registry.file(Path("/sys/out"))
 
@@ -157,7 +161,7 @@ def test_a_file_system_that_takes_no_files_is_told(registry: Temporaries) -> Non
     ],
     ids=["disk full", "quota", "anything else"],
 )
-def test_what_went_wrong_is_told_with_the_files_name(number: int, words: str) -> None:
+def test_what_went_wrong_is_reported_with_the_files_name(number: int, words: str) -> None:
     error = explain(OSError(number, os.strerror(number)), Path("/home/me/out"))
     assert str(error) == f"'/home/me/out' cannot be written: {words}"
 

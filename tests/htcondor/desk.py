@@ -122,7 +122,7 @@ class Desk:
             if batch.not_before > now:
                 continue
             if batch.state == "giving_up":
-                self.sender.give_up(batch)
+                self.sender.roll_back(batch)
             else:
                 self.sender.send(batch)
 

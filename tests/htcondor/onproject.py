@@ -56,7 +56,7 @@ class Sent:
         """Wait until all its jobs are done or in error on the project."""
 
         def ended() -> bool:
-            look = self.context.bridge.look_at(self.batch.project_batch_id or 0)
+            look = self.context.bridge.query_jobs(self.batch.project_batch_id or 0)
             return {word for _, word in look.jobs} <= {"DONE", "ERROR"}
 
         wait_for(ended, "the jobs' end", pause=0.05)

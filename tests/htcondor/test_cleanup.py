@@ -1,4 +1,4 @@
-"""What is owed to a project once jobs end: aborts, retirements and leases."""
+"""What a project is sent once jobs end: aborts, retirements and leases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
 from tests.helpers import wait_for
-from tests.htcondor.payer import Payer
+from tests.htcondor.task_runner import TaskRunner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +100,7 @@ def errors(local: LocalProject, names: list[str]) -> int:
     return int(local.core.db.connection().execute(query, names).fetchone()[0])
 
 
-def owed(context: AccountContext) -> int:
+def pending(context: AccountContext) -> int:
     return len(context.jobs.pending_aborts(context.url, context.account))
 
 
@@ -111,13 +111,13 @@ def test_cancelled_jobs_are_aborted_and_the_others_let_be(
     names = site.workunits()
     context.jobs.cancel(ids[0])
     context.jobs.cancel(ids[2])
-    payer = Payer(context)
-    assert payer.due(time.time()) <= time.time()
-    payer.pay(time.time())
-    assert owed(context) == 0
+    runner = TaskRunner(context)
+    assert runner.due(time.time()) <= time.time()
+    runner.run(time.time())
+    assert pending(context) == 0
     assert errors(site.local, names) == 2
     assert errors(site.local, [names[1]]) == 0
-    assert payer.due(time.time()) > time.time() + 30
+    assert runner.due(time.time()) > time.time() + 30
     # What HTCondor does not ask for by these names is not remembered for its queries.
     assert site.proxy.count("abort_jobs") == 1
 
@@ -127,20 +127,20 @@ def test_an_abort_waits_until_it_is_certain_what_the_project_has(
 ) -> None:
     batch, ids = planned(context, site, 3)
     context.jobs.cancel(ids[0])
-    payer = Payer(context)
-    payer.pay(time.time())
+    runner = TaskRunner(context)
+    runner.run(time.time())
     assert site.proxy.count("abort_jobs") == 0
-    assert owed(context) == 1
+    assert pending(context) == 1
     # It goes without the one that was cancelled before, so that the project never has that.
     assert context.jobs.about_to_send(batch.id, 7, ids[1:]) == "go"
-    assert owed(context) == 0
+    assert pending(context) == 0
     context.jobs.cancel(ids[1])
-    payer.pay(time.time())
+    runner.run(time.time())
     assert site.proxy.count("abort_jobs") == 0
-    assert owed(context) == 1
+    assert pending(context) == 1
     submit(context, site, batch)
-    payer.pay(time.time())
-    assert owed(context) == 0
+    runner.run(time.time())
+    assert pending(context) == 0
     assert errors(site.local, site.workunits()) == 1
 
 
@@ -162,13 +162,13 @@ def test_jobs_that_the_project_does_not_have_keep_no_others_from_their_abort(
     )
     context.jobs.submitted(batch.id, 1)
     context.jobs.cancel(cancelled)
-    Payer(context).pay(time.time())
-    assert owed(context) == 0
+    TaskRunner(context).run(time.time())
+    assert pending(context) == 0
     assert errors(site.local, names) == 1
     assert state_of(context, alive) == "queued"
 
 
-def test_an_abort_that_the_projects_database_has_no_time_for_stays_owed(
+def test_an_abort_that_the_projects_database_has_no_time_for_stays_pending(
     context: AccountContext, site: Site
 ) -> None:
     site.local.pause_volunteers()
@@ -177,42 +177,42 @@ def test_an_abort_that_the_projects_database_has_no_time_for_stays_owed(
     words = b"Lock wait timeout exceeded; try restarting transaction"
     error = b"<error><error_num>-1</error_num><error_msg>%s</error_msg></error>" % words
     site.proxy.fail("abort_jobs", faultproxy.body(b"<abort_jobs>%s</abort_jobs>" % error))
-    payer = Payer(context)
-    payer.pay(time.time())
-    assert owed(context) == 1
-    payer.pay(time.time() + 10)
-    assert (owed(context), errors(site.local, [f"{batch.name}-1"])) == (0, 1)
+    runner = TaskRunner(context)
+    runner.run(time.time())
+    assert pending(context) == 1
+    runner.run(time.time() + 10)
+    assert (pending(context), errors(site.local, [f"{batch.name}-1"])) == (0, 1)
 
 
 @pytest.mark.parametrize("trouble", ["stopped", "lost"])
-def test_what_a_project_that_is_down_is_owed_stays_owed_and_is_paid_later(
+def test_what_is_to_be_sent_to_a_project_that_is_down_stays_pending_and_is_sent_later(
     context: AccountContext, site: Site, trouble: str
 ) -> None:
     batch, ids = submitted(context, site)
     context.jobs.cancel(ids[0])
     context.jobs.cancel(ids[1])
     assert batch_state(context, batch) == "ended"
-    payer = Payer(context)
+    runner = TaskRunner(context)
     if trouble == "stopped":
         site.local.stop_web()
     else:
         site.proxy.fail("*", faultproxy.status(503), times=None)
     now = time.time()
-    payer.pay(now)
-    assert owed(context) == 2
+    runner.run(now)
+    assert pending(context) == 2
     assert batch_state(context, batch) == "ended"
     ((text, since),) = context.jobs.troubles().values()
     assert text
     assert abs(since - now) < 30
     # Not at once again.
-    assert payer.due(time.time()) > time.time()
+    assert runner.due(time.time()) > time.time()
     seen = len(site.proxy.seen)
-    payer.pay(now)
+    runner.run(now)
     assert len(site.proxy.seen) == seen
     site.heal()
     site.local.pause_volunteers()
-    payer.pay(payer.due(time.time()))
-    assert owed(context) == 0
+    runner.run(runner.due(time.time()))
+    assert pending(context) == 0
     assert batch_state(context, batch) == "retired"
     assert site.batch_states() == [BatchState.RETIRED]
     assert context.jobs.troubles() == {}
@@ -224,7 +224,7 @@ def test_a_batch_is_not_retired_before_its_cancelled_jobs_are_aborted(
     batch, ids = submitted(context, site)
     for job_id in ids:
         context.jobs.cancel(job_id)
-    Payer(context).pay(time.time())
+    TaskRunner(context).run(time.time())
     seen = site.proxy.seen
     assert seen.index("abort_jobs") < seen.index("retire_batch")
     assert batch_state(context, batch) == "retired"
@@ -236,17 +236,17 @@ def test_the_last_job_is_done_when_its_batch_is_retired(
 ) -> None:
     batch, ids = submitted(context, site)
     assert finish(context, batch, ids[0]) == "done"
-    payer = Payer(context)
+    runner = TaskRunner(context)
     assert finish(context, batch, ids[1]) == "fetched"
-    until = payer.cleanup.close_overdue(time.time())
+    until = runner.cleanup.close_overdue(time.time())
     assert until is not None
     assert until > time.time()
     assert state_of(context, ids[1]) == "fetched"
-    payer.pay(time.time())
+    runner.run(time.time())
     assert state_of(context, ids[1]) == "done"
     assert batch_state(context, batch) == "retired"
     assert site.batch_states() == [BatchState.RETIRED]
-    assert payer.cleanup.close_overdue(time.time()) is None
+    assert runner.cleanup.close_overdue(time.time()) is None
 
 
 def test_the_last_job_waits_for_the_retirement_only_so_long(
@@ -256,18 +256,18 @@ def test_the_last_job_waits_for_the_retirement_only_so_long(
     batch, ids = submitted(context, site, 1)
     finish(context, batch, ids[0])
     site.local.stop_web()
-    payer = Payer(context)
-    payer.pay(time.time())
-    until = payer.cleanup.close_overdue(time.time())
+    runner = TaskRunner(context)
+    runner.run(time.time())
+    until = runner.cleanup.close_overdue(time.time())
     assert until is not None
     assert state_of(context, ids[0]) == "fetched"
     # Another process goes on; how long the job has waited stands in the ledger.
-    payer = Payer(context)
-    assert payer.cleanup.close_overdue(until + 0.01) is None
+    runner = TaskRunner(context)
+    assert runner.cleanup.close_overdue(until + 0.01) is None
     assert state_of(context, ids[0]) == "done"
     assert batch_state(context, batch) == "ended"
     site.heal()
-    payer.pay(time.time() + 400)
+    runner.run(time.time() + 400)
     assert batch_state(context, batch) == "retired"
 
 
@@ -278,7 +278,7 @@ def test_a_batch_that_is_not_on_the_project_counts_as_retired(
     for job_id in ids:
         context.jobs.cancel(job_id)
     assert batch_state(context, batch) == "ended"
-    Payer(context).pay(time.time())
+    TaskRunner(context).run(time.time())
     assert batch_state(context, batch) == "retired"
 
 
@@ -286,8 +286,8 @@ def test_a_batch_that_somebody_may_be_making_is_let_be(context: AccountContext, 
     batch, ids = planned(context, site)
     for job_id in ids:
         context.jobs.cancel(job_id)
-    payer = Payer(context, is_sending={batch.id}.__contains__)
-    payer.pay(time.time())
+    runner = TaskRunner(context, is_sending={batch.id}.__contains__)
+    runner.run(time.time())
     assert site.proxy.count("retire_batch") == 0
     assert batch_state(context, batch) == "ended"
 
@@ -304,15 +304,15 @@ def test_one_batch_that_the_project_refuses_to_retire_keeps_no_other_from_it(
         b"</retire_batch>"
     )
     site.proxy.fail("retire_batch", refusal)
-    payer = Payer(context)
-    payer.pay(time.time())
+    runner = TaskRunner(context)
+    runner.run(time.time())
     assert batch_state(context, first) == "ended"
     assert batch_state(context, second) == "retired"
     row = context.jobs.batch(first.id)
     assert row is not None
     assert "not now" in str(row.trouble)
     assert row.not_before > time.time()
-    payer.pay(row.not_before)
+    runner.run(row.not_before)
     assert batch_state(context, first) == "retired"
 
 
@@ -331,15 +331,15 @@ def test_a_retirement_that_a_list_of_batches_undoes_is_done_once_more(
         return True
 
     site.proxy.fail("retire_batch", undo)
-    payer = Payer(context)
+    runner = TaskRunner(context)
     now = time.time()
-    payer.pay(now)
+    runner.run(now)
     assert batch_state(context, batch) == "retired"
     assert site.batch_states() == [BatchState.COMPLETE]
-    payer.pay(now + cleanup.RETIRE_AGAIN)
+    runner.run(now + cleanup.RETIRE_AGAIN)
     assert site.batch_states() == [BatchState.RETIRED]
     assert site.proxy.count("retire_batch") == 2
-    payer.pay(now + 2 * cleanup.RETIRE_AGAIN)
+    runner.run(now + 2 * cleanup.RETIRE_AGAIN)
     assert site.proxy.count("retire_batch") == 2
 
 
@@ -354,20 +354,20 @@ def test_leases_are_renewed_while_htcondor_asks_about_the_jobs(
     first, ids = submitted(context, site, 1)
     second, _ = submitted(context, site, 1)
     now = time.time()
-    payer = Payer(context)
-    payer.pay(now)
+    runner = TaskRunner(context)
+    runner.run(now)
     assert site.proxy.count("set_expire_time") == 0
     later = now + 2 * DAY
     context.jobs.htcondor_polled(ids, later)
-    payer.pay(later)
+    runner.run(later)
     assert site.proxy.count("set_expire_time") == 2
     assert expire_times(site) == pytest.approx([later + lease] * 2, abs=2)
-    payer.pay(later)
+    runner.run(later)
     assert site.proxy.count("set_expire_time") == 2
     # The second's job was not asked about for longer than a lease lasts.
     much_later = now + lease + DAY
     context.jobs.htcondor_polled(ids, much_later)
-    payer.pay(much_later)
+    runner.run(much_later)
     assert expire_times(site) == pytest.approx([much_later + lease, later + lease], abs=2)
     rows = [context.jobs.batch(batch.id) for batch in (first, second)]
     assert [row.lease_until for row in rows if row] == [much_later + lease, later + lease]
@@ -377,13 +377,13 @@ def test_a_lease_that_cannot_be_renewed_is_tried_again(context: AccountContext, 
     _, ids = submitted(context, site, 1)
     later = time.time() + 2 * DAY
     context.jobs.htcondor_polled(ids, later)
-    payer = Payer(context)
+    runner = TaskRunner(context)
     site.local.stop_web()
-    payer.pay(later)
+    runner.run(later)
     site.local.stop_web(False)
-    again = payer.due(later)
+    again = runner.due(later)
     assert again > later
-    payer.pay(again)
+    runner.run(again)
     assert expire_times(site) == pytest.approx([again + context.settings.htcondor.lease], abs=2)
 
 
@@ -394,9 +394,9 @@ def test_a_batch_that_the_project_has_lost_is_asked_about_leases_once(
     context.jobs.submitted(batch.id, 1)
     later = time.time() + 2 * DAY
     context.jobs.htcondor_polled(ids, later)
-    payer = Payer(context)
-    payer.pay(later)
-    payer.pay(later)
+    runner = TaskRunner(context)
+    runner.run(later)
+    runner.run(later)
     assert site.proxy.count("set_expire_time") == 1
 
 
@@ -404,30 +404,30 @@ def test_a_clock_that_is_set_back_by_a_day_puts_nothing_off(
     context: AccountContext, site: Site
 ) -> None:
     batch, job_ids = submitted(context, site)
-    payer = Payer(context)
+    runner = TaskRunner(context)
     tomorrow = time.time() + 86400
-    payer.pay(tomorrow)
+    runner.run(tomorrow)
     for job_id in job_ids:
         finish(context, batch, job_id)
     context.jobs.postpone(batch.id, tomorrow + 60, "it was tried tomorrow")
     now = time.time()
-    assert payer.due(now) <= now
-    payer.pay(now)
+    assert runner.due(now) <= now
+    runner.run(now)
     assert batch_state(context, batch) == "retired"
-    assert payer.due(now) > now
-    assert payer.cleanup.close_overdue(now - 3600) is None
+    assert runner.due(now) > now
+    assert runner.cleanup.close_overdue(now - 3600) is None
 
 
 def test_what_ended_long_ago_is_forgotten(context: AccountContext, site: Site) -> None:
     _, ids = submitted(context, site, 2)
     context.jobs.cancel(ids[0])
     context.jobs.cancel(ids[1])
-    payer = Payer(context)
-    payer.pay(time.time())
-    wait_for(lambda: owed(context) == 0, "the aborts")
-    payer.cleanup.prune(time.time())
+    runner = TaskRunner(context)
+    runner.run(time.time())
+    wait_for(lambda: pending(context) == 0, "the aborts")
+    runner.cleanup.prune(time.time())
     assert context.jobs.job(ids[0]) is not None
-    payer.cleanup.prune(time.time() + 31 * DAY)
+    runner.cleanup.prune(time.time() + 31 * DAY)
     assert context.jobs.job(ids[0]) is None
     assert context.jobs.batches(context.url, context.account) == []
 
@@ -437,7 +437,7 @@ def test_nothing_is_begun_when_the_process_is_about_to_end_or_time_is_over(
 ) -> None:
     _, ids = submitted(context, site, 1)
     context.jobs.cancel(ids[0])
-    Payer(context).pay(time.time(), goes_on=False)
+    TaskRunner(context).run(time.time(), goes_on=False)
     context.stopping.set()
-    Payer(context).pay(time.time())
-    assert owed(context) == 1
+    TaskRunner(context).run(time.time())
+    assert pending(context) == 1

@@ -13,8 +13,8 @@ from boinc_gahp.bridge import Opener
 from tests.helpers import wait_for
 from tests.htcondor.desk import desk_of
 from tests.htcondor.onproject import send
-from tests.htcondor.payer import Payer
 from tests.htcondor.process import Gahp, write_settings
+from tests.htcondor.task_runner import TaskRunner
 
 if TYPE_CHECKING:
     from tests.faultproxy import Exchange, Fault
@@ -73,7 +73,7 @@ def test_a_renewal_goes_by_the_project_s_clock_though_it_is_the_first_request(si
     site.proxy.fail("*", other_clock(DAY), times=None)
     with site.context() as context:
         context.jobs.htcondor_polled([job_id], later)
-        Payer(context).pay(later)
+        TaskRunner(context).run(later)
     assert expire_times(site) == pytest.approx([later + DAY + context.htcondor.lease], abs=60)
 
 

@@ -1,4 +1,4 @@
-"""Gates by job, patience and the threads of managers."""
+"""Cancel scopes by job, pauses after failures, and the threads of managers."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_what_becomes_of_a_failed_job_is_for_the_settings_and_before_them_for_th
 
 
 @pytest.mark.processes
-def test_a_wish_that_means_nothing_is_refused(site: Site) -> None:
+def test_a_value_that_means_nothing_is_refused(site: Site) -> None:
     with daemon(site) as gahp:
         error = gahp.refusal(site.job(BoincFailedJobs='"retry"').ad)
     told = 'BoincFailedJobs is "retry"; one of complete, hold is expected'

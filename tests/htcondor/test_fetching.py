@@ -232,7 +232,7 @@ MENDABLE = {
 }
 
 
-def test_what_a_person_must_mend_is_held_and_told(site: Site, context: AccountContext) -> None:
+def test_what_a_person_must_mend_is_held_and_reported(site: Site, context: AccountContext) -> None:
     sent = finished(site, context, *[()] * len(MENDABLE), app="multi")
     for case, before, iwd in zip(MENDABLE, sent.jobs, sent.iwds, strict=True):
         options, number, words = MENDABLE[case]
@@ -249,7 +249,7 @@ def test_what_a_person_must_mend_is_held_and_told(site: Site, context: AccountCo
             assert part in (job.hold_reason or ""), case
 
 
-def test_a_required_output_that_is_missing_is_held_and_told(
+def test_a_required_output_that_is_missing_is_held_and_reported(
     site: Site, context: AccountContext
 ) -> None:
     sent = finished(site, context, (), app="multi")
@@ -278,7 +278,7 @@ def test_a_full_disk_is_waited_for_and_then_held(
     assert "the disk is full: free some space" in (sent.job.trouble or "")
     warnings = [record for record in caplog.records if record.levelname == "WARNING"]
     assert sum("the disk is full" in record.getMessage() for record in warnings) == 1
-    monkeypatch.setattr(fetching, "PATIENCE", 0.0)
+    monkeypatch.setattr(fetching, "STORAGE_WAIT", 0.0)
     Fetcher(context).fetch(sent.job)
     monkeypatch.setattr("boinc_gahp.fetch.temporary.os.write", write)
     job = sent.job

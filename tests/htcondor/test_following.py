@@ -15,7 +15,7 @@ from boinc_gahp.fetch.types import Failure, FetchResult
 from boinc_gahp.htcondor import failures
 from boinc_gahp.htcondor.following import Follower
 from boinc_gahp.htcondor.hold_codes import HoldCode
-from boinc_gahp.ledger.overview import Watch, overviews
+from boinc_gahp.ledger.overview import OverviewOptions, overviews
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.onproject import follow, send
@@ -76,8 +76,10 @@ def test_a_job_is_queued_then_running_then_finished(site: Site, context: Account
 
 def polled(site: Site, context: AccountContext) -> float | None:
     """Return when the ledger says that the project last answered."""
-    watch = Watch(now=0.0, orphaned=0.0, undelivered=0.0, held=0.0, hold_codes=(), overdue=0.0)
-    [found] = overviews(context.jobs.store, watch)
+    options = OverviewOptions(
+        now=0.0, orphaned=0.0, undelivered=0.0, held=0.0, hold_codes=(), overdue=0.0
+    )
+    [found] = overviews(context.jobs.store, options)
     return found.polled
 
 
@@ -192,7 +194,7 @@ def test_a_failed_job_is_held_with_what_is_known(site: Site, context: AccountCon
     assert site.authenticator not in reason
 
 
-def test_an_abort_on_the_projects_site_is_told(site: Site, context: AccountContext) -> None:
+def test_an_abort_on_the_projects_site_is_reported(site: Site, context: AccountContext) -> None:
     site.local.pause_volunteers()
     sent = send(site, context, (), ())
     follower = Follower(context)
@@ -209,7 +211,7 @@ def test_a_job_that_went_well_after_all_is_not_held(site: Site, context: Account
     sent = send(site, context)
     row = sent.job
     site.local.fail_workunit(row.job_name or "")
-    wait_for(lambda: context.bridge.look_at(_id(sent)).jobs[0][1] == "ERROR", "the error")
+    wait_for(lambda: context.bridge.query_jobs(_id(sent)).jobs[0][1] == "ERROR", "the error")
     # What a result that comes late does to a job's errors.
     change(site, "UPDATE workunit SET error_mask = 0 WHERE name = ?", row.job_name)
     assert not failures.fail(context, row)

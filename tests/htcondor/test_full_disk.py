@@ -72,7 +72,7 @@ def test_a_job_that_is_removed_while_the_ledger_cannot_be_written_is_aborted_whe
 
 
 @pytest.mark.long
-def test_a_ledger_that_cannot_be_written_is_told_of_its_jobs_until_it_can(site: Site) -> None:
+def test_jobs_show_that_the_ledger_cannot_be_written_until_it_can(site: Site) -> None:
     site.local.pause_volunteers()
     job = site.job()
     with Gahp(write_settings(site)) as gahp:

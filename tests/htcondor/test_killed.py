@@ -141,7 +141,9 @@ def test_jobs_whose_daemons_are_killed_run_once_and_come_home(site: Site, seed: 
 
 
 @pytest.mark.parametrize("carried_out", [False, True] if _LONG else [False])
-def test_when_the_keeper_is_killed_another_daemon_takes_over(site: Site, carried_out: bool) -> None:
+def test_when_the_manager_is_killed_another_daemon_takes_over(
+    site: Site, carried_out: bool
+) -> None:
     settings = write_settings(site)
     hang = faultproxy.hang(carried_out=carried_out)
     site.proxy.fail("submit_batch", hang)

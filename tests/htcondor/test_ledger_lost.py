@@ -62,7 +62,7 @@ def opener(site: Site) -> Iterator[Opener]:
 
 
 @pytest.mark.parametrize("how", ["deleted", "replaced"])
-def test_it_is_noticed_and_said(
+def test_it_is_noticed_and_reported(
     site: Site,
     opener: Opener,
     monkeypatch: pytest.MonkeyPatch,

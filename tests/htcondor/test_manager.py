@@ -33,8 +33,8 @@ def service(site: Site) -> Iterator[Service]:
 
 
 def await_end(jobs: JobLedger, site: Site) -> None:
-    """Wait until nothing is owed to the project."""
-    wait_for(lambda: not jobs.owners(), "the end of all that is owed")
+    """Wait until nothing is pending."""
+    wait_for(lambda: not jobs.owners(), "the end of all that is pending")
 
 
 def test_a_job_is_done_when_its_outputs_are_in_place_and_its_batch_is_retired(
@@ -75,7 +75,7 @@ def test_100_jobs_at_50_in_flight_go_in_few_batches(
             thread.start()
         for thread in threads:
             thread.join()
-    wait_for(lambda: jobs.tally().queued == 100, "100 jobs on the project")
+    wait_for(lambda: jobs.job_counts().queued == 100, "100 jobs on the project")
     assert len(set(site.workunits())) == 100
     assert len(site.batches()) <= 4
     for job_id in ids:
@@ -255,7 +255,7 @@ def test_the_last_job_of_a_batch_is_completed_only_after_its_retirement(
     assert site.batch_states() == [BatchState.RETIRED]
 
 
-def test_a_retirement_that_does_not_come_in_time_is_owed(site: Site, jobs: JobLedger) -> None:
+def test_a_retirement_that_does_not_come_in_time_stays_pending(site: Site, jobs: JobLedger) -> None:
     site.reset(retire_wait=0.5)
     site.proxy.fail("retire_batch", faultproxy.status(503), times=None)
     with site.service() as service:
@@ -308,7 +308,7 @@ def test_what_one_daemon_accepted_another_goes_on_with(site: Site, jobs: JobLedg
     assert job.is_right()
 
 
-def test_a_job_accepted_by_a_process_that_is_not_the_keeper_is_seen_by_the_keeper(
+def test_a_job_accepted_by_a_process_that_is_not_the_manager_is_seen_by_the_manager(
     service: Service, site: Site, jobs: JobLedger
 ) -> None:
     await_status(service, [service.submit(site.job().ad)], 4)
@@ -319,7 +319,7 @@ def test_a_job_accepted_by_a_process_that_is_not_the_keeper_is_seen_by_the_keepe
         assert job.is_right()
 
 
-def test_a_cancel_through_another_process_stops_the_keepers_fetch(
+def test_a_cancel_through_another_process_stops_the_managers_fetch(
     service: Service, site: Site, jobs: JobLedger
 ) -> None:
     job, job_id = fetching(service, site)
@@ -355,7 +355,7 @@ def test_a_clock_that_is_set_back_stops_nothing(
     await_status(service, [job_id], 4)
 
 
-def test_a_ledger_that_fails_is_asked_now_and_then_and_said_once(
+def test_a_ledger_that_fails_is_tried_now_and_then_and_logged_once(
     site: Site, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opener = Opener()
@@ -364,7 +364,7 @@ def test_a_ledger_that_fails_is_asked_now_and_then_and_said_once(
         await_status(service, [service.submit(site.job().ad)], 4)
         caplog.clear()
         opener.close()
-        monkeypatch.setattr("boinc_gahp.htcondor.guard.FAULT", 3600.0)
+        monkeypatch.setattr("boinc_gahp.htcondor.error_guard.FAULT", 3600.0)
         [manager] = service._managers.values()
         for _ in range(20):
             manager.wake()

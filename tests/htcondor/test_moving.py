@@ -139,13 +139,13 @@ def test_nothing_is_moved_to_an_account_that_does_not_have_the_batches(
     status, said = ledger("move", old.url, elsewhere.url)
     assert status == 1
     assert re.search(r"has none of the [12] batch(es)? of", said)
-    assert jobs.tally(old.url).alive == 2
+    assert jobs.job_counts(old.url).alive == 2
     site.authenticator = mine
     site.local.stop_web(True)
     status, said = ledger("move", old.url, elsewhere.url)
     assert (status, "cannot be asked for the account's batches" in said) == (1, True)
     assert ledger("move", old.url, elsewhere.url, "--unchecked")[0] == 0
-    assert jobs.tally(elsewhere.url).alive == 2
+    assert jobs.job_counts(elsewhere.url).alive == 2
 
 
 def test_nothing_is_moved_while_a_daemon_is_at_work_for_it(
@@ -171,7 +171,7 @@ def test_what_is_meant_has_to_be_clear(
     said = ledger("move", "https://x.example/", elsewhere.url)[1]
     assert f"has nothing of https://x.example/; it has {old.url} (account key {mine})" in said
     with site.ledger() as ledger_file:
-        ledger_file.owe_abort(old.url, "f" * 16, "b", 5, 0.0)
+        ledger_file.record_abort(old.url, "f" * 16, "b", 5, 0.0)
         assert (
             "choose one of these keys with --account" in ledger("move", old.url, elsewhere.url)[1]
         )
@@ -210,14 +210,14 @@ def test_jobs_that_nobody_can_work_on_are_held_in_the_end_and_aborted_once_someb
         assert f"the settings have no project {site.proxy.url} with the account" in ad
         service.end_reported(job_id, HTCondorState.HELD)
         service.cancel(job_id)
-        assert [owed.job_id for owed in jobs.pending_aborts(*site.owner)] == [
+        assert [pending.job_id for pending in jobs.pending_aborts(*site.owner)] == [
             row_of(jobs, job_id).id
         ]
     assert failed(site) == 0
     with site.service() as service:
         service.ping()
         wait_for(lambda: failed(site) == 1, "the abort on the project")
-        wait_for(lambda: jobs.owners() == (), "nothing owed")
+        wait_for(lambda: jobs.owners() == (), "nothing pending")
         assert since() is None
 
 
@@ -244,7 +244,7 @@ def test_a_job_whose_project_is_in_trouble_for_an_hour_is_shown_as_suspended(
 
 
 @pytest.mark.parametrize("table", ["batch", "job", "debt"])
-def test_what_is_owed_for_an_hour_is_listed_with_exit_status_1(
+def test_what_is_pending_for_an_hour_is_listed_with_exit_status_1(
     site: Site, jobs: JobLedger, ledger: Any, table: str
 ) -> None:
     begun(site, jobs)
@@ -259,7 +259,7 @@ def test_what_is_owed_for_an_hour_is_listed_with_exit_status_1(
         wanted, column = "1 job is still to be aborted", "changed"
     else:
         with site.ledger() as ledger_file:
-            ledger_file.owe_abort(*site.owner, "b_17", 17, 0.0)
+            ledger_file.record_abort(*site.owner, "b_17", 17, 0.0)
         wanted, column = "batch b_17 is still to be aborted", "recorded"
     assert ledger("list")[0] == 0
     changes = f"UPDATE {table} SET {column} = {column} - 4000"

@@ -1,4 +1,4 @@
-"""What is owed to projects is paid without a daemon, as ``boinc_gahp ledger reconcile`` does."""
+"""Pending requests are sent without a daemon, as ``boinc_gahp ledger reconcile`` does."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def reconciled(site: Site, seconds: float = 20.0) -> Reconciled:
     return reconciliation.reconciled
 
 
-def test_reconciling_pays_what_is_owed_and_leaves_jobs_that_are_wanted_alone(
+def test_reconciling_sends_what_is_pending_and_leaves_jobs_that_are_wanted_alone(
     site: Site, jobs: JobLedger
 ) -> None:
     site.local.pause_volunteers()
@@ -95,7 +95,7 @@ def test_reconciling_ends_batches_of_which_nothing_is_wanted(site: Site, jobs: J
     assert result.unclear[0] == len(batches)
     assert not result.is_done
     site.proxy.heal()
-    wait_for(lambda: a_minute_later(site, jobs).is_done, "nothing is owed")
+    wait_for(lambda: a_minute_later(site, jobs).is_done, "nothing is pending")
     assert site.workunits() == []
 
 

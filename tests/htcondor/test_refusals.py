@@ -43,7 +43,7 @@ def test_accepted_jobs_are_suspended_with_the_reason_for_a_day_and_then_held(
 def test_a_cancel_that_cannot_be_written_down_for_minutes_is_an_error(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(refusals, "AGAIN", 0.01)
+    monkeypatch.setattr(refusals, "RETRY_AFTER", 0.01)
     monkeypatch.setattr(refusals, "CANCEL_TIMEOUT", 0.05)
     with pytest.raises(ConfigError, match="is not TOML"):
         Refusals(broken).cancel(JOB)
@@ -52,7 +52,7 @@ def test_a_cancel_that_cannot_be_written_down_for_minutes_is_an_error(
 
 
 def test_reasons_are_kept_for_so_many_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refusals, "MOST", 3)
+    monkeypatch.setattr(refusals, "MAX_REFUSED", 3)
     front = Refusals(broken)
     jobs = [front.submit("[ ]") for _ in range(5)]
     assert len(front._reasons) == 3
@@ -65,10 +65,10 @@ def test_reasons_are_kept_for_so_many_jobs(monkeypatch: pytest.MonkeyPatch) -> N
     assert front._reasons == {}
 
 
-def test_why_nobody_can_work_on_jobs_is_told_if_it_is_known(
+def test_why_nobody_can_work_on_jobs_is_reported_if_it_is_known(
     site: Site, jobs: JobLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boinc_gahp.htcondor.service.SETTINGS_LAST", 0.05)
+    monkeypatch.setattr("boinc_gahp.htcondor.service.SETTINGS_INTERVAL", 0.05)
     with site.held_back(), site.service() as service:
         job_id = service.submit(site.job().ad)
     lacking = replace(

@@ -273,8 +273,8 @@ def test_jobs_that_are_cancelled_when_they_may_be_sent_stay_in_the_request(
     desk.run()
     assert desk.states([ids[1], ids[3]]) == ["queued", "queued"]
     assert len(site.workunits()) == 3
-    (owed,) = desk.context.jobs.pending_aborts(desk.context.url, desk.context.account)
-    assert owed.job_id == ids[2]
+    (pending,) = desk.context.jobs.pending_aborts(desk.context.url, desk.context.account)
+    assert pending.job_id == ids[2]
 
 
 def test_a_batch_all_of_whose_jobs_are_cancelled_when_it_may_be_sent_is_aborted(
@@ -421,7 +421,7 @@ def test_jobs_for_an_address_without_a_project_are_held_once_that_has_lasted(
     ids = desk.accept(2)
     desk.turn()
     assert desk.states(ids) == ["sending", "sending"]
-    monkeypatch.setattr("boinc_gahp.htcondor.sending_action.BELIEVED", 0.0)
+    monkeypatch.setattr("boinc_gahp.htcondor.sending_action.REFUSAL_FINAL", 0.0)
     desk.run()
     row = desk.row(ids[0])
     assert (row.state, row.hold_code) == ("failed", HoldCode.REFUSED)

@@ -20,7 +20,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.htcondor.sending_action import (
-    BELIEVED,
+    REFUSAL_FINAL,
     Action,
     Attempt,
     action_after,
@@ -131,10 +131,14 @@ SPECIAL: dict[str, tuple[Attempt, GahpError, Action]] = {
         QUOTA,
         Action.LATER,
     ),
-    "a day without a project": (replace(PLANNED, lasted=BELIEVED + 1), transport(404), Action.HOLD),
-    "not yet a day": (replace(PLANNED, lasted=BELIEVED), transport(404), Action.LATER),
+    "a day without a project": (
+        replace(PLANNED, lasted=REFUSAL_FINAL + 1),
+        transport(404),
+        Action.HOLD,
+    ),
+    "not yet a day": (replace(PLANNED, lasted=REFUSAL_FINAL), transport(404), Action.LATER),
     "a day, but jobs may exist": (
-        replace(CLEAR, lasted=BELIEVED + 1),
+        replace(CLEAR, lasted=REFUSAL_FINAL + 1),
         transport(404),
         Action.LATER,
     ),

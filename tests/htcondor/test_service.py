@@ -71,7 +71,7 @@ def test_a_job_has_a_lasting_id_as_soon_as_it_is_in_the_ledger(
     with site.service() as another:
         assert another.submit(job.ad) == job_id
         assert another.status(job_id)[0] == 1
-    assert jobs.tally().waiting == 1
+    assert jobs.job_counts().waiting == 1
 
 
 def test_fifty_jobs_at_a_time_are_accepted(service: Service, site: Site, jobs: JobLedger) -> None:
@@ -83,7 +83,7 @@ def test_fifty_jobs_at_a_time_are_accepted(service: Service, site: Site, jobs: J
     for thread in threads:
         thread.join()
     assert len(set(ids)) == 50
-    assert jobs.tally().waiting == 50
+    assert jobs.job_counts().waiting == 50
 
 
 def test_the_reason_of_a_refusal_is_what_a_scientist_reads(service: Service, site: Site) -> None:
@@ -231,7 +231,7 @@ def test_a_note_that_cannot_be_written_is_tried_now_and_then(
     wait_for(lambda: row_of(jobs, job_id).end_reported, "the note")
 
 
-def test_a_project_that_no_keeper_can_work_on_keeps_no_other_from_having_one(
+def test_a_project_that_no_manager_can_work_on_keeps_no_other_from_having_one(
     site: Site, lock: AccountLock, jobs: JobLedger
 ) -> None:
     elsewhere = ProjectSettings(ProjectUrl("http://127.0.0.1:9/one/"), Authenticator("o" * 32))
@@ -243,7 +243,7 @@ def test_a_project_that_no_keeper_can_work_on_keeps_no_other_from_having_one(
     broken = replace(elsewhere, ca_bundle=str(site.directory / "absent.pem"))
     with site.service(replace(settings, projects={"one": broken})) as service:
         service.ping()
-        wait_for(lambda: jobs.tally(*site.owner).waiting == 0, "the other's job")
+        wait_for(lambda: jobs.job_counts(*site.owner).waiting == 0, "the other's job")
         ((text, _),) = jobs.troubles().values()
         assert "absent.pem" in text
 
@@ -283,7 +283,7 @@ def test_a_cancel_ends_the_writing_of_a_fetch_in_the_same_process(
         with scope:
             cancel.start()
             wait_for(lambda: row_of(jobs, job_id).state == "cancelled", "the cancel")
-            wait_for(lambda: scope._closed, "the gate's end")
+            wait_for(lambda: scope._closed, "the scope's end")
             assert cancel.is_alive()
         with pytest.raises(JobCancelled):
             scope.check()
@@ -307,7 +307,7 @@ def test_a_cancel_does_not_wait_for_a_process_that_is_gone(
 def test_a_project_that_is_down_shows_soon_however_long_requests_may_be_tried_again(
     site: Site, jobs: JobLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boinc_gahp.htcondor.service.TRYING", 0.1)
+    monkeypatch.setattr("boinc_gahp.htcondor.service.RETRY_TIME", 0.1)
     site.timeouts = replace(site.timeouts, retry=120.0)
     site.proxy.fail("*", faultproxy.status(503), times=None)
     with site.service() as service:
@@ -337,7 +337,7 @@ def test_jobs_whose_project_is_not_in_the_settings_any_more_are_known_and_say_so
 def test_settings_that_are_put_right_are_found_by_a_daemon_that_runs(
     site: Site, lock: AccountLock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boinc_gahp.htcondor.service.SETTINGS_LAST", 0.0)
+    monkeypatch.setattr("boinc_gahp.htcondor.service.SETTINGS_INTERVAL", 0.0)
     elsewhere = State(site.directory / "elsewhere")
     nobody = replace(site.settings, project=ProjectSettings(ProjectUrl(site.proxy.url)))
     answers: list[Settings | ConfigError] = [nobody]

@@ -43,7 +43,7 @@ def test_every_state_has_a_word() -> None:
 
 
 @pytest.mark.parametrize("state", WORDS)
-def test_a_state_is_told_with_its_word_and_always_an_ad(state: State) -> None:
+def test_a_state_is_reported_with_its_word_and_always_an_ad(state: State) -> None:
     word, ad = status_ad(row(state))
     assert word == WORDS[state]
     assert "RemoteWallClockTime" not in parsed(ad)
@@ -58,7 +58,7 @@ def test_a_completed_job_always_has_an_exit_code(code: int | None) -> None:
     assert parsed(ad) == expected
 
 
-def test_a_job_whose_program_failed_is_told_with_the_reason_and_no_signal() -> None:
+def test_a_job_whose_program_failed_is_reported_with_the_reason_and_no_signal() -> None:
     _, ad = status_ad(row("done", exit_code=139, exit_reason='it "failed"\nbadly'))
     expected = {"ExitCode": 139, "ExitBySignal": False, "ExitReason": 'it "failed" badly'}
     assert parsed(ad) == expected
@@ -70,7 +70,7 @@ def test_a_cpu_time_that_is_none_is_left_out(time: float | None) -> None:
     assert "RemoteUserCpu" not in parsed(ad)
 
 
-def test_a_failed_job_is_told_with_reason_and_codes() -> None:
+def test_a_failed_job_is_reported_with_reason_and_codes() -> None:
     reason = 'input "a b.dat" \\ is gone:\n  grüße'
     _, ad = status_ad(row("failed", hold_reason=reason, hold_code=2301, hold_subcode=2))
     assert parsed(ad) == {

@@ -69,7 +69,7 @@ def in_batch_state(jobs: JobLedger, state: str) -> tuple[int, list[int]]:
         assert jobs.about_to_send(batch.id, 7, ids) == "go"
     jobs.cancel(ids[4])
     if state == "giving_up":
-        jobs.give_up(batch.id, 50.0)
+        jobs.begin_abort(batch.id, 50.0)
     if state in {"submitted", "ended", "retired"}:
         jobs.submitted(batch.id, 7)
         jobs.statuses(batch.id, {"bg-1-1": "finished", "bg-1-2": "running"})
@@ -99,7 +99,7 @@ CHANGES: list[tuple[str, Callable[[JobLedger, int], object], dict[str, tuple[str
     ),
     (
         "give up",
-        lambda jobs, batch: jobs.give_up(batch, 60.0),
+        lambda jobs, batch: jobs.begin_abort(batch, 60.0),
         {
             "planned": ("giving_up", "ssssc"),
             "sent": ("giving_up", "ssssc"),
@@ -183,9 +183,9 @@ ALL_END: list[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("state", "after", "owed"), ALL_END, ids=[row[0] for row in ALL_END])
+@pytest.mark.parametrize(("state", "after", "pending"), ALL_END, ids=[row[0] for row in ALL_END])
 def test_a_batch_whose_last_job_is_cancelled_ends(
-    jobs: JobLedger, state: str, after: str, owed: str
+    jobs: JobLedger, state: str, after: str, pending: str
 ) -> None:
     batch, ids = planned(jobs, "a", "b")
     if state != "planned":
@@ -193,12 +193,12 @@ def test_a_batch_whose_last_job_is_cancelled_ends(
     if state == "submitted":
         jobs.submitted(batch.id, 7)
     if state == "giving_up":
-        jobs.give_up(batch.id, 50.0)
+        jobs.begin_abort(batch.id, 50.0)
     jobs.cancel(ids[0])
     assert batch_state(jobs, batch) == state
     jobs.cancel(ids[1])
     assert batch_state(jobs, batch) == after
-    assert len(jobs.pending_aborts(*MINE)) == (2 if owed == "abort" else 0)
+    assert len(jobs.pending_aborts(*MINE)) == (2 if pending == "abort" else 0)
     # What was decided cannot be sent any more.
     assert jobs.about_to_send(batch.id, 7, ids) == "over"
     jobs.submitted(batch.id, 7)

@@ -106,7 +106,7 @@ def first_version(path: Path) -> None:
         connection.execute("INSERT INTO aborted_job VALUES (?, ?, 'b#1.0', 'b', 0.0)", MINE)
 
 
-def test_a_ledger_of_the_first_version_keeps_its_debts_and_gets_jobs(path: Path) -> None:
+def test_a_ledger_of_the_first_version_keeps_its_pending_aborts_and_gets_jobs(path: Path) -> None:
     first_version(path)
     ledger = Ledger(path)
     (batch,) = ledger.pending_aborts(*MINE, 0.0)

@@ -101,7 +101,7 @@ def test_a_repeated_submit_counts_as_asking(jobs: JobLedger) -> None:
         ("cancelled", True),
     ],
 )
-def test_an_abort_is_owed_for_a_cancelled_job_that_the_project_may_have(
+def test_an_abort_is_pending_for_a_cancelled_job_that_the_project_may_have(
     jobs: JobLedger, state: str, abort_pending: bool
 ) -> None:
     job_id = in_state(jobs, state)
@@ -202,7 +202,7 @@ def test_writing_ends_after_a_cancel_too(jobs: JobLedger) -> None:
     assert not get(jobs, job_id).writing
 
 
-def test_a_new_keeper_knows_that_nobody_writes(jobs: JobLedger) -> None:
+def test_a_new_manager_knows_that_nobody_writes(jobs: JobLedger) -> None:
     job_id = in_state(jobs, "finished")
     jobs.writing(job_id, True)
     jobs.stop_writing(URL, "another")

@@ -112,30 +112,30 @@ def noted(ledger: Ledger) -> list[tuple[object, ...]]:
     ]
 
 
-def test_a_submission_is_a_debt_until_it_ends(ledger: Ledger, other: Ledger) -> None:
+def test_a_submission_is_pending_until_it_ends(ledger: Ledger, other: Ledger) -> None:
     ledger.begin_submit(*MINE, "b", 7, 1000.0)
     assert noted(other) == [("b", 7, "sent", 1000.0)]
     ledger.end_submit(*MINE, "b")
     assert other.pending_aborts(*MINE, 0.0) == ()
 
 
-def test_an_abort_owed_replaces_the_submission(ledger: Ledger, other: Ledger) -> None:
+def test_a_pending_abort_replaces_the_submission(ledger: Ledger, other: Ledger) -> None:
     ledger.begin_submit(*MINE, "b", 7, 1000.0)
-    ledger.owe_abort(*MINE, "b", 7, 2000.0)
-    ledger.owe_abort(*MINE, "b", 7, 2000.0)
+    ledger.record_abort(*MINE, "b", 7, 2000.0)
+    ledger.record_abort(*MINE, "b", 7, 2000.0)
     assert noted(other) == [("b", 7, "giving_up", 2000.0)]
 
 
-def test_the_end_of_a_submission_leaves_an_abort_owed(ledger: Ledger) -> None:
-    ledger.owe_abort(*MINE, "b", 7, 2000.0)
+def test_the_end_of_a_submission_leaves_a_pending_abort(ledger: Ledger) -> None:
+    ledger.record_abort(*MINE, "b", 7, 2000.0)
     ledger.end_submit(*MINE, "b")
     assert [batch.state for batch in ledger.pending_aborts(*MINE, 0.0)] == ["giving_up"]
 
 
-def test_a_submission_may_not_begin_where_an_abort_is_owed(ledger: Ledger) -> None:
+def test_a_submission_may_not_begin_where_an_abort_is_pending(ledger: Ledger) -> None:
     assert ledger.begin_submit(*MINE, "b", 7, 1000.0)
     assert ledger.begin_submit(*MINE, "b", 7, 1500.0)
-    ledger.owe_abort(*MINE, "b", 7, 2000.0)
+    ledger.record_abort(*MINE, "b", 7, 2000.0)
     assert not ledger.begin_submit(*MINE, "b", 7, 3000.0)
     assert noted(ledger) == [("b", 7, "giving_up", 2000.0)]
 
@@ -146,35 +146,35 @@ def test_a_submission_is_given_up_only_if_nobody_has_begun_it_again(
     ledger.begin_submit(*MINE, "b", 7, 1000.0)
     (seen,) = other.pending_aborts(*MINE, 0.0)
     ledger.begin_submit(*MINE, "b", 7, 1500.0)
-    assert not other.give_up(seen, 2000.0)
+    assert not other.begin_abort(seen, 2000.0)
     (seen,) = other.pending_aborts(*MINE, 0.0)
-    assert other.give_up(seen, 2000.0)
-    assert not other.give_up(seen, 2000.0)
+    assert other.begin_abort(seen, 2000.0)
+    assert not other.begin_abort(seen, 2000.0)
     assert noted(ledger) == [("b", 7, "giving_up", 2000.0)]
 
 
-def test_an_abort_can_be_owed_without_a_submission(ledger: Ledger) -> None:
-    ledger.owe_abort(*MINE, "b", 7, 2000.0)
-    ledger.aborted(*MINE, 7)
+def test_an_abort_can_be_pending_without_a_submission(ledger: Ledger) -> None:
+    ledger.record_abort(*MINE, "b", 7, 2000.0)
+    ledger.abort_done(*MINE, 7)
     assert ledger.pending_aborts(*MINE, 0.0) == ()
 
 
-def test_debts_come_with_those_that_are_due_first(ledger: Ledger) -> None:
-    ledger.owe_abort(*MINE, "later", 1, 3000.0)
-    ledger.owe_abort(*MINE, "now", 3, 1500.0)
+def test_pending_aborts_come_with_those_that_are_due_first(ledger: Ledger) -> None:
+    ledger.record_abort(*MINE, "later", 1, 3000.0)
+    ledger.record_abort(*MINE, "now", 3, 1500.0)
     ledger.begin_submit(*MINE, "before", 2, 1000.0)
-    assert [debt.name for debt in ledger.pending_aborts(*MINE, 2000.0)] == [
+    assert [pending.name for pending in ledger.pending_aborts(*MINE, 2000.0)] == [
         "before",
         "now",
         "later",
     ]
 
 
-def test_two_batches_of_one_name_are_two_debts(ledger: Ledger) -> None:
-    ledger.owe_abort(*MINE, "b", 1, 0.0)
-    ledger.owe_abort(*MINE, "b", 2, 0.0)
-    ledger.aborted(*MINE, 1)
-    assert [debt.project_batch_id for debt in ledger.pending_aborts(*MINE, 0.0)] == [2]
+def test_two_batches_of_one_name_are_two_pending_aborts(ledger: Ledger) -> None:
+    ledger.record_abort(*MINE, "b", 1, 0.0)
+    ledger.record_abort(*MINE, "b", 2, 0.0)
+    ledger.abort_done(*MINE, 1)
+    assert [pending.project_batch_id for pending in ledger.pending_aborts(*MINE, 0.0)] == [2]
 
 
 def test_only_the_owner_can_read_directory_and_files(ledger: Ledger) -> None:
@@ -294,7 +294,7 @@ except LedgerError as error:
 
 
 @pytest.mark.processes
-def test_a_full_disk_is_told_at_once(path: Path) -> None:
+def test_a_full_disk_is_reported_at_once(path: Path) -> None:
     # Within the time that it waits for another process's lock.
     ended = subprocess.run(
         [sys.executable, "-c", NO_ROOM, str(path)],

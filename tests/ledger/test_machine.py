@@ -81,7 +81,7 @@ class Batch:
         self.jobs = [job for job in self.jobs if job in but]
 
     def give_back(self) -> None:
-        """Let jobs that are being sent wait again; for the others no aborts are owed."""
+        """Let jobs that are being sent wait again; for the others no aborts are pending."""
         for job in self.jobs:
             job.aborts = 0
             if job.state == "sending" and job.batch == self.id:
@@ -290,9 +290,9 @@ class Ledgers(RuleBasedStateMachine):
 
     @precondition(lambda self: bool(self.batches))
     @rule(index=INDICES)
-    def give_up(self, index: int) -> None:
+    def begin_abort(self, index: int) -> None:
         batch = self.some_batch(index, "sent")
-        self.jobs.give_up(batch.id, 0.0)
+        self.jobs.begin_abort(batch.id, 0.0)
         if batch.state in {"planned", "sent"}:
             batch.state = "giving_up"
 
@@ -403,11 +403,11 @@ class Ledgers(RuleBasedStateMachine):
             self.submits[number] = "sent"
 
     @rule(number=SUBMITS, earlier=st.booleans())
-    def owe_abort(self, number: int, earlier: bool) -> None:
+    def record_abort(self, number: int, earlier: bool) -> None:
         if earlier:
             self.as_earlier(_OWE, (*MINE, number, f"b{number}", "abort", 6.0, 1.0, None))
         else:
-            self.submitter.owe_abort(*MINE, f"b{number}", number, 6.0)
+            self.submitter.record_abort(*MINE, f"b{number}", number, 6.0)
         self.submits[number] = "giving_up"
 
     @rule(number=SUBMITS, earlier=st.booleans())
@@ -424,7 +424,7 @@ class Ledgers(RuleBasedStateMachine):
         if earlier:
             self.as_earlier(_PAID, (*_MINE, number))
         else:
-            self.submitter.aborted(*MINE, number)
+            self.submitter.abort_done(*MINE, number)
         self.submits.pop(number, None)
 
     def as_earlier(self, statement: str, row: tuple[object, ...]) -> int:
@@ -481,13 +481,13 @@ class Ledgers(RuleBasedStateMachine):
             assert found_batch is not None
             assert found_batch.state == batch.state
             assert [row.id for row in jobs.jobs_of(batch.id)] == [job.id for job in batch.jobs]
-        assert {owed.job_id for owed in jobs.pending_aborts(*MINE)} == {
+        assert {pending.job_id for pending in jobs.pending_aborts(*MINE)} == {
             job.id for job in self.model.values() if job.aborts
         }
-        assert jobs.tally().alive == sum(job.is_alive for job in self.model.values())
-        alive_or_owed = any(job.is_alive or job.aborts for job in self.model.values())
+        assert jobs.job_counts().alive == sum(job.is_alive for job in self.model.values())
+        alive_or_pending = any(job.is_alive or job.aborts for job in self.model.values())
         open_batches = any(batch.state != "retired" for batch in self.batches.values())
-        assert bool(jobs.owners()) == (alive_or_owed or open_batches)
+        assert bool(jobs.owners()) == (alive_or_pending or open_batches)
         assert [each.job_id for each in jobs.waiting(*MINE)] == [
             job.id for job in self.model.values() if job.state == "waiting"
         ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.ledger import Ledger, upkeep
 from boinc_gahp.ledger.listing import all_pending_aborts
-from boinc_gahp.ledger.overview import Watch, overviews
+from boinc_gahp.ledger.overview import OverviewOptions, overviews
 from tests.ledger.jobs import ACCOUNT, HOLD, LEASE, MINE, URL, finish, new_job, submitted
 
 if TYPE_CHECKING:
@@ -89,33 +89,33 @@ def use_everything(jobs: JobLedger) -> None:
     planned = jobs.plan(*MINE, "bg-2", "uppercase", "t", more, LEASE)
     assert planned is not None
     jobs.about_to_send(planned.id, 8, more)
-    jobs.give_up(planned.id, 0.0)
+    jobs.begin_abort(planned.id, 0.0)
     jobs.drop_from_batch(planned.id)
-    jobs.tally(URL, ACCOUNT)
+    jobs.job_counts(URL, ACCOUNT)
     jobs.prune(1e12)
-    jobs.lasting(1e12)
-    jobs.unknown(*MINE, True)
-    jobs.strand(*MINE, HOLD)
+    jobs.persistent_problems(1e12)
+    jobs.set_unknown(*MINE, True)
+    jobs.hold_all_jobs(*MINE, HOLD)
     jobs.polled(*MINE, 1.0)
     jobs.take_turn("x", 1e12)
-    overviews(jobs.store, Watch(1e12, 1e12, 1e12, 0.0, (2303, 2304), 1e12))
+    overviews(jobs.store, OverviewOptions(1e12, 1e12, 1e12, 0.0, (2303, 2304), 1e12))
     upkeep.forget(jobs.store, 1e12, 1e12, untold=True)
     jobs.accept(new_job("a"))
     jobs.move(MINE, (URL, "another"), "")
     jobs.accounts(URL)
 
 
-def use_debts(ledger: Ledger) -> None:
+def use_submits(ledger: Ledger) -> None:
     """Do all that BOINC_SUBMIT and what settles its batches do."""
     ledger.begin_submit(*MINE, "b", 7, 1.0)
     ledger.put_off(*MINE, "b", 2.0)
     (batch,) = ledger.pending_aborts(*MINE, 1.0)
-    ledger.give_up(batch, 3.0)
+    ledger.begin_abort(batch, 3.0)
     ledger.postpone(batch.id, 4.0, "x")
-    ledger.owe_abort(*MINE, "b", 7, 5.0)
+    ledger.record_abort(*MINE, "b", 7, 5.0)
     ledger.end_submit(*MINE, "b")
     all_pending_aborts(ledger.store)
-    ledger.aborted(*MINE, 7)
+    ledger.abort_done(*MINE, 7)
 
 
 def test_no_question_goes_through_all_jobs_or_batches(store: Store, jobs: JobLedger) -> None:
@@ -128,7 +128,7 @@ def test_no_question_goes_through_all_jobs_or_batches(store: Store, jobs: JobLed
 def test_no_question_about_boinc_submits_batches_does_either(store: Store) -> None:
     ledger = Ledger(store.path)
     with statements(ledger.store) as seen:
-        use_debts(ledger)
+        use_submits(ledger)
     ledger.close()
     assert len(seen) > 20
     assert scanned(store, seen) == set()

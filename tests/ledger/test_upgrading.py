@@ -17,7 +17,7 @@ from boinc_gahp.secret import Authenticator
 from tests.ledger.jobs import new_job
 
 #: Made by the code of commit ca924d4 (0.1.0): jobs of one account, whose settings named the project
-#: as the first three of SPELLINGS, one after the other, and debts to the first two.
+#: as the first three of SPELLINGS, one after the other, and rows of debt to the first two.
 OLD = Path(__file__).parent / "old" / "ledger-ca924d4.sqlite.gz"
 ACCOUNT = Authenticator("0123456789abcdef0123456789abcdef").account
 SPELLINGS = (
@@ -54,7 +54,7 @@ def test_all_jobs_of_a_project_are_found_by_any_of_its_addresses(ledger: Ledger,
         ("https://boinc.example.edu/test/", ACCOUNT, ""),
         ("https://other.example.org:8443/", ACCOUNT, "other"),
     )
-    assert jobs.tally(*mine).alive == 4
+    assert jobs.job_counts(*mine).alive == 4
     assert [job.state for job in jobs.listed(*mine, ["queued", "running", "waiting"])] == [
         "queued",
         "running",
@@ -65,7 +65,7 @@ def test_all_jobs_of_a_project_are_found_by_any_of_its_addresses(ledger: Ledger,
     assert [each.job_name for each in jobs.pending_aborts(*mine)] == ["bg-" + "01" * 16 + "-2"]
     assert [each.project_batch_id for each in ledger.pending_aborts(*mine, 0.0)] == [21]
     assert ledger.aborted_jobs(*mine) == {"b_2_1"}
-    ledger.aborted(*mine, 21)
+    ledger.abort_done(*mine, 21)
     ledger.forget_aborted(*mine, "b_2")
     assert (all_pending_aborts(ledger.store), ledger.aborted_jobs(*mine)) == ([], frozenset())
     ledger.close()
@@ -99,15 +99,15 @@ def test_a_daemon_of_the_old_version_that_still_runs_loses_nothing(path: Path) -
         ).lastrowid
         old.execute("UPDATE job SET project_id = ? WHERE id = 5", (owner,))
         ledger = Ledger(path)
-        assert JobLedger(ledger.store).tally(SPELLINGS[0], ACCOUNT).alive == 4
-        assert [debt.not_before for debt in ledger.pending_aborts(SPELLINGS[0], ACCOUNT, 0.0)] == [
-            5.0
-        ]
+        assert JobLedger(ledger.store).job_counts(SPELLINGS[0], ACCOUNT).alive == 4
+        assert [
+            pending.not_before for pending in ledger.pending_aborts(SPELLINGS[0], ACCOUNT, 0.0)
+        ] == [5.0]
         ledger.close()
 
 
 @pytest.mark.parametrize("old", LOCKS)
-def test_a_keeper_of_the_old_version_keeps_a_new_one_away(tmp_path: Path, old: str) -> None:
+def test_a_manager_of_the_old_version_keeps_a_new_one_away(tmp_path: Path, old: str) -> None:
     before = AccountLock(tmp_path, "https://any.example/", "")
     before.path = tmp_path / f"keeper-{old}.lock"
     assert before.try_acquire()
@@ -130,7 +130,7 @@ def test_to_be_read_only_it_is_shown_as_it_would_be_and_stays_as_it_is(
     copy = shutil.copy(path, tmp_path / "copy")
     store = Store(path, read_only=True)
     jobs = JobLedger(store)
-    assert jobs.tally(SPELLINGS[0], ACCOUNT).alive == 4
+    assert jobs.job_counts(SPELLINGS[0], ACCOUNT).alive == 4
     with store.read(), store.read() as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
     store.close()

@@ -82,16 +82,16 @@ def test_what_htcondor_asks_about_or_the_project_may_still_have_stays(jobs: JobL
     jobs.leased(batch.id, time.time() - DAY)
     jobs.htcondor_polled([job_id], time.time())
     assert forget(jobs) == 0
-    assert [owed.job_id for owed in jobs.pending_aborts(*MINE)] == [job_id]
+    assert [pending.job_id for pending in jobs.pending_aborts(*MINE)] == [job_id]
 
 
-def test_old_aborted_jobs_and_debts_of_boinc_requests_go(store: Store) -> None:
+def test_old_aborted_jobs_and_pending_aborts_of_boinc_requests_go(store: Store) -> None:
     ledger = Ledger(store.path)
     ledger.record_aborted(URL, ACCOUNT, ["b_1", "b_2"], "never retired")
-    ledger.owe_abort(URL, ACCOUNT, "b", 7, 0.0)
+    ledger.record_abort(URL, ACCOUNT, "b", 7, 0.0)
     aged(store, 91)
     ledger.record_aborted(URL, ACCOUNT, ["c_1"])
-    ledger.owe_abort(URL, ACCOUNT, "c", 8, 0.0)
+    ledger.record_abort(URL, ACCOUNT, "c", 8, 0.0)
     assert forget(JobLedger(store)) == 3
     assert ledger.aborted_jobs(URL, ACCOUNT) == {"c_1"}
     assert [batch.project_batch_id for batch in all_pending_aborts(store)] == [8]
@@ -307,7 +307,7 @@ def test_it_is_put_back_though_others_write_all_the_time(store: Store) -> None:
     again.close()
 
 
-def test_a_whole_state_directory_may_be_gone_and_its_keeper_stays_the_only_one(
+def test_a_whole_state_directory_may_be_gone_and_its_manager_stays_the_only_one(
     store: Store,
 ) -> None:
     directory = store.path.parent
@@ -343,7 +343,7 @@ def test_a_file_that_was_put_in_its_place_is_left_alone(path: Path, new_ledger: 
     theirs.close()
 
 
-def test_where_it_cannot_be_put_back_that_is_told(store: Store, tmp_path: Path) -> None:
+def test_where_it_cannot_be_put_back_that_is_reported(store: Store, tmp_path: Path) -> None:
     moved = tmp_path / "moved"
     store.path.parent.rename(moved)
     store.path.parent.touch()

@@ -91,11 +91,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def add_apps(project: LocalProject, scopes: Path) -> None:
+def add_apps(project: LocalProject, gates: Path) -> None:
     """Give a project the apps of these tests, beside the supplied ones."""
     for name, script, inputs, outputs in (
         ("speak", _SPEAK, (), ("words.json", "stdout.txt")),
-        ("gated", _GATED.replace("{gates}", str(scopes)), (), ("out",)),
+        ("gated", _GATED.replace("{gates}", str(gates)), (), ("out",)),
         ("crashy", _CRASHY, (), ("out",)),
         ("spaced", _SPACED, ("first file", "second file"), ("joined file",)),
     ):
@@ -118,7 +118,7 @@ class Other:
     name: str
     port: int
     directory: Path
-    scopes: Path
+    gates: Path
 
     @contextmanager
     def running(self, hosts: int = 2) -> Iterator[LocalProject]:
@@ -156,12 +156,12 @@ class Node:
 
     pool: Pool
     project: LocalProject
-    scopes: Path
+    gates: Path
     others: dict[str, Other]
 
-    def open(self, scope: str) -> None:
-        """Let the jobs go on that wait for ``scope``."""
-        (self.scopes / scope).touch()
+    def open(self, gate: str) -> None:
+        """Let the jobs go on that wait for ``gate``."""
+        (self.gates / gate).touch()
 
     def batches(self, app: str, since: int = 0) -> dict[int, int]:
         """Return how many jobs each batch of an app has, by its id, of those after ``since``."""
@@ -186,17 +186,17 @@ def command_lines(project: LocalProject) -> list[str]:
 
 def set_up(pool: Pool, project: LocalProject, directory: Path, names: tuple[str, ...]) -> Node:
     """Make the settings, accounts and apps; no project but ``project`` runs yet."""
-    scopes = directory / "gates"
-    scopes.mkdir()
-    add_apps(project, scopes)
+    gates = directory / "gates"
+    gates.mkdir()
+    add_apps(project, gates)
     secrets = {"locked": dict.fromkeys(USERS, "0" * 32)}
     secrets[""] = {user: project.add_user(user) for user in USERS}
     others = {}
     for name in names:
         other = Other(name, free_port(), directory / name, directory / f"{name}.gates")
-        other.scopes.mkdir()
+        other.gates.mkdir()
         with other.running(hosts=0) as stopped:
-            add_apps(stopped, other.scopes)
+            add_apps(stopped, other.gates)
             secrets[name] = {user: stopped.add_user(user) for user in USERS}
         others[name] = other
     settings = pool.root / "etc/boinc_gahp/boinc_gahp.toml"
@@ -206,7 +206,7 @@ def set_up(pool: Pool, project: LocalProject, directory: Path, names: tuple[str,
         for user, secret in of_user.items():
             _write_private(pool, user, f"authenticator.{name}".rstrip("."), f"{secret}\n")
     _write_private(pool, "bob", "boinc_gahp.toml", _OF_BOB)
-    return Node(pool, project, scopes, others)
+    return Node(pool, project, gates, others)
 
 
 def _write_private(pool: Pool, user: str, name: str, text: str) -> None:

@@ -92,7 +92,7 @@ def test_a_job_whose_program_fails_has_its_exit_code_in_history_and_log(
 
 
 @pytest.mark.parametrize("name", ["hold", "routed-hold"])
-def test_a_job_that_wishes_so_is_held(sent: dict[str, Any], name: str) -> None:
+def test_a_job_that_asks_for_it_is_held(sent: dict[str, Any], name: str) -> None:
     [job] = sent[name].wait(HELD)
     assert (job["HoldReasonCode"], job["HoldReasonSubCode"]) == (2304, 11)
     assert "exit statuses on the volunteers' computers: 11, 11" in job["HoldReason"]
@@ -235,7 +235,7 @@ def _write_dag(room: Room, jobs: int) -> None:
     room.write("many.dag", "\n".join([*lines, "RETRY ALL_NODES 2", ""]))
 
 
-def test_a_dag_of_which_jobs_fail_in_ten_ways_ends_and_each_end_is_told(node: Node) -> None:
+def test_a_dag_of_which_jobs_fail_in_ten_ways_ends_and_each_end_is_reported(node: Node) -> None:
     jobs = int(os.environ.get("DAG_JOBS", "90"))
     bad = _EACH * len(WAYS)
     _add_failing_apps(node.project)

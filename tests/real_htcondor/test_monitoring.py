@@ -62,7 +62,7 @@ class Watcher:
         return found
 
 
-def test_states_are_counted_while_a_daemon_works_and_a_project_that_is_down_is_told(
+def test_states_are_counted_while_a_daemon_works_and_a_project_that_is_down_is_reported(
     node: Node,
 ) -> None:
     other = node.others["watched"]
@@ -93,8 +93,8 @@ def test_states_are_counted_while_a_daemon_works_and_a_project_that_is_down_is_t
     assert "\nProblems\n" in text
     assert f"project: http://127.0.0.1:{other.port}/test/ for " in text
     with other.running(hosts=3):
-        for scope in range(2):
-            (other.scopes / f"gate.{scope}").touch()
+        for gate in range(2):
+            (other.gates / f"gate.{gate}").touch()
         runs.wait(COMPLETED)
         waits.wait(COMPLETED)
         wait_for(lambda: watcher.look()[1] == [], "a project that is up", pause=0.5)

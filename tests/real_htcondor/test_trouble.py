@@ -114,7 +114,7 @@ def test_a_line_break_in_an_argument_does_not_even_get_into_htcondor(node: Node)
     room.ask("condor_rm", str(cluster.number))
 
 
-def test_a_job_that_always_fails_is_held_if_it_wishes_with_how_it_ended_at_volunteers(
+def test_a_job_that_always_fails_is_held_if_it_asks_for_it_with_how_it_ended_at_volunteers(
     sent: dict[str, Cluster],
 ) -> None:
     [job] = sent["crashy"].wait(HELD)

@@ -83,18 +83,18 @@ def _jobs(node: Node, name: str, text: str) -> Cluster:
 
 def test_jobs_under_way_during_an_upgrade_each_run_once_and_end(node: Node, source: str) -> None:
     pool = node.pool
-    scope = "upgraded"
+    gate = "upgraded"
     sent = [
-        _jobs(node, "running", grid("gated", f"arguments = {scope}", *_outputs(), queue="queue 8")),
-        _jobs(node, "routed", vanilla("gated", f"arguments = {scope}")),
+        _jobs(node, "running", grid("gated", f"arguments = {gate}", *_outputs(), queue="queue 8")),
+        _jobs(node, "routed", vanilla("gated", f"arguments = {gate}")),
     ]
     sent[0].wait_until(lambda job: job["JobStatus"] == RUNNING, "a job runs")
-    wait_for(lambda: command_lines(node.project).count(scope) == 9, "all on the project", pause=0.5)
+    wait_for(lambda: command_lines(node.project).count(gate) == 9, "all on the project", pause=0.5)
     old = pool.processes(DAEMON)
     assert len(old) == 1
     # Jobs that are not sent yet when the program is replaced, and others while it is.
     sent.append(
-        _jobs(node, "waiting", grid("gated", f"arguments = {scope}", *_outputs(), queue="queue 20"))
+        _jobs(node, "waiting", grid("gated", f"arguments = {gate}", *_outputs(), queue="queue 20"))
     )
     offline = ("env", "PIP_NO_INDEX=1", f"PIP_FIND_LINKS={source}/links", "PIP_QUIET=1")
     upgrade = subprocess.Popen(
@@ -104,7 +104,7 @@ def test_jobs_under_way_during_an_upgrade_each_run_once_and_end(node: Node, sour
     try:
         sent.append(
             _jobs(
-                node, "during", grid("gated", f"arguments = {scope}", *_outputs(), queue="queue 5")
+                node, "during", grid("gated", f"arguments = {gate}", *_outputs(), queue="queue 5")
             )
         )
         assert upgrade.wait(200) == 0
@@ -125,20 +125,20 @@ def test_jobs_under_way_during_an_upgrade_each_run_once_and_end(node: Node, sour
         pause=0.5,
     )
     sent.append(
-        _jobs(node, "after", grid("gated", f"arguments = {scope}", *_outputs(), queue="queue 3"))
+        _jobs(node, "after", grid("gated", f"arguments = {gate}", *_outputs(), queue="queue 3"))
     )
-    node.open(scope)
+    node.open(gate)
     for cluster in sent:
         jobs = cluster.wait(timeout=150)
         assert {(job["ExitCode"], job.get("NumHolds", 0)) for job in jobs} == {(0, 0)}
     assert set(pool.processes(DAEMON)).isdisjoint(old)
     for cluster in (sent[0], *sent[2:]):
         outputs = [cluster.room.read(f"out.{number}") for number in range(cluster.count)]
-        assert outputs == [f"{scope} is open\n"] * cluster.count
-    assert sent[1].room.read("out") == f"{scope} is open\n"
+        assert outputs == [f"{gate} is open\n"] * cluster.count
+    assert sent[1].room.read("out") == f"{gate} is open\n"
     # None lost, none twice.
     made = Counter(command_lines(node.project))
-    assert made[scope] == sum(cluster.count for cluster in sent)
+    assert made[gate] == sum(cluster.count for cluster in sent)
     with closing(sqlite3.connect(log.with_name("ledger.sqlite"))) as ledger:
         assert ledger.execute("PRAGMA user_version").fetchone() == (VERSION + 1,)
 

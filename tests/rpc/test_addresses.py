@@ -297,7 +297,7 @@ def test_http_that_is_sent_on_to_https_is_not_asked_again(
     assert [request.rpc for request in in_clear] == ["ping"]
 
 
-def test_https_where_http_is_spoken_is_told(server: Scripted) -> None:
+def test_https_where_http_is_spoken_is_reported(server: Scripted) -> None:
     server.answers.append(ok())
     url = server.url.replace("http:", "https:")
     with (
@@ -307,12 +307,12 @@ def test_https_where_http_is_spoken_is_told(server: Scripted) -> None:
         project.ping()
 
 
-def test_missing_bundle_is_told_before_anything_is_sent(tmp_path: Path) -> None:
+def test_missing_bundle_is_reported_before_anything_is_sent(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"missing\.pem' does not exist"):
         WebRpcs("https://h/", AUTHENTICATOR, options=options(str(tmp_path / "missing.pem")))
 
 
-def test_bundle_without_certificates_is_told(authority: trustme.CA, tmp_path: Path) -> None:
+def test_bundle_without_certificates_is_reported(authority: trustme.CA, tmp_path: Path) -> None:
     path = tmp_path / "empty.pem"
     path.write_text("nothing\n")
     with (
@@ -368,7 +368,7 @@ def test_a_deadline_holds_in_a_tunnel_and_while_one_is_made(
         assert len(safe.requests) == (who == "the project")
 
 
-def test_proxy_that_refuses_is_told(server: Scripted) -> None:
+def test_proxy_that_refuses_is_reported(server: Scripted) -> None:
     server.answers.append(status(407))
     through = ClientOptions(retry_total=0, proxy=f"http://127.0.0.1:{server.port}")
     with (
@@ -379,7 +379,7 @@ def test_proxy_that_refuses_is_told(server: Scripted) -> None:
     assert not caught.value.may_have_happened
 
 
-def test_proxy_whose_url_cannot_be_read_is_told_without_its_login() -> None:
+def test_proxy_whose_url_cannot_be_read_is_reported_without_its_login() -> None:
     through = ClientOptions(retry_total=60, proxy="http://user:s3same@127.0.0.1:99999")
     with (
         WebRpcs("https://boinc.example.edu/", AUTHENTICATOR, options=through) as project,

@@ -23,19 +23,19 @@ def heard(date: str | None, *, took: float = 0.0) -> Clock:
 def test_a_time_is_sent_as_the_project_s_clock_will_show_it(ahead: float) -> None:
     told = heard(formatdate(time.time() + ahead, usegmt=True))
     at = time.time() + 1000.0
-    assert told.theirs(at) == pytest.approx(at + ahead, abs=3)
+    assert told.to_project(at) == pytest.approx(at + ahead, abs=3)
 
 
 @pytest.mark.parametrize("ahead", [0.0, 30.0, -30.0])
 def test_clocks_that_agree_change_no_time(ahead: float) -> None:
     told = heard(formatdate(time.time() + ahead, usegmt=True))
-    assert told.theirs(1234567890.25) == 1234567890.25
+    assert told.to_project(1234567890.25) == 1234567890.25
 
 
 def test_a_project_that_tells_no_time_is_not_asked_again() -> None:
     told = heard(None)
     assert told.is_known
-    assert told.theirs(1234567890.25) == 1234567890.25
+    assert told.to_project(1234567890.25) == 1234567890.25
     assert not Clock().is_known
 
 
@@ -51,7 +51,7 @@ def test_what_was_heard_holds_when_this_machine_s_clock_is_set(
     told = heard(formatdate(now, usegmt=True))
     monkeypatch.setattr(time, "time", lambda: now + 86400.0)
     # In ten minutes, by the clock of this machine, is in ten minutes there.
-    assert told.theirs(now + 86400.0 + 600.0) == pytest.approx(now + 600.0, abs=60)
+    assert told.to_project(now + 86400.0 + 600.0) == pytest.approx(now + 600.0, abs=60)
 
 
 def test_what_was_heard_long_ago_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,4 +66,4 @@ def test_what_was_heard_long_ago_is_asked_for_again(monkeypatch: pytest.MonkeyPa
     | st.from_regex(r"(Mon, )?\d{1,5} (Jan|Xyz) \d{1,9} [\d:]{1,9} ?(GMT|[+-]\d+)?")
 )
 def test_any_date_tells_a_time_or_none(date: str) -> None:
-    assert math.isfinite(heard(date).theirs(1234567890.25))
+    assert math.isfinite(heard(date).to_project(1234567890.25))

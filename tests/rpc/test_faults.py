@@ -114,7 +114,7 @@ def test_whole_answer_is_taken_however_it_travels(server: Scripted, play: Play) 
     [(HTML, "a web page ('Router login')"), (LOUD_FATAL, "PHP died")],
     ids=["HTML", "PHP fatal error"],
 )
-def test_lasting_trouble_is_told_at_once(server: Scripted, play: Play, says: str) -> None:
+def test_lasting_trouble_is_reported_at_once(server: Scripted, play: Play, says: str) -> None:
     server.answers.append(play)
     with pytest.raises(ProtocolError, match=re.escape(says)):
         ping(server, AGAIN)
@@ -128,7 +128,7 @@ def test_quiet_php_fatal_error_is_tried_three_times(server: Scripted) -> None:
     assert len(server.requests) == 3
 
 
-def test_php_fatal_error_that_is_a_matter_of_course_is_told_at_once(server: Scripted) -> None:
+def test_php_fatal_error_that_is_a_matter_of_course_is_reported_at_once(server: Scripted) -> None:
     server.answers.append(scripted.status(500, b'<?xml version="1.0"?>\n<query_files>\n'))
     with WebRpcs(server.url, AUTHENTICATOR, options=AGAIN) as project:
         with pytest.raises(ProtocolError, match="PHP died"):
@@ -149,7 +149,7 @@ def test_php_fatal_errors_that_are_a_matter_of_course_do_not_fill_the_log(
     assert "Uncaught x" not in caplog.text
 
 
-def test_no_is_told_at_once(server: Scripted) -> None:
+def test_no_is_reported_at_once(server: Scripted) -> None:
     words = "<error><error_num>-1</error_num><error_msg>no file access</error_msg></error>"
     server.answers.append(ok(inside("ping", words)))
     with pytest.raises(PermissionDenied):
@@ -216,7 +216,7 @@ def test_unrepeatable_rpc_is_sent_again_when_no_connection_came_about(
     assert "trying again" in caplog.text
 
 
-def test_unknown_host_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_host_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     # A proxy would be asked to find it.
     monkeypatch.setenv("no_proxy", "*")
     options = ClientOptions(retry_total=0)

@@ -93,7 +93,7 @@ def test_a_reply_that_breaks_off_gives_no_job_at_all() -> None:
             next(jobs)
 
 
-def test_a_batch_that_is_not_there_is_told_when_the_first_job_is_wanted() -> None:
+def test_a_batch_that_is_not_there_is_reported_when_the_first_job_is_wanted() -> None:
     jobs = project(inside("query_batch", error("no batch named x"))).iter_jobs(7)
     with pytest.raises(NotFound):
         next(jobs)
@@ -143,12 +143,12 @@ def test_memory_does_not_grow_with_the_jobs() -> None:
     assert peak(6_000) < 1.2 * peak(2_500)
 
 
-def test_a_batch_is_told_without_its_jobs() -> None:
+def test_a_batch_is_reported_without_its_jobs() -> None:
     asked = project(reply(*some_jobs(300)))
     assert asked.batch(7) == asked.query_batch(batch_id=7).batch
 
 
-def test_a_full_temporary_directory_is_told_as_that(
+def test_a_full_temporary_directory_is_reported_as_that(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
@@ -157,7 +157,7 @@ def test_a_full_temporary_directory_is_told_as_that(
 
 
 @pytest.mark.parametrize("lacking", [100, 100_000], ids=["at the end", "on the way"])
-def test_a_disk_that_fills_up_is_told_as_that(lacking: int) -> None:
+def test_a_disk_that_fills_up_is_reported_as_that(lacking: int) -> None:
     with SpooledJobs("batch 7") as spooled:
         for job in some_jobs(10_010):
             spooled.add(job)

@@ -117,7 +117,7 @@ def test_page_is_an_error_before_a_byte_is_yielded(
 
 
 @pytest.mark.parametrize("body", [b"", b"<br />\n<b>Warning</b>:  Undefined array key 2"])
-def test_directory_instead_of_a_file_is_told_at_once(server: Scripted, body: bytes) -> None:
+def test_directory_instead_of_a_file_is_reported_at_once(server: Scripted, body: bytes) -> None:
     data = file(body, "attachment; filename=d9", Content_Length="4096")
     server.answers.append(scripted.hang(data))
     patient = ClientOptions(read_timeout=3600, retry_total=0)

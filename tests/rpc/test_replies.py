@@ -1,4 +1,4 @@
-"""Replies that are not what they should be: tolerated where harmless, judged where not."""
+"""Replies that are not what they should be: tolerated where harmless, an error where not."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_php_warnings_anywhere_are_logged_once_and_are_no_error(
     ],
     ids=["inside", "after success", "unclosed", "alone", "plain", "cut off"],
 )
-def test_php_fatal_error_is_told_and_not_asked_for_again(body: bytes, chunk: int) -> None:
+def test_php_fatal_error_is_reported_and_not_asked_for_again(body: bytes, chunk: int) -> None:
     with pytest.raises(ProtocolError) as caught:
         project(body, chunk=chunk).ping()
     assert caught.value.php_fatal

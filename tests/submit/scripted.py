@@ -121,7 +121,7 @@ class Script:
             settings=settings,
             project_settings=ProjectSettings(ProjectUrl(URL)),
             ledger=ledger,
-            known=ProjectCache(project),
+            cache=ProjectCache(project),
             cache_dir=cache_dir,
             delivered=Delivered(cache_dir),
         )

@@ -68,7 +68,7 @@ def long_ago(ledger: Ledger) -> None:
     ledger.store.write(lambda connection: connection.execute("UPDATE batch SET sent = 1"))
 
 
-class Owed:
+class Pending:
     """A batch that the ledger has to be aborted.
 
     Args:
@@ -87,7 +87,7 @@ class Owed:
         owner = self.context.owner
         self.jobs = JobLedger(ledger.store)
         if whose == "submit":
-            ledger.owe_abort(*owner, "b", 7, 0.0)
+            ledger.record_abort(*owner, "b", 7, 0.0)
             if is_clear:
                 long_ago(ledger)
             self.more = {}
@@ -100,7 +100,7 @@ class Owed:
         assert planned is not None
         self.id = planned.id
         self.jobs.about_to_send(self.id, 7, ids)
-        self.jobs.give_up(self.id, 0.0)
+        self.jobs.begin_abort(self.id, 0.0)
         self.more = {"njobs": 4, "is_clear": is_clear}
 
     @property
@@ -128,20 +128,20 @@ def test_where_no_submit_batch_can_be_running_one_abort_is_the_end(
     whose: Literal["submit", "jobs"], state: int, ledger: Ledger
 ) -> None:
     found = Batch(state)
-    assert Owed(ledger, found, whose, is_clear=True).attempt()
+    assert Pending(ledger, found, whose, is_clear=True).attempt()
     assert found.state == 4
     assert found.script.count("abort_batch") == 1
 
 
 @both
 @pytest.mark.parametrize("is_clear", [True, False])
-def test_an_abort_that_a_running_submit_undid_is_owed_again(
+def test_an_abort_that_a_running_submit_undid_is_pending_again(
     whose: Literal["submit", "jobs"], is_clear: bool, ledger: Ledger
 ) -> None:
     found = Batch(1, undone=1)
-    owed = Owed(ledger, found, whose, is_clear=is_clear)
-    assert not owed.attempt()
-    assert owed.row.listed is None
+    pending = Pending(ledger, found, whose, is_clear=is_clear)
+    assert not pending.attempt()
+    assert pending.row.listed is None
     assert found.state == 1
 
 
@@ -150,11 +150,11 @@ def test_a_batch_is_aborted_until_no_more_jobs_appear(
     whose: Literal["submit", "jobs"], ledger: Ledger
 ) -> None:
     found = Batch(1)
-    owed = Owed(ledger, found, whose, is_clear=False)
+    pending = Pending(ledger, found, whose, is_clear=False)
     for jobs, is_certain in ((1, False), (2, False), (3, False), (3, True)):
         found.jobs = jobs
-        assert owed.attempt() == is_certain
-        assert owed.row.listed == jobs
+        assert pending.attempt() == is_certain
+        assert pending.row.listed == jobs
         # Not before: a retired batch looks as if no job of it ran.
         assert found.state == (4 if is_certain else 3)
     assert found.script.count("abort_batch") == 4
@@ -163,7 +163,7 @@ def test_a_batch_is_aborted_until_no_more_jobs_appear(
 def test_a_batch_that_has_all_its_jobs_is_aborted_once(ledger: Ledger) -> None:
     found = Batch(1)
     found.jobs = 4
-    assert Owed(ledger, found, "jobs", is_clear=False).attempt()
+    assert Pending(ledger, found, "jobs", is_clear=False).attempt()
 
 
 @both
@@ -179,10 +179,10 @@ def test_jobs_that_appear_between_two_looks_are_waited_for(
         return found.abort(arguments)
 
     found.script.replies["abort_batch"] = abort
-    owed = Owed(ledger, found, whose, is_clear=is_clear)
+    pending = Pending(ledger, found, whose, is_clear=is_clear)
     # Even if these are all that it has: the last one may have come after the abort.
-    assert not owed.attempt()
-    assert owed.attempt()
+    assert not pending.attempt()
+    assert pending.attempt()
 
 
 @both
@@ -190,11 +190,11 @@ def test_after_trouble_it_is_not_known_any_more_how_many_jobs_there_were(
     whose: Literal["submit", "jobs"], ledger: Ledger
 ) -> None:
     found = Batch(1)
-    owed = Owed(ledger, found, whose, is_clear=False)
-    assert not owed.attempt()
-    owed.ledger.postpone(owed.id, time.time(), "the project is down")
-    assert not owed.attempt()
-    assert owed.attempt()
+    pending = Pending(ledger, found, whose, is_clear=False)
+    assert not pending.attempt()
+    pending.ledger.postpone(pending.id, time.time(), "the project is down")
+    assert not pending.attempt()
+    assert pending.attempt()
 
 
 @both
@@ -202,7 +202,7 @@ def test_a_retired_batch_is_let_be_if_no_submit_batch_of_it_can_be_running(
     whose: Literal["submit", "jobs"], ledger: Ledger
 ) -> None:
     found = Batch(4)
-    assert Owed(ledger, found, whose, is_clear=True).attempt()
+    assert Pending(ledger, found, whose, is_clear=True).attempt()
     assert found.script.count("abort_batch") == found.script.count("retire_batch") == 0
 
 
@@ -211,13 +211,13 @@ def test_jobs_that_come_into_a_retired_batch_are_aborted_and_it_is_retired_again
     whose: Literal["submit", "jobs"], ledger: Ledger
 ) -> None:
     found = Batch(4)
-    owed = Owed(ledger, found, whose, is_clear=False)
-    assert not owed.attempt()
+    pending = Pending(ledger, found, whose, is_clear=False)
+    assert not pending.attempt()
     assert found.state == 3
     found.jobs = 2
     found.state = 4  # somebody retires it once more
-    assert not owed.attempt()
-    assert owed.attempt()
+    assert not pending.attempt()
+    assert pending.attempt()
     assert found.script.count("abort_batch") == 3
     assert found.state == 4
 
@@ -228,7 +228,7 @@ def test_a_batch_that_the_project_does_not_know_twice_is_over(
     whose: Literal["submit", "jobs"], is_clear: bool, ledger: Ledger
 ) -> None:
     found = Batch(1)
-    owed = Owed(ledger, found, whose, is_clear=is_clear)
+    pending = Pending(ledger, found, whose, is_clear=is_clear)
     there = found.script.replies["query_batch"]
     replies = iter([error("no such batch"), there, error("no such batch"), error("no such batch")])
 
@@ -237,8 +237,8 @@ def test_a_batch_that_the_project_does_not_know_twice_is_over(
         return reply if isinstance(reply, str) else reply(arguments)
 
     found.script.replies["query_batch"] = query
-    assert not owed.attempt()
-    assert owed.attempt()
+    assert not pending.attempt()
+    assert pending.attempt()
     assert found.script.count("abort_batch") == found.script.count("retire_batch") == 0
 
 
@@ -247,9 +247,9 @@ def test_a_batch_whose_id_is_anothers_by_now_is_over_and_the_other_left_alone(
     whose: Literal["submit", "jobs"], ledger: Ledger
 ) -> None:
     found = Batch(1)
-    owed = Owed(ledger, found, whose, is_clear=False)
+    pending = Pending(ledger, found, whose, is_clear=False)
     found.script.replies["query_batch"] = batch(7, "another", 1, job(1, "another#1.1"))
-    assert owed.attempt()
+    assert pending.attempt()
     assert found.script.count("abort_batch") == found.script.count("retire_batch") == 0
 
 
@@ -259,7 +259,7 @@ def test_a_retirement_that_fails_is_left_at_that(
 ) -> None:
     found = Batch(1)
     found.script.replies["retire_batch"] = error("project down for maintenance", -183)
-    assert Owed(ledger, found, whose, is_clear=True).attempt()
+    assert Pending(ledger, found, whose, is_clear=True).attempt()
     assert found.state == 3
 
 
@@ -270,7 +270,7 @@ def test_a_project_that_cannot_be_asked_is_an_error(
     found = Batch(1)
     found.script.replies["abort_batch"] = error("project down for maintenance", -183)
     with pytest.raises(ProjectDown):
-        Owed(ledger, found, whose, is_clear=True).attempt()
+        Pending(ledger, found, whose, is_clear=True).attempt()
 
 
 def test_a_person_can_abort_a_batch_whatever_it_is(site: Site) -> None:

@@ -83,7 +83,7 @@ def test_of_a_few_files_each_is_associated_whichever_were_already(already: int) 
     assert server.requests <= 22
 
 
-def test_absent_files_are_told_and_the_others_associated() -> None:
+def test_absent_files_are_reported_and_the_others_associated() -> None:
     server = Server(set(NAMES[::2]), set(NAMES[:500:2]))
     assert server.associate(NAMES) == NAMES[1::2]
     assert server.associated == server.present

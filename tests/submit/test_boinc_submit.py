@@ -76,7 +76,7 @@ def test_input_files_that_are_gone_end_a_half_made_batch(site: Site) -> None:
     assert pending_aborts(site) == ()
 
 
-def test_where_an_earlier_process_may_still_submit_the_abort_is_owed_once_more(site: Site) -> None:
+def test_where_an_earlier_process_may_still_submit_the_abort_stays_pending(site: Site) -> None:
     request = half_made(site)
     remove(site, request)
     number = batch_id(site, request)
@@ -84,9 +84,9 @@ def test_where_an_earlier_process_may_still_submit_the_abort_is_owed_once_more(s
     with site.bridge() as bridge, pytest.raises(StagingError):
         bridge.boinc_submit(request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.ABORTED
-    (debt,) = pending_aborts(site)
-    assert (debt.project_batch_id, debt.state) == (number, "giving_up")
-    assert debt.not_before > time.time() + 30
+    (pending,) = pending_aborts(site)
+    assert (pending.project_batch_id, pending.state) == (number, "giving_up")
+    assert pending.not_before > time.time() + 30
 
 
 def test_files_of_jobs_that_are_there_are_not_missed(site: Site) -> None:
@@ -191,7 +191,7 @@ def test_a_batch_that_another_process_gives_up_meanwhile_is_not_submitted(site: 
         done = pool.submit(submit)
         assert hang.reached.wait(60)
         number = batch_id(site, request)
-        site.ledger.owe_abort(*owner(site), request.batch_name, number, time.time() + 60)
+        site.ledger.record_abort(*owner(site), request.batch_name, number, time.time() + 60)
         hang.release()
         with pytest.raises(BatchConflict, match="given up"):
             done.result(60)
@@ -232,7 +232,7 @@ def test_with_time_for_files_only_the_jobs_stay_where_they_are(site: Site) -> No
 
 
 @pytest.mark.long
-def test_what_went_wrong_first_is_told_when_the_project_cannot_be_asked_about_it(
+def test_what_went_wrong_first_is_reported_when_the_project_cannot_be_asked_about_it(
     site: Site,
 ) -> None:
     site.proxy.fail("submit_batch", faultproxy.lose_reply())

@@ -156,12 +156,12 @@ def test_an_event_that_the_database_dates_before_the_answer_is_not_lost(
     assert (f"{batch}#1.0", "ERROR") in changed
 
 
-def test_a_debt_is_paid_by_the_next_process(
+def test_a_pending_abort_is_sent_by_the_next_process(
     local: LocalProject, ledger: Ledger, bridge: Bridge, batch: str
 ) -> None:
     [batch_id] = [number for number, name, _ in local.batches() if name == batch]
     owner = bridge._context.owner
-    ledger.owe_abort(*owner, batch, batch_id, time.time() - 1)
+    ledger.record_abort(*owner, batch, batch_id, time.time() - 1)
     ledger.store.write(lambda connection: connection.execute("UPDATE batch SET sent = 1"))
     bridge.close()
     other = new_bridge(local, ledger)

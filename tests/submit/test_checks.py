@@ -138,7 +138,7 @@ def test_files_go_by_position_when_no_name_matches_and_the_count_is_right() -> N
     ],
     ids=["a slip", "a slip beside another", "strangers", "too few"],
 )
-def test_where_names_count_a_name_that_fits_nothing_is_told_with_the_nearest(
+def test_where_names_count_a_name_that_fits_nothing_is_reported_with_the_nearest(
     open_names: tuple[str, ...], told: str
 ) -> None:
     files = by_open_name((name, LocalFile(f"/d/{name}")) for name in open_names)

@@ -1,4 +1,4 @@
-"""Abort, retire, lease and the paying of debts, against a project that answers from a script."""
+"""Abort, retire, lease and pending aborts, against a project that answers from a script."""
 
 from __future__ import annotations
 
@@ -106,14 +106,14 @@ def test_a_thousand_unknown_jobs_make_a_message_that_can_be_read() -> None:
 
 
 @pytest.mark.parametrize("words", ["bad authenticator", "no file access"])
-def test_an_account_that_may_do_nothing_is_told_once(words: str) -> None:
+def test_an_account_that_may_do_nothing_is_reported_once(words: str) -> None:
     script = Script({"abort_jobs": error(words)})
     with pytest.raises(PermissionDenied, match=words):
         control.abort_jobs(script.context(), ["a", "b", "c", "d"])
     assert script.count("abort_jobs") == 1
 
 
-def test_a_project_that_is_down_is_told_at_once() -> None:
+def test_a_project_that_is_down_is_reported_at_once() -> None:
     script = Script({"abort_jobs": error("project down for maintenance", -183)})
     with pytest.raises(ProjectDown):
         control.abort_jobs(script.context(), ["a", "b"])
@@ -184,25 +184,25 @@ def test_a_batch_is_named(known: bool) -> None:
     script = Script({"retire_batch": "<success/>", "set_expire_time": "<success/>"})
     context = script.context()
     if known:
-        context.known.remember_batch("b", 7)
+        context.cache.remember_batch("b", 7)
     control.set_lease(context, "b", 1795282923)
     control.retire_batch(context, "b")
     for rpc in ("set_expire_time", "retire_batch"):
         [asked] = script.arguments(rpc)
         assert (asked["batch_id"], asked["batch_name"]) == ((["7"], []) if known else ([], ["b"]))
     assert float(script.arguments("set_expire_time")[0]["expire_time"][0]) == 1795282923
-    assert context.known.batch_id("b") is None
+    assert context.cache.batch_id("b") is None
 
 
 def owing(ledger: Ledger, found: Batch, due: float = -1.0) -> Context:
     context = found.script.context(ledger)
-    ledger.owe_abort(*context.owner, "b", 7, time.time() + due)
+    ledger.record_abort(*context.owner, "b", 7, time.time() + due)
     long_ago(ledger)
     return context
 
 
 @pytest.mark.parametrize("state", [0, 1, 2, 3])
-def test_an_abort_that_is_due_is_paid(state: int, ledger: Ledger) -> None:
+def test_an_abort_that_is_due_is_sent(state: int, ledger: Ledger) -> None:
     found = Batch(state)
     context = owing(ledger, found)
     control.reconcile(context)
@@ -240,21 +240,21 @@ def test_a_project_that_is_down_is_asked_later(ledger: Ledger) -> None:
     found.script.replies["abort_batch"] = error("project down for maintenance", -183)
     context = owing(ledger, found)
     control.reconcile(context)
-    [debt] = ledger.pending_aborts(*context.owner, time.time())
-    assert debt.not_before > time.time()
+    [pending] = ledger.pending_aborts(*context.owner, time.time())
+    assert pending.not_before > time.time()
 
 
-def test_other_accounts_debts_are_left_alone(ledger: Ledger) -> None:
+def test_other_accounts_pending_aborts_are_left_alone(ledger: Ledger) -> None:
     found = Batch(1)
     context = found.script.context(ledger)
-    ledger.owe_abort(context.project.url, "fedcba9876543210", "b", 7, 0.0)
+    ledger.record_abort(context.project.url, "fedcba9876543210", "b", 7, 0.0)
     control.reconcile(context)
     assert found.script.asked == []
 
 
 def submitting(ledger: Ledger, found: Batch, *, ago: float, age: float) -> Context:
     context = found.script.context(ledger)
-    context.known._born -= age
+    context.cache._born -= age
     ledger.begin_submit(*context.owner, "b", 7, time.time() - ago)
     long_ago(ledger)
     return context
@@ -282,10 +282,12 @@ def test_a_submission_that_somebody_may_wait_for_goes_on(
     found = Batch(1)
     context = submitting(ledger, found, ago=ago, age=age)
     if mentioned:
-        context.known.mention(["b"])
+        context.cache.mention(["b"])
     control.reconcile(context)
     assert found.script.asked == []
-    assert [debt.state for debt in ledger.pending_aborts(*context.owner, time.time())] == ["sent"]
+    assert [pending.state for pending in ledger.pending_aborts(*context.owner, time.time())] == [
+        "sent"
+    ]
 
 
 @pytest.mark.parametrize(("ago", "left"), [(5000, 0), (3500, 1)])
@@ -302,8 +304,8 @@ def test_a_bridge_notes_which_batches_are_asked_about(ledger: Ledger, tmp_path: 
     script = Script({"query_batch2": "<server_time>1</server_time><batch_size>0</batch_size>"})
     bridge = Bridge(script.project(), Settings(), ledger, tmp_path / "cache")
     bridge.query_batches(["b"], "5")
-    assert bridge._context.known.was_mentioned("b")
-    assert not bridge._context.known.was_mentioned("c")
+    assert bridge._context.cache.was_mentioned("b")
+    assert not bridge._context.cache.was_mentioned("c")
     bridge.close()
 
 

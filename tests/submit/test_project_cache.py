@@ -13,7 +13,7 @@ from tests.fetch.test_fetch_scripted import templates
 from tests.submit.scripted import Arguments, Script, batch, error, job
 
 
-def known_of(script: Script, templates_cached: float = 300.0) -> ProjectCache:
+def cache_of(script: Script, templates_cached: float = 300.0) -> ProjectCache:
     return ProjectCache(script.project(), templates_cached)
 
 
@@ -29,36 +29,36 @@ def test_recent_drops_what_was_set_longest_ago() -> None:
 
 def test_a_batchs_id_is_learned_from_a_view_and_used_for_the_next() -> None:
     script = Script({"query_batch": batch(7, "b", 1, job(1, "b#1.0"))})
-    known = known_of(script)
+    cache = cache_of(script)
     for _ in range(2):
-        known.view("b", lambda _: False)
-    assert known.batch_id("b") == 7
+        cache.view("b", lambda _: False)
+    assert cache.batch_id("b") == 7
     first, second = script.arguments("query_batch")
     assert (first["batch_name"], second["batch_id"]) == (["b"], ["7"])
 
 
 def test_a_view_that_is_good_is_not_asked_for_again() -> None:
     script = Script({"query_batch": batch(7, "b", 1, job(1, "b#1.0", 5))})
-    known = known_of(script)
+    cache = cache_of(script)
     for _ in range(3):
-        view = known.view("b", lambda view: "b#1.0" in view.jobs)
+        view = cache.view("b", lambda view: "b#1.0" in view.jobs)
     assert view.jobs == {"b#1.0": JobIds(1, 5)}
     assert view.final
     assert script.count("query_batch") == 1
-    assert known.batch_of("b#1.0") == "b"
-    assert known.batch_of("c#1.0") is None
+    assert cache.batch_of("b#1.0") == "b"
+    assert cache.batch_of("c#1.0") is None
 
 
 def test_a_retired_batch_is_forgotten() -> None:
     script = Script({"query_batch": batch(7, "b", 1, job(1, "b#1.0", 5))})
-    known = known_of(script)
-    known.view("b", lambda _: True)
-    known.remember_submitted("b")
-    known.forget_batch("b")
-    known.forget_batch("never heard of")
-    assert known.batch_of("b#1.0") is None
-    assert known.batch_id("b") is None
-    assert not known.is_submitted("b")
+    cache = cache_of(script)
+    cache.view("b", lambda _: True)
+    cache.remember_submitted("b")
+    cache.forget_batch("b")
+    cache.forget_batch("never heard of")
+    assert cache.batch_of("b#1.0") is None
+    assert cache.batch_id("b") is None
+    assert not cache.is_submitted("b")
 
 
 def test_memory_is_bounded_in_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,10 +68,10 @@ def test_memory_is_bounded_in_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
         [name] = asked["batch_name"]
         return batch(7, name, 1, *(job(number, f"{name}#{number}") for number in range(4)))
 
-    known = known_of(Script({"query_batch": query_batch}))
+    cache = cache_of(Script({"query_batch": query_batch}))
     for name in "abc":
-        known.view(name, lambda _: True)
-    assert [known.batch_of(f"{name}#0") for name in "abc"] == [None, "b", "c"]
+        cache.view(name, lambda _: True)
+    assert [cache.batch_of(f"{name}#0") for name in "abc"] == [None, "b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -80,24 +80,24 @@ def test_memory_is_bounded_in_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_templates_are_remembered_for_a_while(cached: float, asked: int) -> None:
     script = Script({"get_templates": templates("out")})
-    known = known_of(script, templates_cached=cached)
+    cache = cache_of(script, templates_cached=cached)
     for _ in range(3):
-        assert known.templates("uppercase").output.files[0].open_name == "out"
+        assert cache.templates("uppercase").output.files[0].open_name == "out"
     assert script.count("get_templates") == asked
 
 
 def test_templates_that_cannot_be_had_are_asked_for_again() -> None:
     script = Script({"get_templates": error("app not found: x")})
-    known = known_of(script)
+    cache = cache_of(script)
     for _ in range(2):
         with pytest.raises(NotFound):
-            known.templates("x")
+            cache.templates("x")
     assert script.count("get_templates") == 2
 
 
 def test_templates_can_be_asked_for_through_a_view_with_a_deadline() -> None:
     script, other = Script({}), Script({"get_templates": templates("out")})
-    assert known_of(script).templates("x", other.project()).output.files
+    assert cache_of(script).templates("x", other.project()).output.files
     assert script.asked == []
 
 
@@ -107,14 +107,14 @@ def test_an_instance_is_asked_for_once() -> None:
         for number in range(3)
     )
     script = Script({"query_job": instances})
-    known = known_of(script)
+    cache = cache_of(script)
     for _ in range(2):
-        found = known.instance(JobIds(1, 2))
+        found = cache.instance(JobIds(1, 2))
         assert found is not None
         assert found.name == "j_2"
     assert script.count("query_job") == 1
-    assert known.instance(JobIds(1, 9)) is None
-    assert known.instance(JobIds(1, 0)) is None
+    assert cache.instance(JobIds(1, 9)) is None
+    assert cache.instance(JobIds(1, 0)) is None
 
 
 def test_a_failed_jobs_details_are_asked_for_once_a_job_that_runs_each_time() -> None:
@@ -130,22 +130,22 @@ def test_a_failed_jobs_details_are_asked_for_once_a_job_that_runs_each_time() ->
             )
         }
     )
-    known = known_of(script)
+    cache = cache_of(script)
     for _ in range(3):
-        failed = known.failures(7, "failed")
+        failed = cache.failures(7, "failed")
         assert failed is not None
         assert failed.errors == ("x",)
     assert script.count("query_batch") == 1
     for _ in range(2):
-        assert known.failures(7, "running") is not None
-    assert known.failures(7, "done") is None
+        assert cache.failures(7, "running") is not None
+    assert cache.failures(7, "done") is None
     assert script.count("query_batch") == 4
 
 
 def test_a_warning_is_given_once(caplog: pytest.LogCaptureFixture) -> None:
-    known = known_of(Script())
+    cache = cache_of(Script())
     for name in ("a", "b", "a"):
-        known.warn_once(("topic", name), "About %s", name)
+        cache.warn_once(("topic", name), "About %s", name)
     assert [record.message for record in caplog.records] == ["About a", "About b"]
 
 

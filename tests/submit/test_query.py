@@ -111,7 +111,7 @@ def test_a_batch_that_was_seen_submitted_is_not_looked_at_again() -> None:
 def test_a_batch_that_this_process_submitted_is_not_looked_at() -> None:
     script = of_state(1, *JOBS)
     context = script.context()
-    context.known.remember_submitted("b")
+    context.cache.remember_submitted("b")
     query_batches(context, ["b"], "0", GRIDMANAGER)
     assert script.count("query_batch") == 0
 
@@ -269,16 +269,16 @@ def test_without_a_ledger_nothing_is_left_out(
         pytest.param(3, JOBS, "0", 1, id="aborted"),
     ],
 )
-def test_a_submission_that_is_asked_about_and_went_well_is_no_debt_any_more(
+def test_a_submission_that_is_asked_about_and_went_well_is_not_pending_any_more(
     state: int, jobs: list[tuple[str, str]], since: str, left: int, ledger: Ledger
 ) -> None:
     context = of_state(state, *jobs).context(ledger)
     ledger.begin_submit(*context.owner, "b", 7, time.time())
-    ledger.owe_abort(*context.owner, "other", 8, time.time())
+    ledger.record_abort(*context.owner, "other", 8, time.time())
     query_batches(context, ["b"], since, GRIDMANAGER)
     pending_aborts = ledger.pending_aborts(*context.owner, time.time())
-    assert [debt.name for debt in pending_aborts].count("b") == left
-    assert [debt.name for debt in pending_aborts].count("other") == 1
+    assert [pending.name for pending in pending_aborts].count("b") == left
+    assert [pending.name for pending in pending_aborts].count("other") == 1
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_a_batch_that_was_given_up_looks_unsubmitted_to_a_gridmanager_that_recov
     client: Client, since: str, shown: list[tuple[str, str]], ledger: Ledger
 ) -> None:
     context = of_state(3, *JOBS).context(ledger)
-    ledger.owe_abort(*context.owner, "b", 7, time.time() + 60)
+    ledger.record_abort(*context.owner, "b", 7, time.time() + 60)
     assert query_batches(context, ["b"], since, client).batches == (tuple(shown),)
 
 

@@ -315,7 +315,7 @@ def test_a_project_that_stays_down_is_an_error_that_says_so(site: Site) -> None:
 
 
 @pytest.mark.long
-def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_an_abort_owed(
+def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_a_pending_abort(
     site: Site,
 ) -> None:
     request = site.batch()
@@ -326,13 +326,13 @@ def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_an_abo
     site.proxy.heal()
     assert state_of(site, request.batch_name) is BatchState.ABORTED
     with site.project() as project:
-        (debt,) = site.ledger.pending_aborts(project.url, project.account, time.time())
-    assert (debt.name, debt.state) == (request.batch_name, "giving_up")
-    assert debt.not_before > time.time() + 30
+        (pending,) = site.ledger.pending_aborts(project.url, project.account, time.time())
+    assert (pending.name, pending.state) == (request.batch_name, "giving_up")
+    assert pending.not_before > time.time() + 30
 
 
 @pytest.mark.long
-def test_the_next_process_pays_an_abort_that_this_one_could_not(site: Site) -> None:
+def test_the_next_process_sends_an_abort_that_this_one_could_not(site: Site) -> None:
     request = site.batch()
     site.proxy.fail("submit_batch", faultproxy.lose_reply())
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
@@ -347,15 +347,15 @@ def test_the_next_process_pays_an_abort_that_this_one_could_not(site: Site) -> N
     with site.bridge() as bridge:
         for _ in range(2):
             # A submit_batch that was just sent may go on: the abort is seen to last.
-            (debt,) = site.ledger.pending_aborts(*owner, time.time())
-            site.ledger.postpone(debt.id, time.time() - 1, None, listed=debt.listed)
+            (pending,) = site.ledger.pending_aborts(*owner, time.time())
+            site.ledger.postpone(pending.id, time.time() - 1, None, listed=pending.listed)
             bridge.reconcile()
             states.append(state_of(site, request.batch_name))
     assert states == [BatchState.ABORTED, BatchState.RETIRED]
     assert site.ledger.pending_aborts(*owner, time.time()) == ()
 
 
-def test_a_good_submit_leaves_nothing_owed(site: Site) -> None:
+def test_a_good_submit_leaves_nothing_pending(site: Site) -> None:
     request = site.batch()
     with site.bridge() as bridge:
         bridge.boinc_submit(request, answer_by())
@@ -377,8 +377,8 @@ def test_that_a_submit_may_be_running_is_in_the_ledger_before_it_is_sent(site: S
         done = pool.submit(submit)
         assert hang.reached.wait(60)
         with site.project() as project:
-            (debt,) = site.ledger.pending_aborts(project.url, project.account, time.time())
-        assert (debt.name, debt.state) == (request.batch_name, "sent")
+            (pending,) = site.ledger.pending_aborts(project.url, project.account, time.time())
+        assert (pending.name, pending.state) == (request.batch_name, "sent")
         hang.release()
         done.result(60)
 
@@ -394,7 +394,7 @@ def test_with_too_little_time_left_submit_batch_is_not_started(site: Site) -> No
 def test_a_batch_that_was_given_up_is_not_submitted_again_under_its_name(site: Site) -> None:
     request = site.batch()
     with site.project() as project:
-        site.ledger.owe_abort(
+        site.ledger.record_abort(
             project.url, project.account, request.batch_name, 4711, time.time() + 60
         )
     with site.bridge() as bridge, pytest.raises(BatchConflict, match="given up"):

@@ -28,10 +28,10 @@ SUBMITTER = """
 import json, sys, time
 from pathlib import Path
 from boinc_gahp.bridge import Bridge
-from boinc_gahp.submit import Job, SubmitRequest
 from boinc_gahp.config import Settings
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.rpc import WebRpcs
+from boinc_gahp.submit import Job, SubmitRequest
 url, authenticator, ledger, cache, request = sys.argv[1:]
 name, jobs = json.loads(request)
 bridge = Bridge(WebRpcs(url, authenticator), Settings(), Ledger(Path(ledger)), Path(cache))
@@ -74,7 +74,7 @@ def recover(bridge: Bridge, request: SubmitRequest) -> bool:
 
 @pytest.mark.parametrize("carried_out", [True, False], ids=["done", "arrives later"])
 @pytest.mark.parametrize("step", ["create_batch", "query_files", "upload_files", "submit_batch"])
-def test_after_a_kill_at_any_step_each_job_exists_once_and_nothing_is_owed(
+def test_after_a_kill_at_any_step_each_job_exists_once_and_nothing_is_pending(
     site: Site, step: str, carried_out: bool
 ) -> None:
     request = site.batch(jobs=6, files=6)
@@ -104,15 +104,19 @@ def test_a_killed_submit_that_nobody_asks_about_is_aborted_by_the_next_process(s
         process.kill()
     hang.release()
     with site.project() as project:
-        (debt,) = site.ledger.pending_aborts(project.url, project.account, time.time())
-        assert debt.state == "sent"
-        assert 0 < debt.not_before - time.time() < 310
+        (pending,) = site.ledger.pending_aborts(project.url, project.account, time.time())
+        assert pending.state == "sent"
+        assert 0 < pending.not_before - time.time() < 310
         # The time until nobody waits for it any more has passed.
         site.ledger.begin_submit(
-            project.url, project.account, debt.name, debt.project_batch_id or 0, time.time() - 1000
+            project.url,
+            project.account,
+            pending.name,
+            pending.project_batch_id or 0,
+            time.time() - 1000,
         )
     with site.bridge() as bridge:
-        bridge._context.known._born -= 1000
+        bridge._context.cache._born -= 1000
         bridge.reconcile()
     assert state_of(site, request.batch_name) is BatchState.ABORTED
 
@@ -127,18 +131,20 @@ def test_jobs_that_appear_after_the_abort_of_a_killed_submit_are_aborted_too(sit
     hang.release()
     with site.project() as project:
         owner = (project.url, project.account)
-    (debt,) = site.ledger.pending_aborts(*owner, time.time())
+    (pending,) = site.ledger.pending_aborts(*owner, time.time())
 
     def settle_when_due(bridge: Bridge) -> None:
         # What is looked at once a minute.
-        site.ledger.owe_abort(*owner, debt.name, debt.project_batch_id or 0, time.time() - 1)
+        site.ledger.record_abort(
+            *owner, pending.name, pending.project_batch_id or 0, time.time() - 1
+        )
         bridge.reconcile()
 
     def alive() -> int:
         with site.local.core.db.read() as connection:
             (count,) = connection.execute(
                 "SELECT count(*) FROM workunit WHERE batch = ? AND error_mask = 0",
-                (debt.project_batch_id,),
+                (pending.project_batch_id,),
             ).fetchone()
         return int(count)
 
@@ -150,7 +156,7 @@ def test_jobs_that_appear_after_the_abort_of_a_killed_submit_are_aborted_too(sit
         site.local.create_work("uppercase", [job])
         with site.local.core.db.write() as connection:
             connection.execute(
-                "UPDATE workunit SET batch = ? WHERE name = ?", (debt.project_batch_id, job.name)
+                "UPDATE workunit SET batch = ? WHERE name = ?", (pending.project_batch_id, job.name)
             )
         assert alive() == 1
         settle_when_due(bridge)

@@ -114,7 +114,7 @@ def test_only_the_jobs_that_a_submit_did_not_get_to_are_sent_again() -> None:
     assert server.sent == [NAMES, NAMES[2:]]
 
 
-def test_a_name_in_another_batch_is_told_when_a_second_look_has_not_found_it() -> None:
+def test_a_name_in_another_batch_is_reported_when_a_second_look_has_not_found_it() -> None:
     server = Server(answers=[lambda names: duplicate(names[1].upper())])
     with pytest.raises(JobRefused, match=re.escape(NAMES[1])):
         server.submit()

@@ -33,7 +33,7 @@ def uppercase(*jobs: tuple[str, Job], name: str = "judged") -> SubmitRequest:
     return SubmitRequest(name, "uppercase", jobs)
 
 
-def test_a_good_batch_is_told_as_it_would_go_and_leaves_nothing(site: Site) -> None:
+def test_a_good_batch_is_reported_as_it_would_go_and_leaves_nothing(site: Site) -> None:
     local = site.file(b"1234567")
     there = StagedFile("there.txt")
     job = Job(("-v",), {"in1": local, "in0": there})
@@ -129,7 +129,7 @@ def test_what_stands_against_the_batch_stands_beside_the_jobs(
     assert set(validation.refusals) == (set() if "jobs" in change else {"not ok"})
 
 
-def test_a_batch_that_is_too_large_is_told_with_its_size(site: Site) -> None:
+def test_a_batch_that_is_too_large_is_reported_with_its_size(site: Site) -> None:
     jobs = [(f"large-{n}", Job(inputs={"in": InlineFile("x" * 400)})) for n in range(20)]
     with site.bridge(max_post_bytes=8000) as bridge:
         validation = bridge.validate(uppercase(*jobs))
@@ -161,7 +161,7 @@ def test_which_files_are_absent_is_asked_without_a_trace(
         assert site.proxy.count("query_files") == before + 2
 
 
-def test_an_estimate_judges_as_a_submit_does(site: Site) -> None:
+def test_an_estimate_checks_as_a_submit_does(site: Site) -> None:
     with site.bridge() as bridge:
         with pytest.raises(JobRefused, match="wants 1 input file"):
             bridge.estimate(uppercase(("e-0", Job())))

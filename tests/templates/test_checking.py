@@ -34,7 +34,7 @@ FOLLOWS = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_each_finding_is_told_and_gone_when_repaired(case: Case) -> None:
+def test_each_finding_is_reported_and_gone_when_repaired(case: Case) -> None:
     found = check_template(case.broken)
     [problem] = [problem for problem in found if problem.code == case.code]
     assert (problem.severity, problem.line) == (case.severity, case.line)
@@ -45,12 +45,12 @@ def test_each_finding_is_told_and_gone_when_repaired(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_nothing_else_is_told_than_what_follows_from_it(case: Case) -> None:
+def test_nothing_else_is_reported_than_what_follows_from_it(case: Case) -> None:
     codes = {problem.code for problem in check_template(case.broken)}
     assert codes - {case.code} <= FOLLOWS.get(case.code, set())
 
 
-def test_a_sticky_output_is_kept_by_clients_and_nothing_is_said_of_it() -> None:
+def test_a_sticky_output_is_kept_by_clients_and_nothing_is_reported_of_it() -> None:
     text = OUTPUT.replace("        <no_delete/>\n", "        <sticky/>\n        <no_delete/>\n", 1)
     assert check_template(text) == []
     assert read_output_template(text).files[0].sticky
@@ -106,7 +106,7 @@ def test_what_is_right_is_not_complained_of(text: str) -> None:
     assert check_template(text) == []
 
 
-def test_the_same_in_many_lines_is_told_once() -> None:
+def test_the_same_in_many_lines_is_reported_once() -> None:
     template = InputTemplate(tuple(InputFileInfo(f"in{number}") for number in range(20)))
     [problem] = [p for p in check_template(write_input_template(template)) if "no-del" in p.code]
     assert problem.line == 2

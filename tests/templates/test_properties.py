@@ -176,12 +176,14 @@ def test_what_is_filled_into_a_result_comes_back(template: OutputTemplate, name:
 
 
 @given(input_templates(), st.integers(1, 4000))
-def test_the_longest_names_that_fit_are_told(template: InputTemplate, chars: int) -> None:
+def test_the_longest_names_that_fit_are_reported(template: InputTemplate, chars: int) -> None:
     worst = worst_input(template, name_chars=chars)
     assert worst.fits == (worst.nbytes < DOCUMENT_LIMIT) == (chars <= worst.fitting_chars)
 
 
 @given(output_templates(), st.integers(1, 10_000))
-def test_the_longest_result_names_that_fit_are_told(template: OutputTemplate, chars: int) -> None:
+def test_the_longest_result_names_that_fit_are_reported(
+    template: OutputTemplate, chars: int
+) -> None:
     worst = worst_output(template, name_chars=chars)
     assert worst.fits == (worst.nbytes < DOCUMENT_LIMIT) == (chars <= worst.fitting_chars)

@@ -71,7 +71,7 @@ def test_elsewhere_there_is_a_line_now_and_then() -> None:
     assert out.getvalue() == ""
 
 
-def test_a_terminal_shows_a_bar_and_what_is_said_stays_above_it(terminal: Terminal) -> None:
+def test_a_terminal_shows_a_bar_and_what_is_reported_stays_above_it(terminal: Terminal) -> None:
     with Work(stream=terminal.stream) as work:
         work.show("staging", 1, 4)
         wait_for(lambda: "25%  1 of 4" in _ESCAPES.sub("", terminal.text), "the bar")

@@ -72,14 +72,14 @@ def moment(text: str) -> float:
     It is in this machine's local time, unless it has a zone: ``2026-12-24T18:00Z``, ``…+01:00``.
     ``never`` is infinite.
     """
-    said = text.strip().replace(" ", "T", 1)
-    if said == "never":
+    iso = text.strip().replace(" ", "T", 1)
+    if iso == "never":
         return math.inf
     # Python 3.10 does not read a Z.
-    said = said[:-1] + "+00:00" if said[-1:] in {"Z", "z"} else said
+    iso = iso[:-1] + "+00:00" if iso[-1:] in {"Z", "z"} else iso
     try:
-        read = datetime.fromisoformat(said)
-        if "T" not in said:
+        read = datetime.fromisoformat(iso)
+        if "T" not in iso:
             read = read.replace(hour=23, minute=59, second=59)
         return read.timestamp()
     except (ValueError, OverflowError, OSError):

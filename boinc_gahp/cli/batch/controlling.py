@@ -57,7 +57,7 @@ If something is wrong with one batch, the others are still processed.
 class _Result:
     """The outcome for a named batch; the error is None if all is well."""
 
-    said: str
+    named: str
     batch: Batch | None
     error: GahpError | None
 
@@ -198,10 +198,10 @@ def _add_rest(parser: Parser, config: str | None) -> None:
     reading.add_common(parser, config)
 
 
-def _found(project: Project, said: Sequence[str]) -> list[_Result]:
+def _found(project: Project, named: Sequence[str]) -> list[_Result]:
     """Look up batches; a batch that is named twice counts once."""
     found: list[_Result] = []
-    for each in said:
+    for each in named:
         try:
             batch = project.batch(each)
         except GahpError as error:
@@ -258,11 +258,11 @@ def _each(options: Namespace, found: Sequence[_Result], act: Callable[[Batch], s
                     print(f"Batch {each.batch.id} {printable(each.batch.name)} {text}.", flush=True)
         if error is not None:
             complain(error.told())
-        results.append(_Result(each.said, each.batch, error))
+        results.append(_Result(each.named, each.batch, error))
     if options.json:
         print_json(
             {
-                "asked": result.said,
+                "asked": result.named,
                 "batch": None if result.batch is None else batch_json(result.batch),
                 "error": None if result.error is None else str(result.error),
                 "code": None if result.error is None else result.error.code,
@@ -286,8 +286,8 @@ def _abort(batch: Batch) -> str:
     if batch.state is not BatchState.ABORTED:
         state, _ = states.batch_words(batch)
         return f"was over before it could be aborted: it is {state}"
-    kept = f"; its {words.count(done, 'job')} done can still be fetched" if done else ""
-    return f"is aborted{kept}"
+    done_jobs = f"; its {words.count(done, 'job')} done can still be fetched" if done else ""
+    return f"is aborted{done_jobs}"
 
 
 def _retire(batch: Batch) -> str:

@@ -71,11 +71,11 @@ def summary(fetched: Fetched | FetchedZip, here: int, where: Path) -> str:
         parts.append(f"{here:,} already here")
     if fetched.errors:
         parts.append(f"{len(fetched.errors):,} could not be fetched")
-    parts += over(fetched.failed, fetched.unfinished)
+    parts += nothing_to_fetch(fetched.failed, fetched.unfinished)
     return f"{', '.join(parts)}; in {printable(str(where))}"
 
 
-def over(failed: int, unfinished: int) -> list[str]:
+def nothing_to_fetch(failed: int, unfinished: int) -> list[str]:
     """Return in words how many jobs have nothing to fetch."""
     parts = []
     if failed:
@@ -85,11 +85,11 @@ def over(failed: int, unfinished: int) -> list[str]:
     return parts
 
 
-def tell_errors(errors: dict[str, GahpError]) -> None:
+def print_errors(errors: dict[str, GahpError]) -> None:
     """Print the errors of single jobs on stderr, one per line, but not thousands of them."""
     for name, error in list(errors.items())[:_TOLD]:
-        said = printable(str(error))
-        text = said if repr(name) in said else f"job {printable(repr(name))}: {said}"
+        message = printable(str(error))
+        text = message if repr(name) in message else f"job {printable(repr(name))}: {message}"
         complain(error.told(text))
     if len(errors) > _TOLD:
         complain(f"… and {len(errors) - _TOLD:,} more jobs that could not be fetched")
@@ -111,7 +111,7 @@ def failure_summary(failed: int, where: Path) -> str:
 
 def none_failed(jobs: Jobs) -> str:
     """Return that no job has failed, and how the others are doing."""
-    parts = [f"{len(jobs.finished):,} done", *over(0, jobs.unfinished)]
+    parts = [f"{len(jobs.finished):,} done", *nothing_to_fetch(0, jobs.unfinished)]
     return f"No job has failed: {', '.join(parts)}."
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
-from boinc_gahp.cli.batch.opening import command, opened, said_again
+from boinc_gahp.cli.batch.opening import command, opened, words_as_typed
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.terminal import Parser, command_line, complain, not_empty, words
 
@@ -114,7 +114,7 @@ def fetch(arguments: list[str], config: str | None) -> int:
                 return _zip(batch, options)
             return _folders(batch, options)
     except KeyboardInterrupt:
-        again = command_line(said_again("fetch", arguments, config))
+        again = command_line(words_as_typed("fetch", arguments, config))
         rest = (
             "run it again" if options.zip or options.failed else "the same command fetches the rest"
         )
@@ -136,7 +136,7 @@ def _folders(batch: Batch, options: Namespace) -> int:
             again=options.again,
             stderr=not options.no_stderr,
         )
-    fetch_view.tell_errors(fetched.errors)
+    fetch_view.print_errors(fetched.errors)
     if options.json:
         errors = (fetch_view.error_json(*each) for each in fetched.errors.items())
         print_json(fetch_view.fetched_json(batch, fetched), errors=errors)
@@ -158,7 +158,7 @@ def _zip(batch: Batch, options: Namespace) -> int:
             progress=view.progress,
             stderr=not options.no_stderr,
         )
-    fetch_view.tell_errors(fetched.errors)
+    fetch_view.print_errors(fetched.errors)
     if options.json:
         errors = (fetch_view.error_json(*each) for each in fetched.errors.items())
         print_json(fetch_view.zip_json(batch, fetched), errors=errors)
@@ -176,20 +176,20 @@ def _failed(batch: Batch, options: Namespace) -> int:
     from boinc_gahp.cli.batch.jsons import print_json
 
     where = _directory(batch, options)
-    known = jobs_of(batch, options.job)
+    selected = jobs_of(batch, options.job)
     found = []
     with fetch_view.FetchView(quiet=options.json) as view:
         for failure in batch.failures(jobs=options.job):
             found.append((failure, save_failure(failure, where)))
-            view.asked(len(found), known.failed)
+            view.asked(len(found), selected.failed)
     if options.json:
         print_json(
             {
                 "batch": batch.id,
                 "name": batch.name,
-                "jobs_done": len(known.finished),
+                "jobs_done": len(selected.finished),
                 "jobs_failed": len(found),
-                "jobs_unfinished": known.unfinished,
+                "jobs_unfinished": selected.unfinished,
             },
             failures=(fetch_view.failure_json(*each) for each in found),
         )
@@ -201,8 +201,8 @@ def _failed(batch: Batch, options: Namespace) -> int:
         if batch.lease_is_over:
             print(states.lease_warning(batch, words.now()))
     else:
-        print(fetch_view.none_failed(known))
-    return _said(batch, len(known.finished), len(found), known.unfinished)
+        print(fetch_view.none_failed(selected))
+    return _exit_status(batch, len(selected.finished), len(found), selected.unfinished)
 
 
 def _directory(batch: Batch, options: Namespace) -> Path:
@@ -231,10 +231,10 @@ def _say_more(batch: Batch, options: Namespace, fetched: Fetched | FetchedZip) -
 def _status(batch: Batch, fetched: Fetched | FetchedZip, here: int) -> int:
     if fetched.errors:
         return 1
-    return _said(batch, fetched.fetched + here, fetched.failed, fetched.unfinished)
+    return _exit_status(batch, fetched.fetched + here, fetched.failed, fetched.unfinished)
 
 
-def _said(batch: Batch, done: int, failed: int, unfinished: int) -> int:
+def _exit_status(batch: Batch, done: int, failed: int, unfinished: int) -> int:
     """Return the exit status for these numbers of jobs: done, failed, and neither."""
     # A batch that is being made has no jobs yet.
     if unfinished or not (done or failed or batch.is_over):

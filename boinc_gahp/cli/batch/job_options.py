@@ -313,11 +313,11 @@ def _row_jobs(
     return made
 
 
-def _shared_inputs(said: Sequence[str]) -> dict[str, File]:
+def _shared_inputs(given: Sequence[str]) -> dict[str, File]:
     from boinc_gahp.api import read_named
 
     inputs: dict[str, File] = {}
-    for text in said:
+    for text in given:
         try:
             name, file = read_named(text)
         except BadRequest as error:
@@ -388,27 +388,27 @@ def _local(path: str) -> LocalFile:
 # -- templates
 
 
-def _on_project(said: str | None) -> str | None:
+def _on_project(given: str | None) -> str | None:
     """Return the name of a template of the project's, if the option means one."""
-    if said is None or not said.startswith(_ON_PROJECT):
+    if given is None or not given.startswith(_ON_PROJECT):
         return None
-    return said.removeprefix(_ON_PROJECT)
+    return given.removeprefix(_ON_PROJECT)
 
 
-def _own_template(said: str | None, *, is_input: bool) -> str | None:
+def _own_template(given: str | None, *, is_input: bool) -> str | None:
     """Return the text of a template file; reading it makes sure that it is a template."""
     from boinc_gahp.templates import TemplateError, read_output_template
 
-    if said is None or _on_project(said) is not None:
+    if given is None or _on_project(given) is not None:
         return None
-    text = _text(said)
+    text = _text(given)
     if is_input:
-        _read_input(said)
+        _read_input(given)
         return text
     try:
         read_output_template(text)
     except TemplateError as error:
-        raise _wrong_template(said, error) from error
+        raise _wrong_template(given, error) from error
     return text
 
 

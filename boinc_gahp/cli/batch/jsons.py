@@ -1,7 +1,7 @@
 """The JSON documents that ``boinc_gahp batch … --json`` prints, and the printing.
 
 Times are RFC 3339 in UTC, or null if there is none; durations are seconds, sizes bytes; states are
-the names of :class:`~boinc_gahp.rpc.types.BatchState` and :class:`~boinc_gahp.api.JobState` in
+the names of :class:`~boinc_gahp.states.BatchState` and :class:`~boinc_gahp.api.JobState` in
 lower case. Keys are in the order in which people think of them, and never change.
 """
 

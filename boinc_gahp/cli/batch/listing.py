@@ -98,7 +98,7 @@ def list_batches(arguments: list[str], config: str | None) -> int:
         elif not batches:
             print(_nothing(project, every, options.app))
         else:
-            for line in shown(batches):
+            for line in table_lines(batches):
                 print(line)
             if len(batches) < len(chosen):
                 print(f"… and {len(chosen) - len(batches):,} older ones.")
@@ -109,7 +109,7 @@ def list_batches(arguments: list[str], config: str | None) -> int:
     return 0
 
 
-def shown(batches: Sequence[Batch]) -> Iterator[str]:
+def table_lines(batches: Sequence[Batch]) -> Iterator[str]:
     """Yield the lines of a table of batches."""
     now = words.now()
     width = width_of(sys.stdout) or _WIDE

@@ -58,17 +58,17 @@ class _Remarks(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._said = -_PAUSE
+        self._last_remark = -_PAUSE
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print it, unless something was printed just before."""
         now = time.monotonic()
-        if now >= self._said + _PAUSE:
-            self._said = now
+        if now >= self._last_remark + _PAUSE:
+            self._last_remark = now
             remark(f"boinc_gahp: {one_line(record.getMessage())}")
 
 
-def said_again(action: str, arguments: Sequence[str], config: str | None) -> list[str]:
+def words_as_typed(action: str, arguments: Sequence[str], config: str | None) -> list[str]:
     """Return the words of the command line as typed, including those before the command."""
     words = ["boinc_gahp", "batch", action, *arguments]
     if config is not None and not any(

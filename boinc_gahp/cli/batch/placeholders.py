@@ -29,17 +29,17 @@ def check(pattern: str, *, with_file: bool) -> None:
     for part in _PART.finditer(pattern):
         if part[0] in {"{{", "}}"}:
             continue
-        said = part[1]
-        if said is None:
+        given = part[1]
+        if given is None:
             raise WrongPattern(f"a {part[0]} stands alone: write {part[0] * 2} for a brace")
-        if said in _OF_FILE:
+        if given in _OF_FILE:
             if not with_file:
-                raise WrongPattern(f"{{{said}}} is for files of --each, and there is no --each")
-        elif not _INDEX.fullmatch(said):
+                raise WrongPattern(f"{{{given}}} is for files of --each, and there is no --each")
+        elif not _INDEX.fullmatch(given):
             raise WrongPattern(
-                f"{{{said}}} is not a placeholder; there are "
+                f"{{{given}}} is not a placeholder; there are "
                 f"{', '.join(f'{{{name}}}' for name in _NAMES)}, and {{{{ for a brace"
-                f"{did_you_mean(said, _NAMES)}"
+                f"{did_you_mean(given, _NAMES)}"
             )
 
 

@@ -160,17 +160,17 @@ def _print_sizes(plan: Plan) -> None:
     """Print the values that the project would keep for the jobs' needs, wherever they come from."""
     if plan.sizes:
         operations = "{:.15g}".format
-        kept = {
+        sizes = {
             name: _range(*plan.sizes[name], operations) for name in ("fpops_est", "fpops_bound")
         }
-        kept |= {
+        sizes |= {
             name: _range(*plan.sizes[name], lambda number: words.size(round(number)))
             for name in ("memory_bound", "disk_bound")
         }
         deadline = _range(*plan.sizes["delay_bound"], "{:,.0f} s".format)
         print(
-            f"Each job has: {kept['fpops_est']} floating-point operations, at most "
-            f"{kept['fpops_bound']}; {kept['memory_bound']} of memory; {kept['disk_bound']} of "
+            f"Each job has: {sizes['fpops_est']} floating-point operations, at most "
+            f"{sizes['fpops_bound']}; {sizes['memory_bound']} of memory; {sizes['disk_bound']} of "
             f"disk; {deadline} until its deadline."
         )
     if plan.jobs_with_template:

@@ -138,8 +138,8 @@ def _print_json(
             for job, instances in _with_instances(chosen)
         )
     # Ask for the first job before anything is printed: no answer is better than half of one.
-    told = batch_json(batch) if cpu_time is None else {**batch_json(batch), "cpu_time": cpu_time}
-    print_json({"batch": told}, jobs=_begun(shown))
+    values = batch_json(batch) if cpu_time is None else {**batch_json(batch), "cpu_time": cpu_time}
+    print_json({"batch": values}, jobs=_begun(shown))
 
 
 def _begun(items: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:

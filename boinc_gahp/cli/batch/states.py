@@ -91,10 +91,10 @@ def unsent_words(batch: Batch) -> str | None:
 
     if batch.state is not BatchState.IN_PROGRESS or batch.fraction_done or batch.gone:
         return None
-    asked = Records(batch.project.session).common(batch.name, batch.id).get("app_version_num")
-    if asked is None:
+    version = Records(batch.project.session).common(batch.name, batch.id).get("app_version_num")
+    if version is None:
         return None
-    return f"No job of batch {batch.id} is done yet. {version_words(batch.app_name, asked)}"
+    return f"No job of batch {batch.id} is done yet. {version_words(batch.app_name, version)}"
 
 
 def lease_words(batch: Batch, now: float) -> tuple[str, str]:

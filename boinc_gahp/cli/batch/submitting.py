@@ -14,7 +14,7 @@ from boinc_gahp.cli.batch.job_options import (
     submit_options,
 )
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
-from boinc_gahp.cli.batch.opening import command, opened, said_again
+from boinc_gahp.cli.batch.opening import command, opened, words_as_typed
 from boinc_gahp.cli.batch.reading_jobs import look_up_jobs, show_progress
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import (
@@ -139,18 +139,18 @@ def submit(arguments: list[str], config: str | None) -> int:
             complain(str(trouble))
             complain("the same command with --dry-run lists the jobs that would be refused")
             return 1
-        _tell_all(project, options, batches)
+        _print_results(project, options, batches)
     return 0
 
 
-def _tell_all(project: Project, options: Namespace, batches: Sequence[Batch]) -> None:
+def _print_results(project: Project, options: Namespace, batches: Sequence[Batch]) -> None:
     try:
         for batch in batches:
             if options.json:
                 more_keys = {"existed": batch.existed, "compared": batch.compared}
                 print_json({**batch_json(batch), **more_keys})
             else:
-                _tell(project, options, batch)
+                _print_result(project, options, batch)
         sys.stdout.flush()
     except OSError:
         # Without this message it would look as if nothing had been sent.
@@ -210,7 +210,7 @@ def _sent(project: Project, options: Namespace, more: Options, work: Work) -> li
         raise _Unfinished(error.told()) from error
 
 
-def _tell(project: Project, options: Namespace, batch: Batch) -> None:
+def _print_result(project: Project, options: Namespace, batch: Batch) -> None:
     jobs = words.count(batch.njobs, "job")
     name = words.printable(batch.name)
     app = words.printable(batch.info.app_name)
@@ -235,7 +235,7 @@ def _tell(project: Project, options: Namespace, batch: Batch) -> None:
 def _again(arguments: Sequence[str], config: str | None, name: str | None) -> str:
     """Return the command line that continues this one."""
     named = [] if name is None else ["--name", name]
-    return command_line(said_again("submit", [*arguments, *named], config))
+    return command_line(words_as_typed("submit", [*arguments, *named], config))
 
 
 def _placed(error: JobRefused, jobs: CommandLineJobs, more: Options) -> GahpError:

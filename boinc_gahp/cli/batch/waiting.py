@@ -139,10 +139,10 @@ def _wait(
 ) -> None:
     from boinc_gahp.api import Poll, watch
 
-    looks = watch(project.session, batches, poll=Poll(SHORTEST, LONGEST), until=until)
+    polls = watch(project.session, batches, poll=Poll(SHORTEST, LONGEST), until=until)
     if options.json:
         news = _News(batches)
-        for _ in looks:
+        for _ in polls:
             for batch in news.changed():
                 print_line(news_json(batch, words.now()))
         return
@@ -150,13 +150,13 @@ def _wait(
     with Live(view.lines, keep=True) as live:
         if live.is_live:
             try:
-                for _ in looks:
-                    view.look()
+                for _ in polls:
+                    view.update()
             finally:
                 view.end()
         else:
             news = _News(batches)
-            for _ in looks:
+            for _ in polls:
                 for batch in news.changed():
                     live.say(_line(batch, words.now()))
 
@@ -207,9 +207,9 @@ class _View:
         self._ended = False
         self._rows: list[tuple[bool, tuple[Cell, ...]]] = []
         self._troubles: list[str] = []
-        self.look()
+        self.update()
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Set what is known about the batches."""
         now = words.now()
         rows = [(batch.is_over, _row(batch, now)) for batch in self._batches]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from boinc_gahp import logs
 from boinc_gahp.cli.check import checks
 from boinc_gahp.cli.check.checks import Check, Level
-from boinc_gahp.cli.check.htcondor_checks import htcondor_points
-from boinc_gahp.cli.check.project_checks import project_points
+from boinc_gahp.cli.check.htcondor_checks import check_htcondor
+from boinc_gahp.cli.check.project_checks import check_project
 from boinc_gahp.config import load
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.terminal import Parser, coloured, one_line
@@ -40,9 +40,9 @@ def run(arguments: list[str], config: str | None) -> int:
     # Without any handler, logging would print warnings between the points.
     logging.getLogger().addHandler(logging.NullHandler())
     levels = []
-    for point in _points(options.config, options.project, options.app):
-        levels.append(point.level)
-        print(_shown(point), flush=True)
+    for check in _all_checks(options.config, options.project, options.app):
+        levels.append(check.level)
+        print(_shown(check), flush=True)
     failures, warnings = levels.count(Level.FAILED), levels.count(Level.WARNING)
     print()
     if failures or warnings:
@@ -76,25 +76,25 @@ def run_parser(config: str | None = None) -> Parser:
     return parser
 
 
-def _points(config: str | None, name: str | None, apps: Sequence[str]) -> Iterator[Check]:
+def _all_checks(config: str | None, name: str | None, apps: Sequence[str]) -> Iterator[Check]:
     try:
         settings = load(config)
     except ConfigError as error:
         yield checks.failed(f"settings: {error.told()}")
         return
-    yield from checks.settings_points(settings)
-    local = list(checks.directory_points(settings))
+    yield from checks.check_settings(settings)
+    local = list(checks.check_directories(settings))
     yield from local
     if local[0].level is Level.OK:
         logs.start(settings)
-    yield from htcondor_points(settings, Path(sys.argv[0]).resolve(), config)
+    yield from check_htcondor(settings, Path(sys.argv[0]).resolve(), config)
     project, choice = checks.chosen_project(settings, name)
     yield choice
     if project is not None:
-        yield from project_points(settings, project, apps)
+        yield from check_project(settings, project, apps)
 
 
-def _shown(point: Check) -> str:
+def _shown(check: Check) -> str:
     width = max(len(level.value) for level in Level) + 2
-    word = coloured(point.level.value, _COLOURS[point.level], sys.stdout)
-    return word + " " * (width - len(point.level.value)) + one_line(point.text)
+    word = coloured(check.level.value, _COLOURS[check.level], sys.stdout)
+    return word + " " * (width - len(check.level.value)) + one_line(check.text)

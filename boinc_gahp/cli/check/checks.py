@@ -63,7 +63,7 @@ def failed(text: str) -> Check:
     return Check(Level.FAILED, text)
 
 
-def settings_points(settings: Settings) -> Iterator[Check]:
+def check_settings(settings: Settings) -> Iterator[Check]:
     """Report where the settings came from; loading them has shown that they are right."""
     if settings.sources:
         yield ok(f"settings: read from {', '.join(map(str, settings.sources))}")
@@ -82,7 +82,7 @@ def chosen_project(settings: Settings, name: str | None) -> tuple[ProjectSetting
     return project, ok(f"project: {f'[projects.{found}] is ' if found else ''}{project.url}")
 
 
-def directory_points(settings: Settings) -> Iterator[Check]:
+def check_directories(settings: Settings) -> Iterator[Check]:
     """Check whether log, ledger and cache can be written."""
     path = log_file(settings)
     if settings.logging.level == "off":
@@ -90,7 +90,7 @@ def directory_points(settings: Settings) -> Iterator[Check]:
     else:
         setting = "[logging] file or [state] dir"
         yield _writable("log", path.parent, str(path), setting, or_shared=True)
-    yield from _ledger_points(settings)
+    yield from _check_ledger(settings)
     trouble = _writable("cache", cache_dir(settings), str(cache_dir(settings)), "[state] cache_dir")
     if trouble.level is Level.FAILED:
         # Files are then read again, which only takes time.
@@ -98,7 +98,7 @@ def directory_points(settings: Settings) -> Iterator[Check]:
     yield trouble
 
 
-def _ledger_points(settings: Settings) -> Iterator[Check]:
+def _check_ledger(settings: Settings) -> Iterator[Check]:
     from boinc_gahp.cli.ledger.wrong import wrong, wrong_words
 
     try:

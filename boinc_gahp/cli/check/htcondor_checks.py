@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import boinc_gahp
 from boinc_gahp.cli.check import condor_tools
 from boinc_gahp.cli.check.checks import failed, note, ok, warning
-from boinc_gahp.cli.check.route_checks import route_points
+from boinc_gahp.cli.check.route_checks import check_routes
 from boinc_gahp.config import load, named_projects, no_account
 from boinc_gahp.errors import ConfigError
 
@@ -37,7 +37,7 @@ CALL_MARGIN = 30
 _MOVERS = {"XDG_CONFIG_HOME": ".config", "XDG_STATE_HOME": ".local/state"}
 
 
-def htcondor_points(settings: Settings, command: Path, config: str | None) -> Iterator[Check]:
+def check_htcondor(settings: Settings, command: Path, config: str | None) -> Iterator[Check]:
     """Check whether HTCondor's configuration fits, if there is an HTCondor.
 
     Args:
@@ -53,21 +53,21 @@ def htcondor_points(settings: Settings, command: Path, config: str | None) -> It
         yield failed(f"HTCondor: it cannot read its own settings, so nothing works: {broken}")
         return
     version = condor_tools.version()
-    yield _version_point(version)
+    yield _check_version(version)
     silent = condor_tools.silent()
     if silent is not None:
         yield warning(f"HTCondor: condor_q gets no answer; is HTCondor running here? {silent}")
-    yield from _program_points(command)
+    yield from _check_program(command)
     if version is not None and version[0] >= _BATCH_ONLY:
-        yield _cancel_time_point()
+        yield _check_cancel_time()
     else:
-        yield _submit_time_point(settings.timeouts.submit)
+        yield _check_submit_time(settings.timeouts.submit)
     if version is None or version[0] >= _BATCH_ONLY:
-        yield from route_points(version)
-        yield from _settings_points(config)
+        yield from check_routes(version)
+        yield from _check_settings(config)
 
 
-def _version_point(version: tuple[int, int, int] | None) -> Check:
+def _check_version(version: tuple[int, int, int] | None) -> Check:
     if version is None:
         return note("HTCondor: condor_version does not tell the version")
     shown = ".".join(map(str, version))
@@ -79,7 +79,7 @@ def _version_point(version: tuple[int, int, int] | None) -> Check:
 # -- the program
 
 
-def _program_points(command: Path) -> Iterator[Check]:
+def _check_program(command: Path) -> Iterator[Check]:
     named = condor_tools.value("BOINC_GAHP")
     if named is None:
         yield failed(
@@ -155,7 +155,7 @@ def _interpreter(program: Path) -> Path | None:
 # -- time limits
 
 
-def _cancel_time_point() -> Check:
+def _check_cancel_time() -> Check:
     from boinc_gahp.htcondor import CANCEL_TIMEOUT
 
     text, given = _call_timeout()
@@ -169,7 +169,7 @@ def _cancel_time_point() -> Check:
     return ok(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {given}")
 
 
-def _submit_time_point(submit: float) -> Check:
+def _check_submit_time(submit: float) -> Check:
     text, given = _call_timeout()
     if given is None:
         return warning(f"HTCondor: GRIDMANAGER_GAHP_CALL_TIMEOUT is {text}, which is not a number")
@@ -193,7 +193,7 @@ def _call_timeout() -> tuple[str, int | None]:
 # -- what the daemon finds
 
 
-def _settings_points(config: str | None) -> Iterator[Check]:
+def _check_settings(config: str | None) -> Iterator[Check]:
     for variable, usual in _MOVERS.items():
         moved = os.environ.get(variable)
         if moved and Path(moved) != Path(os.environ.get("HOME", "/"), usual):

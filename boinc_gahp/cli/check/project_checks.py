@@ -55,7 +55,7 @@ LONG_FILE_NAME = f"{'f' * 32}.extension"
 LONG_RESULT_NAME = "r" * 180
 
 
-def project_points(
+def check_project(
     settings: Settings, chosen: ProjectSettings, apps: Sequence[str]
 ) -> Iterator[Check]:
     """Ask the project, point by point; stops when the next points cannot be checked."""
@@ -85,16 +85,16 @@ def project_points(
                 "unencrypted, with the authenticator: set url to "
                 f"{project.https_url}"
             )
-            yield from _account_points(settings, chosen, project, apps)
+            yield from _check_account(settings, chosen, project, apps)
             return
         trusted = ", its certificate is trusted" if project.url.startswith("https:") else ""
         yield ok(f"address: {project.host} answers as a BOINC project{trusted}")
         if trusted == "":
-            yield from _plain_http_points(project)
-        yield from _account_points(settings, chosen, project, apps)
+            yield from _check_plain_http(project)
+        yield from _check_account(settings, chosen, project, apps)
 
 
-def _plain_http_points(project: WebRpcs) -> Iterator[Check]:
+def _check_plain_http(project: WebRpcs) -> Iterator[Check]:
     host = project.host.rsplit(":", 1)[0]
     if host not in {"localhost", "127.0.0.1", "[::1]"}:
         yield warning(
@@ -103,7 +103,7 @@ def _plain_http_points(project: WebRpcs) -> Iterator[Check]:
         )
 
 
-def _account_points(
+def _check_account(
     settings: Settings, chosen: ProjectSettings, project: WebRpcs, apps: Sequence[str]
 ) -> Iterator[Check]:
     if chosen.authenticator is None:
@@ -130,16 +130,16 @@ def _account_points(
         )
         return
     yield ok("account: the project knows it")
-    yield _clock_point(project)
-    yield _staging_point(project)
+    yield _check_clock(project)
+    yield _check_staging(project)
     yield _limits_note(settings, chosen)
     if not apps:
         yield note("apps: not looked at; name those that you use: boinc_gahp check --app APP")
     for app in apps:
-        yield from _app_points(project, app)
+        yield from _check_app(project, app)
 
 
-def _clock_point(project: WebRpcs) -> Check:
+def _check_clock(project: WebRpcs) -> Check:
     begun = time.time()
     try:
         theirs = float(project.query_batch2([]).server_time)
@@ -156,7 +156,7 @@ def _clock_point(project: WebRpcs) -> Check:
     )
 
 
-def _staging_point(project: WebRpcs) -> Check:
+def _check_staging(project: WebRpcs) -> Check:
     # Without batch_id: the project would record it with a batch that does not exist.
     trouble = _trouble(lambda: project.query_files(["boinc_gahp_check"]))
     if trouble is not None:
@@ -174,7 +174,7 @@ def _limits_note(settings: Settings, chosen: ProjectSettings) -> Check:
     )
 
 
-def _app_points(project: WebRpcs, app: str) -> Iterator[Check]:
+def _check_app(project: WebRpcs, app: str) -> Iterator[Check]:
     try:
         text = project.get_templates(app_name=app)
     except NotFound as error:
@@ -201,26 +201,26 @@ def _app_points(project: WebRpcs, app: str) -> Iterator[Check]:
         f"app {app}: jobs may be submitted; inputs {_names(inputs.per_job_files)}, "
         f"outputs {_names(outputs.files)}"
     )
-    yield _asking_point(app, inputs)
-    yield _size_point(app, project.url, inputs, outputs)
-    yield from _no_delete_points(app, inputs, outputs)
+    yield _show_defaults(app, inputs)
+    yield _check_size(app, project.url, inputs, outputs)
+    yield from _check_no_delete(app, inputs, outputs)
 
 
-def _asking_point(app: str, template: InputTemplate) -> Check:
+def _show_defaults(app: str, template: InputTemplate) -> Check:
     """Return the values for a job that asks for nothing (``web-rpcs.rst``, "The template wins")."""
-    said = {
+    size = {
         name: DEFAULTS[name] if getattr(template, name) is None else getattr(template, name)
         for name in ("delay_bound", "rsc_memory_bound", "rsc_disk_bound", "rsc_fpops_bound")
     }
     return ok(
-        f"app {app}: a job that states no needs has {words.span(said['delay_bound'])} until its "
-        f"deadline, {words.size(said['rsc_memory_bound'])} of memory, "
-        f"{words.size(said['rsc_disk_bound'])} of disk, {said['rsc_fpops_bound']:g} floating-point "
+        f"app {app}: a job that states no needs has {words.span(size['delay_bound'])} until its "
+        f"deadline, {words.size(size['rsc_memory_bound'])} of memory, "
+        f"{words.size(size['rsc_disk_bound'])} of disk, {size['rsc_fpops_bound']:g} floating-point "
         "operations"
     )
 
 
-def _size_point(app: str, url: str, inputs: InputTemplate, outputs: OutputTemplate) -> Check:
+def _check_size(app: str, url: str, inputs: InputTemplate, outputs: OutputTemplate) -> Check:
     file_url = f"{url}download/3ff/{LONG_FILE_NAME}"
     file = JobFile(LONG_FILE_NAME, 10**12, "0" * 32, (file_url,))
     try:
@@ -241,7 +241,7 @@ def _size_point(app: str, url: str, inputs: InputTemplate, outputs: OutputTempla
     return ok(f"app {app}: {sizes}")
 
 
-def _no_delete_points(app: str, inputs: InputTemplate, outputs: OutputTemplate) -> Iterator[Check]:
+def _check_no_delete(app: str, inputs: InputTemplate, outputs: OutputTemplate) -> Iterator[Check]:
     shared = [file for file in inputs.per_job_files if not file.no_delete]
     if shared:
         yield warning(

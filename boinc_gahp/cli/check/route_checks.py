@@ -32,13 +32,13 @@ _REQUIREMENTS = re.compile(r"^\s*REQUIREMENTS\b", re.IGNORECASE | re.MULTILINE)
 _NEEDS_EQUALS = re.compile(r"(MaxJobs|MaxIdleJobs)\s+[^\s=]", re.IGNORECASE)
 
 
-def route_points(version: tuple[int, int, int] | None) -> Iterator[Check]:
+def check_routes(version: tuple[int, int, int] | None) -> Iterator[Check]:
     """Check the routes to BOINC; never raises."""
     listed = condor_tools.definition("JOB_ROUTER_ROUTE_NAMES")
     routes, unlisted = _divided(listed, "JOB_ROUTER_ROUTE_", _LEADS_TO_BOINC)
     entries = _LEADS_TO_BOINC.search(condor_tools.value("JOB_ROUTER_ENTRIES") or "")
     if entries:
-        yield _entries_point(version)
+        yield _check_entries(version)
     for name in unlisted:
         yield failed(
             f"Job Router: route {name} leads to BOINC, but is not in JOB_ROUTER_ROUTE_NAMES, "
@@ -57,7 +57,7 @@ def route_points(version: tuple[int, int, int] | None) -> Iterator[Check]:
             f"Job Router: there is a route to BOINC ({', '.join(routes)}), but no JOB_ROUTER in "
             f"{daemons.name}, {_last_word(daemons)}; add it there, and run condor_reconfig"
         )
-    yield from _constraint_points()
+    yield from _check_constraint()
     accepted = condor_tools.accepted_routes()
     for name, text in routes.items():
         mistakes = [*_mistakes(text)]
@@ -67,10 +67,10 @@ def route_points(version: tuple[int, int, int] | None) -> Iterator[Check]:
                 yield failed(f"Job Router: HTCondor drops route {name}; {_why_dropped(text)}")
         elif not mistakes:
             yield ok(f"Job Router: route {name} leads to BOINC")
-        yield from _lost_points(name, text)
+        yield from _check_lost_files(name, text)
 
 
-def _constraint_points() -> Iterator[Check]:
+def _check_constraint() -> Iterator[Check]:
     """Check whether the constraint on all routes admits a job that sets only its app."""
     from boinc_gahp.htcondor import AdRefused, Attributes
 
@@ -110,7 +110,7 @@ def _last_word(found: condor_tools.Definition) -> str:
     return f"which is last set in {found.place}" if found.place else "which no file sets"
 
 
-def _entries_point(version: tuple[int, int, int] | None) -> Check:
+def _check_entries(version: tuple[int, int, int] | None) -> Check:
     remedy = f"write the route with JOB_ROUTER_ROUTE_NAMES and JOB_ROUTER_ROUTE_..., as {EXAMPLE}"
     if version is not None and version[0] >= _NO_ENTRIES:
         shown = ".".join(map(str, version))
@@ -146,7 +146,7 @@ def _why_dropped(text: str) -> str:
     return f"JobRouterLog says why; {EXAMPLE} has one that works"
 
 
-def _lost_points(name: str, text: str) -> Iterator[Check]:
+def _check_lost_files(name: str, text: str) -> Iterator[Check]:
     """Yield what a routed job would lose on its way."""
     if not re.search(r"\b(remote_Boinc|BatchQueue)", text, re.IGNORECASE):
         yield warning(

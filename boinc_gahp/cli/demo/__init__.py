@@ -129,8 +129,8 @@ def _talking(batch: DemoBatch, show_conversation: bool) -> Iterator[None]:
     finally:
         if show_conversation:
             print("\nThe conversation ('>' from us to the daemon, '<' from it):", flush=True)
-            for said in batch.gahp.conversation:
-                text = f"{'>' if said.who == 'client' else '<'} {said.line}\n"
+            for line in batch.gahp.conversation:
+                text = f"{'>' if line.who == 'client' else '<'} {line.line}\n"
                 sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
             print(flush=True)
 

@@ -55,8 +55,8 @@ class DemoBatch:
         self.right = 0
         self._answers: dict[int, Callable[[list[str]], None]] = {}
         self._min_mod_time = "0"
-        self._looking = False
-        self._asked: set[str] = set()
+        self._polling = False
+        self._requested: set[str] = set()
         self._fetched = 0
         self.gahp = _start_daemon(directory / "daemon")
 
@@ -72,12 +72,12 @@ class DemoBatch:
         self._call(deadline, "BOINC_PING")
         view.say(f"Submitting {len(self.jobs)} jobs with {len(set(self.jobs.values()))} texts ...")
         self._call(deadline, "BOINC_SUBMIT", self._name, _APP, *self._description())
-        next_look = 0.0
+        next_poll = 0.0
         while self._fetched < len(self.jobs):
-            if time.monotonic() >= next_look:
-                next_look = time.monotonic() + _INTERVAL
-                self._look(view)
-            self._take_results(deadline, next_look - time.monotonic())
+            if time.monotonic() >= next_poll:
+                next_poll = time.monotonic() + _INTERVAL
+                self._poll(view)
+            self._take_results(deadline, next_poll - time.monotonic())
         self._call(deadline, "BOINC_RETIRE_BATCH", self._name)
         view.say("All outputs were fetched, and the batch is retired.")
 
@@ -87,18 +87,18 @@ class DemoBatch:
             words += [job, "2", "--sleep", _SLEEP, "1", str(path), "in"]
         return words
 
-    def _look(self, view: View) -> None:
+    def _poll(self, view: View) -> None:
         """Query the jobs, unless the last answer is still to come."""
-        if self._looking:
+        if self._polling:
             return
-        self._looking = True
+        self._polling = True
 
         def see(words: list[str]) -> None:
-            self._looking = False
+            self._polling = False
             self._min_mod_time = words[0]
             # Jobs that changed around the time of the last query are reported again.
             states = zip(words[2::2], map(job_state, words[3::2]), strict=True)
-            new = {job: state for job, state in states if job not in self._asked}
+            new = {job: state for job, state in states if job not in self._requested}
             view.show({job: state.value for job, state in new.items()})
             for job, state in new.items():
                 if state is JobState.DONE:
@@ -109,7 +109,7 @@ class DemoBatch:
         self._request(see, "BOINC_QUERY_BATCHES", self._min_mod_time, "1", self._name)
 
     def _fetch(self, job: str, view: View) -> None:
-        self._asked.add(job)
+        self._requested.add(job)
         number = job.rsplit(".", 1)[1]
         name = f"output{int(number):02}"
 
@@ -131,12 +131,12 @@ class DemoBatch:
             self._take_results(deadline, 1.0)
 
     def _request(self, answer: Callable[[list[str]], None], command: str, *words: str) -> None:
-        def judged(result: list[str]) -> None:
+        def report(result: list[str]) -> None:
             if result[0] != "NULL":
                 raise ConversationError(f"{command}: {result[0]}")
             answer(result[1:])
 
-        self._answers[self.gahp.request(command, *words)] = judged
+        self._answers[self.gahp.request(command, *words)] = report
 
     def _take_results(self, deadline: float, wait: float) -> None:
         left = deadline - time.monotonic()

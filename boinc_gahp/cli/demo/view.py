@@ -35,7 +35,7 @@ class View:
         self._states = dict.fromkeys(jobs, "")
         self._begun = time.monotonic()
         self._line = ""
-        self._said = ("", -_PAUSE)
+        self._shown = ("", -_PAUSE)
         self._live = Live(self._lines, keep=True)
 
     def __enter__(self) -> View:
@@ -65,10 +65,10 @@ class View:
 
     def _say_counts(self, pause: float) -> None:
         """Without a table, print the counts if they are new and it is time."""
-        line, at = self._said
+        line, at = self._shown
         now = time.monotonic() - self._begun
         if not self._live.is_live and line != self._line and now >= at + pause:
-            self._said = (self._line, now)
+            self._shown = (self._line, now)
             self.say(f"{now:5.1f} s  {self._line}")
 
     def _lines(self, width: int) -> list[str]:

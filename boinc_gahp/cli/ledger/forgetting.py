@@ -58,11 +58,11 @@ def run(arguments: list[str], config: str | None) -> int:
         if not options.alive:
             _refuse_alive(jobs, rows)
         ids = [row.id for row in rows]
-        kept = [batch.id for batch in batches]
+        batch_ids = [batch.id for batch in batches]
         living = [row for row in rows if _is_alive(row)]
         if living:
             print(_ALIVE.rstrip().format(jobs=words.count(len(living), "job is", "jobs are")))
-        return _forget(jobs, ids, kept, alive=options.alive, ask=not options.yes)
+        return _forget(jobs, ids, batch_ids, alive=options.alive, ask=not options.yes)
     finally:
         store.close()
 

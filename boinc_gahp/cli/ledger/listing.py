@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.cli.ledger.words import Opened
     from boinc_gahp.config import Settings
-    from boinc_gahp.ledger import BatchRow, JobRow, Lasting, Tally, Trouble
+    from boinc_gahp.ledger import BatchRow, JobCounts, JobRow, PersistentProblem, Trouble
 
 _DESCRIPTION = """\
 Lists projects, batches and unfinished jobs. For each project it shows problems, and the requests
@@ -56,19 +56,19 @@ _JOBS = (
 @dataclass(frozen=True, slots=True)
 class _Project:
     owner: Owner
-    tally: Tally
+    job_counts: JobCounts
     trouble: Trouble | None
     aborts: int
     jobs: Sequence[JobRow] = ()
     batches: Sequence[BatchRow] = ()
-    debts: Sequence[BatchRow] = ()
+    submit_aborts: Sequence[BatchRow] = ()
 
     @property
     def retirements(self) -> int:
         return sum(batch.state == "ended" for batch in self.batches)
 
     @property
-    def given_up(self) -> int:
+    def batch_aborts(self) -> int:
         return sum(batch.state == "giving_up" for batch in self.batches)
 
 
@@ -76,7 +76,7 @@ class _Project:
 class _Found:
     projects: list[_Project] = field(default_factory=list)
     counts: dict[int, dict[str, int]] = field(default_factory=dict)
-    wrong: list[Lasting] = field(default_factory=list)
+    wrong: list[PersistentProblem] = field(default_factory=list)
 
 
 def run(arguments: list[str], config: str | None) -> int:
@@ -138,13 +138,13 @@ def run_parser(config: str | None = None) -> Parser:
 def _find(ledger: Opened, states: list[str] | None, everything: bool, only: str | None) -> _Found:
     jobs = ledger.jobs
     owners = jobs.all_owners()
-    debts: dict[tuple[str, str], list[BatchRow]] = {}
+    submit_aborts: dict[tuple[str, str], list[BatchRow]] = {}
     listed = {owner_key(each.url, each.account) for each in owners}
     for batch in all_pending_aborts(ledger.store):
         key = owner_key(batch.project_url, batch.account)
-        if key not in listed | debts.keys():
+        if key not in listed | submit_aborts.keys():
             owners.append(Owner(batch.project_url, batch.account, ""))
-        debts.setdefault(key, []).append(batch)
+        submit_aborts.setdefault(key, []).append(batch)
     if only is not None:
         chosen = [owner for owner in owners if _chosen(owner, only)]
         if not chosen:
@@ -156,9 +156,9 @@ def _find(ledger: Opened, states: list[str] | None, everything: bool, only: str 
     found = _Found()
     for owner in owners:
         mine = (owner.url, owner.account)
-        owed = debts.get(owner_key(*mine), [])
+        pending = submit_aborts.get(owner_key(*mine), [])
         wanted = states or (STATES if everything else tuple(ALIVE | {"failed"}))
-        rows = jobs.listed(*mine, wanted, owing=states is None)
+        rows = jobs.listed(*mine, wanted, pending=states is None)
         if states is None and not everything:
             # HTCondor takes care of a job on hold if it knows of the hold.
             rows = [row for row in rows if row.state != "failed" or not row.end_reported]
@@ -167,18 +167,18 @@ def _find(ledger: Opened, states: list[str] | None, everything: bool, only: str 
         found.projects.append(
             _Project(
                 owner,
-                jobs.tally(*mine),
+                jobs.job_counts(*mine),
                 jobs.troubles().get(mine),
                 len(jobs.pending_aborts(*mine)),
                 rows,
                 batches,
-                owed,
+                pending,
             )
         )
     return found
 
 
-def _chosen(each: Owner | Lasting, only: str | None) -> bool:
+def _chosen(each: Owner | PersistentProblem, only: str | None) -> bool:
     return only is None or only == each.project_name or only in each.url
 
 
@@ -235,7 +235,7 @@ def _print_project(project: _Project, now: float, *, with_account: bool) -> None
     owner = project.owner
     states = [
         f"{number} {LEDGER_WORDS[state].words}"
-        for state, number in asdict(project.tally).items()
+        for state, number in asdict(project.job_counts).items()
         if number
     ]
     section = words.project_words(owner.project_name)
@@ -248,21 +248,21 @@ def _print_project(project: _Project, now: float, *, with_account: bool) -> None
         )
         print("    " + coloured(f"trouble {since}:", "yellow", sys.stdout), end=" ")
         print(words.printable(project.trouble.text))
-    owed = [
+    pending = [
         words.count(number, one, many)
         for number, one, many in (
             (project.aborts, "job to be aborted", "jobs to be aborted"),
             (project.retirements, "batch to be retired", "batches to be retired"),
-            (project.given_up, "batch to be given up", "batches to be given up"),
+            (project.batch_aborts, "batch to be given up", "batches to be given up"),
         )
         if number
     ]
-    for batch in project.debts:
+    for batch in project.submit_aborts:
         is_given_up = batch.state == "giving_up"
         what = "to be aborted" if is_given_up else "whose submission was cut short"
-        owed.append(f"batch {words.printable(batch.name)} {what}")
-    if owed:
-        print("    owed: " + ", ".join(owed))
+        pending.append(f"batch {words.printable(batch.name)} {what}")
+    if pending:
+        print("    owed: " + ", ".join(pending))
 
 
 def _batch_cells(batch: BatchRow, counts: dict[str, int]) -> tuple[str, ...]:
@@ -294,14 +294,14 @@ def _as_json(ledger: Opened, found: _Found, settings: Settings) -> dict[str, Any
         "projects": [
             {
                 **project.owner._asdict(),
-                "tally": asdict(project.tally),
+                "tally": asdict(project.job_counts),
                 "trouble": None if project.trouble is None else project.trouble.text,
                 "trouble_since": None if project.trouble is None else project.trouble.since,
                 "owed": {
                     "aborts": project.aborts,
                     "retirements": project.retirements,
-                    "giving_up": project.given_up,
-                    "debts": [_debt_as_json(batch) for batch in project.debts],
+                    "giving_up": project.batch_aborts,
+                    "debts": [_abort_as_json(batch) for batch in project.submit_aborts],
                 },
                 "batches": [
                     {**columns(batch), "jobs": found.counts[batch.id]} for batch in project.batches
@@ -316,7 +316,7 @@ def _as_json(ledger: Opened, found: _Found, settings: Settings) -> dict[str, Any
     }
 
 
-def _debt_as_json(batch: BatchRow) -> dict[str, Any]:
+def _abort_as_json(batch: BatchRow) -> dict[str, Any]:
     return {
         "batch_name": batch.name,
         "batch_id": batch.project_batch_id,

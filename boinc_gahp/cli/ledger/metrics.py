@@ -112,7 +112,7 @@ def _of_owners(owners: Sequence[tuple[Labels, WatchedOwner]]) -> Iterator[Metric
         "jobs",
         "Jobs in the ledger, by state.",
         [
-            ({**labels, "state": state}, getattr(owner.overview.tally, state))
+            ({**labels, "state": state}, getattr(owner.overview.job_counts, state))
             for labels, owner in owners
             for state in STATES
         ],
@@ -132,7 +132,7 @@ def _of_owners(owners: Sequence[tuple[Labels, WatchedOwner]]) -> Iterator[Metric
         [
             ({**labels, "kind": kind}, number)
             for labels, owner in owners
-            for kind, number in owed(owner).items()
+            for kind, number in pending_counts(owner).items()
         ],
     )
     yield _family(
@@ -178,14 +178,14 @@ def _of_owners(owners: Sequence[tuple[Labels, WatchedOwner]]) -> Iterator[Metric
         )
 
 
-def owed(owner: WatchedOwner) -> dict[str, int]:
-    """Return the number of debts of each kind to a project."""
+def pending_counts(owner: WatchedOwner) -> dict[str, int]:
+    """Return the number of pending requests of each kind to a project."""
     its = owner.overview
     return {
         "aborts": its.aborts,
         "retirements": its.retirements,
-        "giving_up": its.given_up,
-        "debts": len(its.debts),
+        "giving_up": its.batch_aborts,
+        "debts": len(its.submit_aborts),
     }
 
 

@@ -17,7 +17,7 @@ from boinc_gahp.cli.ledger.wrong import wrong
 from boinc_gahp.config import ledger_file, load, state_dir, user_name
 from boinc_gahp.errors import ConfigError, LedgerError
 from boinc_gahp.htcondor import HoldCode, known_owners, owner_key
-from boinc_gahp.ledger import LOG_LIMIT, AccountLock, Watch, overviews
+from boinc_gahp.ledger import LOG_LIMIT, AccountLock, OverviewOptions, overviews
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ REASONS: Final = {
     "daemon": "there are jobs, and no daemon works on them",
 }
 
-#: Seconds after which debts should have been paid: cron pays them every hour.
+#: Seconds after which pending requests should have been sent: cron sends them every hour.
 OVERDUE: Final = 86400.0
 
 #: Free bytes that writing the ledger needs in the long run: its log may become as large.
@@ -112,7 +112,7 @@ class Status:
     findings: list[Finding] = field(default_factory=list)
 
 
-def look(config: str | None, after: float) -> Status:
+def check(config: str | None, after: float) -> Status:
     """Return the state of this user's jobs; errors become a part of it and are never raised.
 
     Args:
@@ -127,11 +127,11 @@ def look(config: str | None, after: float) -> Status:
         status.findings.append(Finding("settings", str(error)))
         return status
     # Check this before the ledger, which cannot be opened if there is no room at all.
-    _look_at_disk(status, status.path)
+    _check_disk(status, status.path)
     try:
         with words.opened(settings) as ledger:
             if ledger is not None:
-                _look_at_ledger(status, ledger, settings, after)
+                _check_ledger(status, ledger, settings, after)
         status.is_readable = True
     except LedgerError as error:
         status.findings.append(Finding("ledger", str(error)))
@@ -141,7 +141,7 @@ def look(config: str | None, after: float) -> Status:
     return status
 
 
-def _look_at_disk(status: Status, path: Path) -> None:
+def _check_disk(status: Status, path: Path) -> None:
     # Without a ledger there is nothing to check.
     with suppress(OSError):
         log = path.with_name(f"{path.name}-wal")
@@ -159,9 +159,9 @@ def _look_at_disk(status: Status, path: Path) -> None:
         )
 
 
-def _look_at_ledger(status: Status, ledger: Opened, settings: Settings, after: float) -> None:
+def _check_ledger(status: Status, ledger: Opened, settings: Settings, after: float) -> None:
     now = status.now
-    watch = Watch(
+    watch = OverviewOptions(
         now=now,
         orphaned=now - settings.htcondor.lease,
         undelivered=now - after,
@@ -173,16 +173,16 @@ def _look_at_ledger(status: Status, ledger: Opened, settings: Settings, after: f
     for each in overviews(ledger.store, watch):
         is_known = owner_key(each.url, each.account) in known
         # An owner that has left the settings matters as long as it has something left to do.
-        if is_known or each.tally.alive or each.owed:
+        if is_known or each.job_counts.alive or each.pending:
             status.owners.append(_watched(settings, each, is_known=is_known))
-    for lasting in wrong(ledger.jobs, settings, now, after):
-        reason = "project" if lasting.batch_id is None else "batch"
-        if not lasting.stops:
+    for problem in wrong(ledger.jobs, settings, now, after):
+        reason = "project" if problem.batch_id is None else "batch"
+        if not problem.stops:
             reason = "owed"
-        elif owner_key(lasting.url, lasting.account) not in known:
+        elif owner_key(problem.url, problem.account) not in known:
             reason = "stranded"
-        since = lasting.since if lasting.since < now else None
-        status.findings.append(Finding(reason, lasting.text, lasting.url, lasting.account, since))
+        since = problem.since if problem.since < now else None
+        status.findings.append(Finding(reason, problem.text, problem.url, problem.account, since))
     in_trouble = {
         (each.url, each.account) for each in status.findings if each.reason in {"project", "batch"}
     }
@@ -192,7 +192,7 @@ def _look_at_ledger(status: Status, ledger: Opened, settings: Settings, after: f
         if owner.is_known:
             if (its.url, its.account) not in in_trouble:
                 status.findings += _silence(owner, settings, now, after)
-            status.findings += _nobody(owner, now, after)
+            status.findings += _without_daemon(owner, now, after)
 
 
 def _watched(settings: Settings, each: Overview, *, is_known: bool) -> WatchedOwner:
@@ -225,7 +225,7 @@ def _findings(its: Overview, lease: float, now: float, after: float) -> Iterator
             *mine,
         )
     forgotten = sum(
-        batch.state == "sent" and batch.not_before + OVERDUE < now for batch in its.debts
+        batch.state == "sent" and batch.not_before + OVERDUE < now for batch in its.submit_aborts
     )
     if its.overdue or forgotten:
         batches = words.count(its.overdue + forgotten, "batch", "batches")
@@ -272,15 +272,15 @@ def _silence(
         )
 
 
-def _nobody(owner: WatchedOwner, now: float, after: float) -> Iterator[Finding]:
+def _without_daemon(owner: WatchedOwner, now: float, after: float) -> Iterator[Finding]:
     """Yield that nobody works on jobs: HTCondor does not run, or no longer has them."""
     its = owner.overview
     if owner.has_daemon is False and its.last_polled is not None and now - its.last_polled > after:
         yield Finding(
             "daemon",
-            f"no daemon works on {words.count(its.tally.alive, 'job')}, and HTCondor has not asked "
-            "about any: check that condor_q has them and HTCondor runs; drop jobs that it does not "
-            "have with boinc_gahp ledger forget --alive",
+            f"no daemon works on {words.count(its.job_counts.alive, 'job')}, and HTCondor has not "
+            "asked about any: check that condor_q has them and HTCondor runs; drop jobs that it "
+            "does not have with boinc_gahp ledger forget --alive",
             its.url,
             its.account,
             its.last_polled,

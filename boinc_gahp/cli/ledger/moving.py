@@ -65,7 +65,7 @@ def run(arguments: list[str], config: str | None) -> int:
         f"Moved from {words.printable(old[0])} (account key {old[1]}) to {new[0]} (account key "
         f"{new[1]}): {words.count(moved.jobs, 'job')}, "
         f"{words.count(moved.batches, 'batch', 'batches')}, "
-        f"{words.count(moved.debts, 'owed request')}."
+        f"{words.count(moved.submit_aborts, 'owed request')}."
     )
     return 0
 

@@ -1,4 +1,4 @@
-"""``boinc_gahp ledger reconcile``: pays debts when there is no daemon to do it."""
+"""``boinc_gahp ledger reconcile``: sends pending requests when there is no daemon to do it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EXAMPLES = (
 
 
 def run(arguments: list[str], config: str | None) -> int:
-    """Pay; print what was done, and which debts remain and why."""
+    """Send them; print what was done, and what remains and why."""
     options = run_parser(config).read(arguments)
     deadline = time.monotonic() + options.timeout
     settings = words.settings_of(options)
@@ -77,10 +77,10 @@ def _reconcile(settings: Settings, deadline: float, *, quiet: bool) -> int:
     opener = Opener()
     try:
         store = opener.ledger(settings).store
-        before = _debts(store)
+        before = _submit_aborts(store)
         reconciliations = reconcile(settings, opener, deadline)
-        after = _debts(store)
-        all_is_paid = not after and all(
+        after = _submit_aborts(store)
+        is_done = not after and all(
             each.problem is None
             and each.reconciled is not None
             and (each.reconciled.is_done or each.reconciled.managed_elsewhere)
@@ -88,7 +88,7 @@ def _reconcile(settings: Settings, deadline: float, *, quiet: bool) -> int:
         )
         lines = [line for each in reconciliations for line in _lines(settings, store, each, quiet)]
         worked_for = {owner_key(each.url, each.account) for each in reconciliations}
-        lines += list(_debt_lines(before, after, worked_for, quiet))
+        lines += list(_abort_lines(before, after, worked_for, quiet))
     finally:
         opener.close()
         logs.stop()
@@ -96,7 +96,7 @@ def _reconcile(settings: Settings, deadline: float, *, quiet: bool) -> int:
         lines = ["Nothing is owed."]
     for line in lines:
         print(line)
-    return 0 if all_is_paid else 1
+    return 0 if is_done else 1
 
 
 def _lines(
@@ -152,10 +152,10 @@ def _reasons(store: Store, reconciliation: Reconciliation) -> Iterator[str]:
             yield f"job {abort.job_name}: {words.printable(job.trouble)}"
 
 
-def _debts(store: Store) -> dict[tuple[str, str], list[BatchRow]]:
-    """Return BOINC_SUBMIT's batches with debts, by project and account.
+def _submit_aborts(store: Store) -> dict[tuple[str, str], list[BatchRow]]:
+    """Return BOINC_SUBMIT's batches with pending aborts, by project and account.
 
-    A submission that may still be under way has no debts.
+    A submission that may still be under way is not among them.
     """
     now = words.now()
     found: dict[tuple[str, str], list[BatchRow]] = {}
@@ -165,7 +165,7 @@ def _debts(store: Store) -> dict[tuple[str, str], list[BatchRow]]:
     return found
 
 
-def _debt_lines(
+def _abort_lines(
     before: dict[tuple[str, str], list[BatchRow]],
     after: dict[tuple[str, str], list[BatchRow]],
     worked_for: set[tuple[str, str]],

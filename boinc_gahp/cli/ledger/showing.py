@@ -61,7 +61,7 @@ def find(jobs: JobLedger, name: str) -> tuple[list[JobRow], list[BatchRow]]:
     """Return the jobs, or else the batches, that ``name`` may mean.
 
     Raises:
-        LedgerWish: there is none, or there are too many.
+        LedgerActionRefused: there is none, or there are too many.
         LedgerError: the ledger cannot be read.
     """
     found = jobs.find_jobs(name)
@@ -155,10 +155,10 @@ def _description(text: str) -> Iterator[str]:
             continue
         many = value if isinstance(value, list) and key != "args" else [value]
         for each in many:
-            yield f"    {words.printable(str(key))}: {words.printable(_said(each))}"
+            yield f"    {words.printable(str(key))}: {words.printable(_as_text(each))}"
 
 
-def _said(value: object) -> str:
+def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""``boinc_gahp ledger status``: whether somebody should look, for people and for monitoring."""
+"""``boinc_gahp ledger status``: whether there are problems, for people and for monitoring."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.ledger import metrics, words
-from boinc_gahp.cli.ledger.monitoring import look
+from boinc_gahp.cli.ledger.monitoring import check
 from boinc_gahp.config import expand
 from boinc_gahp.files import write_whole
-from boinc_gahp.ledger import LASTING, STATES
+from boinc_gahp.ledger import PERSISTENT_AFTER, STATES
 from boinc_gahp.states import LEDGER_WORDS
 from boinc_gahp.terminal import Column, Parser, coloured, moment, not_empty, table
 from boinc_gahp.text import visible
@@ -58,9 +58,9 @@ _JOBS = (
 
 
 def run(arguments: list[str], config: str | None) -> int:
-    """Print or write it; return 1 if somebody should look, else 0."""
+    """Print or write it; return 1 if there are problems, else 0."""
     options = run_parser(config).read(arguments)
-    status = look(options.config, options.after)
+    status = check(options.config, options.after)
     if options.textfile is not None:
         _write(options.textfile, metrics.exposition(metrics.families(status)))
     elif options.json:
@@ -95,9 +95,9 @@ def run_parser(config: str | None = None) -> Parser:
     parser.add_argument(
         "--after",
         type=words.positive("seconds"),
-        default=LASTING,
+        default=PERSISTENT_AFTER,
         metavar="SECONDS",
-        help=f"report problems that have lasted this long (default: {LASTING:g})",
+        help=f"report problems that have lasted this long (default: {PERSISTENT_AFTER:g})",
     )
     parser.add_config(config)
     return parser
@@ -158,7 +158,7 @@ def _print_tables(status: Status) -> None:
     ]
     _title("Projects")
     rows = [
-        (*name, _daemon(owner), _poll(owner, status.now), _owed(owner))
+        (*name, _daemon(owner), _poll(owner, status.now), _pending(owner))
         for name, owner in zip(names, status.owners, strict=True)
     ]
     for line in table.lines(_PROJECTS, rows, sys.stdout, indent="  "):
@@ -194,9 +194,9 @@ def _poll(owner: WatchedOwner, now: float) -> str:
     return "" if polled is None else f"{words.span(now - polled)} ago"
 
 
-def _owed(owner: WatchedOwner) -> str:
+def _pending(owner: WatchedOwner) -> str:
     its = owner.overview
-    aborts = its.aborts + its.given_up + len(its.debts)
+    aborts = its.aborts + its.batch_aborts + len(its.submit_aborts)
     return ", ".join(
         words.count(number, what)
         for number, what in ((aborts, "abort"), (its.retirements, "retirement"))
@@ -207,7 +207,7 @@ def _owed(owner: WatchedOwner) -> str:
 def _states(owner: WatchedOwner, now: float) -> Iterator[tuple[str, str, str]]:
     its = owner.overview
     for state in STATES:
-        number = getattr(its.tally, state)
+        number = getattr(its.job_counts, state)
         if number:
             since = (its.oldest or {}).get(state)
             age = "" if since is None else words.span(now - since.accepted)
@@ -257,11 +257,11 @@ def _owner_json(owner: WatchedOwner) -> dict[str, Any]:
         "trouble": None if its.trouble is None else visible(its.trouble.text),
         "trouble_since": None if its.trouble is None else moment(its.trouble.since),
         "orphans": its.orphans,
-        "owed": metrics.owed(owner),
+        "owed": metrics.pending_counts(owner),
         "jobs": [
             {
                 "state": state,
-                "number": getattr(its.tally, state),
+                "number": getattr(its.job_counts, state),
                 "oldest": moment(oldest[state].accepted) if state in oldest else None,
             }
             for state in STATES

@@ -96,7 +96,7 @@ class _Engine(Engine):
     def __init__(self, projects: Projects, on_result: Callable[[], None]) -> None:
         super().__init__(projects, on_result=on_result)
         self._to_show: list[FinishedRequest] = []
-        self._kept = 0
+        self._kept_bytes = 0
 
     @property
     def unanswered(self) -> int:
@@ -107,12 +107,12 @@ class _Engine(Engine):
         """Return the results since the last call; the caller shows them as well."""
         taken = super().take_results()
         if not self.conversation.waiting:
-            self._kept = 0
+            self._kept_bytes = 0
         self._to_show += taken
-        self._kept += sum(len(one.line) for one in taken)
-        if self._kept > KEPT_RESULTS:
+        self._kept_bytes += sum(len(one.line) for one in taken)
+        if self._kept_bytes > KEPT_RESULTS:
             self.conversation.answer(requests.Results())
-            self._kept = 0
+            self._kept_bytes = 0
         return taken
 
     def to_show(self) -> list[FinishedRequest]:
@@ -204,9 +204,9 @@ class Console:
     # -- lines
 
     def _toolbar(self) -> str:
-        told = hint(get_app().current_buffer.document.text_before_cursor)
+        line_hint = hint(get_app().current_buffer.document.text_before_cursor)
         pending = self._engine.unanswered
-        return told or (
+        return line_hint or (
             f"{pending} under way" if pending else "help | TAB completes | Ctrl-D leaves"
         )
 

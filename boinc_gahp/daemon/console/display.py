@@ -60,9 +60,9 @@ def result(request: requests.AsyncRequest, line: bytes) -> ConsoleMessage:
     head = f"{request.command} {request.request_id}:"
     if error is not None:
         return ConsoleMessage("bad", head, [f"error: {visible(error)}"])
-    told = list(_success(request, values))
-    told[0] = f"ok{told[0]}"
-    return ConsoleMessage("good", head, [visible(one) for one in told])
+    lines = list(_success(request, values))
+    lines[0] = f"ok{lines[0]}"
+    return ConsoleMessage("good", head, [visible(one) for one in lines])
 
 
 def _success(request: requests.AsyncRequest, values: list[str]) -> Iterator[str]:
@@ -100,8 +100,8 @@ def _statuses(batches: tuple[str, ...], values: list[str]) -> Iterator[str]:
         names, statuses = rest[at + 1 : end : 2], rest[at + 2 : end : 2]
         at = end
         counts = Counter(statuses)
-        told = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
-        yield f"  {batch}: {count(njobs, 'job')}{': ' if told else ''}{told}"
+        summary = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
+        yield f"  {batch}: {count(njobs, 'job')}{': ' if summary else ''}{summary}"
         if njobs <= LISTED_JOBS:
             wide = max(map(len, names), default=0)
             for name, status in zip(names, statuses, strict=True):

@@ -72,10 +72,10 @@ def _first_word(line: str) -> str:
 def _without_secret(line: str) -> str:
     """Return the part of a line to keep; without an address, any word may be the authenticator."""
     begins = secret_begins(line)
-    kept = (line if begins is None else line[:begins]).strip()
-    if _meant(line) == _SELECT_PROJECT and "://" not in kept:
-        return kept.partition(" ")[0]
-    return kept
+    text = (line if begins is None else line[:begins]).strip()
+    if _meant(line) == _SELECT_PROJECT and "://" not in text:
+        return text.partition(" ")[0]
+    return text
 
 
 class PrivateHistory(History):
@@ -112,9 +112,9 @@ class PrivateHistory(History):
     def append_string(self, string: str) -> None:
         """Keep what was typed or pasted, line by line."""
         for line in string.splitlines():
-            kept = _without_secret(line)
-            if kept and self.get_strings()[-1:] != [kept]:
-                super().append_string(kept)
+            text = _without_secret(line)
+            if text and self.get_strings()[-1:] != [text]:
+                super().append_string(text)
 
     def store_string(self, string: str) -> None:
         """Append a line to the file, if this line may be stored there."""

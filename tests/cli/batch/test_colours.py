@@ -51,7 +51,7 @@ LINES = {
     "template check": "{template}",
 }
 #: These run until they are interrupted, or for long; tests of their own look at what they print.
-LASTING = {"demo", "local-project run"}
+PERSISTENT_AFTER = {"demo", "local-project run"}
 #: These have something to colour in the situation that the tests make.
 COLOURED = ("check", "template check", "batch show")
 
@@ -117,7 +117,7 @@ def screen(words: list[str], monkeypatch: pytest.MonkeyPatch, **environment: str
 def test_every_command_is_looked_at() -> None:
     parsers = all_parsers().items()
     actions = {" ".join(path) for path, parser in parsers if not isinstance(parser, Group)}
-    assert actions == set(LINES) | LASTING
+    assert actions == set(LINES) | PERSISTENT_AFTER
 
 
 @pytest.mark.parametrize("command", LINES)

@@ -25,7 +25,7 @@ def lease(site: Site, number: int) -> float:
     return site.rpc.query_batch(batch_id=number).batch.expire_time
 
 
-def test_several_batches_are_aborted_and_each_error_is_said(site: Site, batch: Command) -> None:
+def test_several_batches_are_aborted_and_each_error_is_reported(site: Site, batch: Command) -> None:
     one, one_name = site.batch("", "")
     two, two_name = site.batch("")
     status, out, err = batch("abort", one, "no-such-batch", two_name, two)

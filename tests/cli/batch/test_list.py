@@ -56,7 +56,7 @@ def test_states_and_apps_choose_batches(site: Site, batch: Command) -> None:
     assert batch("list", "--app", "upercase")[1].endswith("matches; did you mean uppercase?\n")
 
 
-def test_a_wrong_state_is_told_with_the_nearest_one(batch: Command) -> None:
+def test_a_wrong_state_is_reported_with_the_nearest_one(batch: Command) -> None:
     status, out, err = batch("list", "--state", "in-progress")
     assert (status, out) == (2, "")
     assert "did you mean in_progress?" in err
@@ -77,7 +77,7 @@ def test_an_account_without_batches_is_told_how_to_make_one(
     assert "boinc_gahp batch submit" in out
 
 
-def test_a_project_that_the_settings_do_not_have_is_said_in_a_line(batch: Command) -> None:
+def test_a_project_that_the_settings_do_not_have_is_reported_in_a_line(batch: Command) -> None:
     status, out, err = batch("list", "--project", "nowhere")
     assert (status, out) == (1, "")
     assert err.count("\n") == 1
@@ -152,7 +152,7 @@ def test_names_are_shown_whatever_letters_the_locale_has(site: Site, batch: Comm
     assert f"{number}  a b Gr" in shown
 
 
-def test_a_project_that_does_not_answer_is_said_while_it_is_asked_again(
+def test_a_project_that_does_not_answer_is_reported_while_it_is_asked_again(
     batch: Command, tmp_path: Path
 ) -> None:
     config = tmp_path / "closed.toml"

@@ -97,7 +97,7 @@ def test_a_retired_batch_is_found_by_its_id_and_a_name_that_is_an_id_by_either(
     assert "retired: the project deletes its files and jobs" in out
 
 
-def test_a_batch_that_is_not_there_is_said_with_the_nearest_name(
+def test_a_batch_that_is_not_there_is_reported_with_the_nearest_name(
     site: Site, batch: Command
 ) -> None:
     site.batch("", name="landscape-sweep")
@@ -106,7 +106,7 @@ def test_a_batch_that_is_not_there_is_said_with_the_nearest_name(
     assert "did you mean 'landscape-sweep'?" in err
 
 
-def test_many_instances_are_asked_for_at_a_time_and_that_is_said(
+def test_many_instances_are_asked_for_at_a_time_and_that_is_reported(
     site: Site, batch: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(showing, "_MANY", 20)
@@ -137,7 +137,7 @@ def test_a_real_projects_replies_with_odd_names_and_warnings_are_read(
     assert batch("abort", "a & <b> größe 批")[1] == f"Batch {number} a & <b> größe 批 is aborted.\n"
 
 
-def test_a_lease_that_ends_soon_is_told_with_what_makes_it_longer(
+def test_a_lease_that_ends_soon_is_reported_with_what_makes_it_longer(
     site: Site, batch: Command
 ) -> None:
     number, _ = site.batch("", lease=time.time() + 5 * 3600 + 60)

@@ -54,7 +54,7 @@ def jobs_of(site: Site, batch_id: int) -> list[dict[str, str]]:
     return found
 
 
-def test_one_job_is_submitted_and_what_comes_next_is_told(
+def test_one_job_is_submitted_and_what_comes_next_is_reported(
     site: Site, batch: Command, here: Path
 ) -> None:
     status, out, err = batch("submit", "uppercase", "--input", "in=data/a.1.txt")
@@ -201,7 +201,7 @@ def test_templates_of_ones_own_and_on_the_project(sent: Sent, here: Path, site: 
         (["--args", "a 'b"], "a quote is not closed"),
     ],
 )
-def test_what_does_not_go_together_is_said(batch: Command, words: list[str], said: str) -> None:
+def test_what_does_not_go_together_is_reported(batch: Command, words: list[str], said: str) -> None:
     status, out, err = batch("submit", "uppercase", *words)
     assert (status, out) == (2, "")
     assert any(each in err for each in said.split("|")), err
@@ -227,7 +227,7 @@ def test_what_does_not_go_together_is_said(batch: Command, words: list[str], sai
         (["--input", "inn=data/a.1.txt"], '"inn" is none of these, did you mean "in"?'),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(
+def test_what_is_wrong_is_reported_in_a_line(
     batch: Command, here: Path, words: list[str], said: str
 ) -> None:
     (here / "empty.csv").write_text("name,args\n\n")
@@ -238,7 +238,7 @@ def test_what_is_wrong_is_said_in_a_line(
     assert err.count("\n") == 1
 
 
-def test_an_app_that_is_not_there_is_told_with_the_nearest(batch: Command, here: Path) -> None:
+def test_an_app_that_is_not_there_is_reported_with_the_nearest(batch: Command, here: Path) -> None:
     assert batch("submit", "uppercase", "--each", "data/*")[0] == 0
     status, _, err = batch("submit", "upercase", "--each", "data/*")
     assert (status, err.count("\n")) == (1, 1)

@@ -112,7 +112,7 @@ def test_every_kind_of_input_is_shown_as_it_would_be_sent(batch: Command, here: 
     assert "has no file 'nothing.dat'" in err
 
 
-def test_a_file_that_many_projects_do_not_take_is_told(batch: Command, here: Path) -> None:
+def test_a_file_that_many_projects_do_not_take_is_reported(batch: Command, here: Path) -> None:
     (here / "large.bin").write_bytes(bytes(3 << 20))
     status, out, _ = batch("submit", "uppercase", "--input", "in=large.bin", "--dry-run")
     assert status == 0
@@ -132,7 +132,7 @@ def test_it_tells_what_is_there_already(batch: Command, here: Path) -> None:
     assert "The batch would be refused: nothing would be sent." in out
 
 
-def test_every_wrong_job_is_told_up_to_ten(batch: Command, here: Path) -> None:
+def test_every_wrong_job_is_reported_up_to_ten(batch: Command, here: Path) -> None:
     rows = "".join(f"j{n},in{n:02}.txt\n" if n < 3 else f"j {n},x\n" for n in range(15))
     (here / "rows.csv").write_text("name,input:in\n" + rows)
     status, out, err = batch("submit", "uppercase", "--rows", "rows.csv", "--dry-run")

@@ -58,7 +58,9 @@ def test_an_interrupted_submit_tells_how_to_go_on_and_that_makes_each_job_once(
     assert [each.name for each in site.rpc.query_batches()].count(again[-1]) == 1
 
 
-def test_a_project_in_trouble_is_told_with_how_to_go_on(batch: Command, proxy: FaultProxy) -> None:
+def test_a_project_in_trouble_is_reported_with_how_to_go_on(
+    batch: Command, proxy: FaultProxy
+) -> None:
     proxy.fail("query_files", status(500), times=None)
     exit_status, out, err = batch(
         "submit", "uppercase", "--input", "in=in.txt", "--name", proxy.url
@@ -74,7 +76,7 @@ def test_a_project_in_trouble_is_told_with_how_to_go_on(batch: Command, proxy: F
 
 
 @pytest.mark.long
-def test_what_the_project_refuses_is_told_with_how_to_try_again_and_how_to_drop_it(
+def test_what_the_project_refuses_is_reported_with_how_to_try_again_and_how_to_drop_it(
     site: Site, batch: Command, proxy: FaultProxy
 ) -> None:
     name = proxy.url.rpartition(":")[2].strip("/").replace("/", "-")
@@ -104,7 +106,7 @@ def test_what_the_project_refuses_is_told_with_how_to_try_again_and_how_to_drop_
     ],
     ids=["argument", "name"],
 )
-def test_a_row_that_is_refused_is_told_with_how_to_see_all_of_them(
+def test_a_row_that_is_refused_is_reported_with_how_to_see_all_of_them(
     batch: Command, proxy: FaultProxy, tmp_path: Path, rows: str, said: str
 ) -> None:
     (tmp_path / "rows.csv").write_text(rows)
@@ -119,7 +121,7 @@ def test_a_row_that_is_refused_is_told_with_how_to_see_all_of_them(
 
 
 @pytest.mark.processes
-def test_what_goes_on_is_told_as_a_shell_reads_it_and_harmless_to_the_terminal(
+def test_what_goes_on_is_reported_as_a_shell_reads_it_and_harmless_to_the_terminal(
     batch: Command, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     proxy.fail("query_files", status(500), times=None)
@@ -134,7 +136,7 @@ def test_what_goes_on_is_told_as_a_shell_reads_it_and_harmless_to_the_terminal(
 
 
 @pytest.mark.processes
-def test_a_batch_that_cannot_be_told_on_stdout_is_told_on_stderr(
+def test_a_batch_that_cannot_be_told_on_stdout_is_reported_on_stderr(
     site: Site, batch: Command, proxy: FaultProxy
 ) -> None:
     with Path("/dev/full").open("w") as full:
@@ -152,7 +154,7 @@ def test_a_batch_that_cannot_be_told_on_stdout_is_told_on_stderr(
     assert "unsaid" in [each.name for each in site.rpc.query_batches()]
 
 
-def test_an_account_without_rights_is_told_once(
+def test_an_account_without_rights_is_reported_once(
     batch: Command, proxy: FaultProxy, tmp_path: Path
 ) -> None:
     (tmp_path / "key").write_text("0" * 32)

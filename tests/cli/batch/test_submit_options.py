@@ -52,7 +52,7 @@ def test_an_amount_of_computing_has_a_unit_or_is_operations(text: str, amount: f
         (["--config", "", "batch", "list"], "the path after --config is empty"),
     ],
 )
-def test_an_empty_variable_or_a_slip_is_told_before_anything_is_begun(
+def test_an_empty_variable_or_a_slip_is_reported_before_anything_is_begun(
     words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:
@@ -65,7 +65,7 @@ def test_an_empty_variable_or_a_slip_is_told_before_anything_is_begun(
 
 
 @pytest.mark.parametrize("text", ["", "GB", "-1", "0", "0GB", "2QB", "1e999", "1_000", "٣", "inf"])
-def test_what_is_no_amount_is_told(text: str) -> None:
+def test_what_is_no_amount_is_reported(text: str) -> None:
     for read, what in ((nbytes, "not a size: "), (operations, "not a number of floating-point")):
         with pytest.raises(argparse.ArgumentTypeError) as caught:
             read(text)

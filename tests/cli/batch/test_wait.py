@@ -90,7 +90,7 @@ def test_a_pipe_gets_a_line_for_each_change_and_json_an_object(
     assert last["is_over"] is True
 
 
-def test_a_time_that_is_over_is_said_and_the_jobs_go_on(site: Site, batch: Command) -> None:
+def test_a_time_that_is_over_is_reported_and_the_jobs_go_on(site: Site, batch: Command) -> None:
     number, name = site.batch("", "")
     status, _, err = batch("wait", name, "--timeout", "0.1")
     assert status == 5
@@ -116,7 +116,7 @@ def test_a_project_that_is_down_is_not_asked_for_longer_than_the_timeout(
     assert err.endswith(f": {told}\n")
 
 
-def test_a_project_that_is_down_is_said_and_waited_out(
+def test_a_project_that_is_down_is_reported_and_waited_out(
     site: Site, often: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     config = tmp_path / "impatient.toml"
@@ -193,7 +193,7 @@ def test_of_more_batches_than_a_terminal_has_lines_some_are_counted(
     assert "… and 1 more batch\n" in screen
 
 
-def test_a_batch_that_vanishes_ends_the_waiting_and_is_said(
+def test_a_batch_that_vanishes_ends_the_waiting_and_is_reported(
     site: Site, often: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number, name = site.batch("")
@@ -225,12 +225,14 @@ def test_a_batch_that_vanishes_ends_the_waiting_and_is_said(
         (1, 7e5, "0.1/day"),
     ],
 )
-def test_a_speed_is_told_in_jobs_that_can_be_counted(over: int, left: float, speed: str) -> None:
+def test_a_speed_is_reported_in_jobs_that_can_be_counted(
+    over: int, left: float, speed: str
+) -> None:
     at = SimpleNamespace(njobs=100, nover=100 - over)
     assert waiting_module._speed(cast("Batch", at), left) == speed
 
 
-def test_a_batch_that_cannot_be_found_is_said_before_any_waiting(
+def test_a_batch_that_cannot_be_found_is_reported_before_any_waiting(
     site: Site, batch: Command
 ) -> None:
     number, _ = site.batch("")

@@ -12,16 +12,16 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.htcondor import cleanup
+from boinc_gahp.htcondor.error_guard import ErrorGuard
 from boinc_gahp.htcondor.fetching_queue import FetchQueue
 from boinc_gahp.htcondor.following import Follower
-from boinc_gahp.htcondor.guard import Guard
 from boinc_gahp.threads import Workers
 from tests import faultproxy
 from tests.helpers import refusal, wait_for
 from tests.htcondor.desk import refuse
 from tests.htcondor.helpers import await_state, failed, row_of
 from tests.htcondor.onproject import follow, send
-from tests.htcondor.payer import Payer
+from tests.htcondor.task_runner import TaskRunner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,16 +74,16 @@ def test_a_batch_that_cannot_be_retired_keeps_no_other_from_a_new_lease(
     context.jobs.cancel(ended.job.id)
     fault = faultproxy.status(504) if trouble == "504" else refuse(NOT_OWNER, rpc="retire_batch")
     site.proxy.fail("retire_batch", fault, times=None)
-    payer = Payer(context)
-    payer.pay(time.time())
+    runner = TaskRunner(context)
+    runner.run(time.time())
     later = wanted.batch.lease_until - DAY / 2
     context.jobs.htcondor_polled([wanted.job.id], later)
-    payer.pay(later)
+    runner.run(later)
     assert wanted.batch.lease_until == later + context.htcondor.lease
     assert site.proxy.count("set_expire_time") == 1
     assert [row.name for row in context.jobs.batches(*site.owner, "ended")] == [ended.batch.name]
     site.proxy.heal()
-    payer.pay(payer.due(later + DAY))
+    runner.run(runner.due(later + DAY))
     assert ended.batch.state == "retired"
 
 
@@ -122,13 +122,13 @@ def test_a_lease_that_is_not_renewed_keeps_no_other_from_it(
     later = good.batch.lease_until - DAY / 2
     context.jobs.htcondor_polled([bad.job.id, good.job.id], later)
     site.proxy.fail("set_expire_time", choke(*about(bad)), times=None)
-    payer = Payer(context)
-    payer.pay(later)
+    runner = TaskRunner(context)
+    runner.run(later)
     assert good.batch.lease_until == later + context.htcondor.lease
     assert bad.batch.lease_until < later + DAY
     site.proxy.heal()
     again = later + 120.0
-    payer.pay(again)
+    runner.run(again)
     assert bad.batch.lease_until == again + context.htcondor.lease
 
 
@@ -141,23 +141,23 @@ def test_of_three_cancelled_jobs_two_are_aborted_though_the_third_s_batch_is_ano
         context.jobs.cancel(job.id)
     fault = refuse(NOT_OWNER, f"{bad.job_name}<".encode(), rpc="abort_jobs")
     site.proxy.fail("abort_jobs", fault, times=None)
-    payer = Payer(context)
+    runner = TaskRunner(context)
     now = time.time()
-    payer.pay(now)
+    runner.run(now)
     assert [one.job_id for one in context.jobs.pending_aborts(*site.owner)] == [bad.id]
     assert failed(site) == 2
     # It has pauses of its own, which grow.
     asked = site.proxy.count("abort_jobs")
-    payer.pay(now)
+    runner.run(now)
     assert site.proxy.count("abort_jobs") == asked
-    again = payer.due(now)
-    payer.pay(again)
+    again = runner.due(now)
+    runner.run(again)
     assert site.proxy.count("abort_jobs") == asked + 1
-    assert payer.due(again) - again > again - now
+    assert runner.due(again) - again > again - now
     # In the end the project is believed, so that the batch can be retired.
-    monkeypatch.setattr(cleanup, "BELIEVED", 0.0)
-    payer.pay(payer.due(again))
-    payer.pay(payer.due(again))
+    monkeypatch.setattr(cleanup, "REFUSAL_FINAL", 0.0)
+    runner.run(runner.due(again))
+    runner.run(runner.due(again))
     assert context.jobs.pending_aborts(*site.owner) == []
     assert sent.batch.state == "retired"
 
@@ -171,8 +171,8 @@ def test_a_job_whose_abort_takes_too_long_keeps_no_other_from_being_aborted(
         context.jobs.cancel(job.id)
     fault = choke(f"{bad.job_name}<".encode())
     site.proxy.fail("abort_jobs", fault, times=None)
-    payer = Payer(context)
-    payer.pay(time.time())
+    runner = TaskRunner(context)
+    runner.run(time.time())
     assert [one.job_id for one in context.jobs.pending_aborts(*site.owner)] == [bad.id]
     assert failed(site) == 3
 
@@ -216,7 +216,7 @@ def test_a_batch_that_cannot_be_asked_about_keeps_no_other_from_being_fetched(
     site.proxy.fail("query_batch", note, times=None)
     site.reset(poll_shortest=1.0, poll_longest=4.0, fetches=1)
     with site.context() as fresh:
-        fetches = FetchQueue(fresh, Workers("test", fresh.wake), Guard("the test"))
+        fetches = FetchQueue(fresh, Workers("test", fresh.wake), ErrorGuard("the test"))
 
         def is_home(sent: Sent) -> bool:
             fetches.begin(time.time())

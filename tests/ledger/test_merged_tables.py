@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from boinc_gahp.ledger import BatchRow
 
-#: Made by the code of commit 96b3b15: batches of all states and debts of both kinds of one account,
-#: and debts of the same ids and names of others.
+#: Made by the code of commit 96b3b15: batches of all states and rows of debt of both kinds of one
+#: account, and rows of debt of the same ids and names of others.
 OLD = Path(__file__).parent / "old" / "ledger-96b3b15.sqlite.gz"
 URL = "https://boinc.example.edu/test/"
 ACCOUNT = Authenticator("0123456789abcdef0123456789abcdef").account
@@ -55,7 +55,7 @@ def told(batches: tuple[BatchRow, ...]) -> list[tuple[object, ...]]:
     ]
 
 
-def test_what_was_owed_is_owed_by_the_same_rules(ledger: Ledger) -> None:
+def test_what_was_pending_is_pending_by_the_same_rules(ledger: Ledger) -> None:
     assert told(ledger.pending_aborts(*MINE, 1795290000.0)) == [
         ("b_died", 22, "sent", 1795280000.0),
         ("b_abort", 23, "giving_up", 1795281000.0),
@@ -71,7 +71,7 @@ def test_what_was_owed_is_owed_by_the_same_rules(ledger: Ledger) -> None:
     assert not ledger.begin_submit(*MINE, "b_abort", 23, 4000000000.0)
     assert ledger.begin_submit(*MINE, "b_died", 22, 4000000000.0)
     ledger.end_submit(*MINE, "b_submitting")
-    ledger.aborted(*MINE, 23)
+    ledger.abort_done(*MINE, 23)
     assert told(ledger.pending_aborts(*MINE, 0.0)) == [("b_died", 22, "sent", 4000000000.0)]
     assert len(all_pending_aborts(ledger.store)) == 3
 
@@ -94,7 +94,7 @@ def test_htcondors_batches_and_jobs_are_as_they_were_and_go_on(ledger: Ledger) -
     (failed, cancelled, _) = jobs.jobs_of(3)
     assert jobs.program_failure(failed.id) is not None
     assert failed.description == '{"of": "bg-submitted0"}'
-    assert [owed.job_id for owed in jobs.pending_aborts(*MINE)] == [cancelled.id, 10]
+    assert [pending.job_id for pending in jobs.pending_aborts(*MINE)] == [cancelled.id, 10]
     jobs.drop_from_batch(4)
     ids = [job.job_id for job in jobs.waiting(*MINE)]
     assert len(ids) == 2
@@ -188,9 +188,11 @@ def old(path: Path, previous_version: Path) -> Iterator[OldDaemon]:  # noqa: F81
 
 
 @pytest.mark.processes
-def test_what_a_daemon_of_that_version_goes_on_writing_is_owed(old: OldDaemon, path: Path) -> None:
+def test_what_a_daemon_of_that_version_goes_on_writing_is_pending(
+    old: OldDaemon, path: Path
+) -> None:
     ledger = Ledger(path)
-    ledger.aborted(*MINE, 23)
+    ledger.abort_done(*MINE, 23)
     ledger.end_submit(*MINE, "b_died")
     assert old.pending_aborts() == '[["b_submitting", "submitting", 4000000000.0]]'
     # It begins a submission, which is asked about, and ends well.
@@ -200,7 +202,7 @@ def test_what_a_daemon_of_that_version_goes_on_writing_is_owed(old: OldDaemon, p
     assert told(ledger.pending_aborts(*MINE, 0.0))[0] == ("b", 31, "sent", 9.0)
     old.does('ledger.end_submit(url, account, "b")')
     assert [batch.name for batch in ledger.pending_aborts(*MINE, 0.0)] == ["b_submitting"]
-    # Another fails: an abort is owed, put off and paid.
+    # Another fails: an abort is pending, put off and done.
     assert old.does('ledger.begin_submit(url, account, "b", 31, 5.0)') == "true"
     old.does('ledger.owe_abort(url, account, "b", 31, 7.0)')
     assert told(ledger.pending_aborts(*MINE, 0.0))[0] == ("b", 31, "giving_up", 7.0)
@@ -223,27 +225,27 @@ def test_a_daemon_of_that_version_finds_what_is_written_in_the_new_way(
 ) -> None:
     ledger = Ledger(path)
     for each in (21, 22, 23):
-        ledger.aborted(*MINE, each)
+        ledger.abort_done(*MINE, each)
     assert old.pending_aborts() == "[]"
     assert ledger.begin_submit(*MINE, "b", 31, 5.0)
     assert old.pending_aborts() == '[["b", "submitting", 5.0]]'
     ledger.put_off(*MINE, "b", 9.0)
     assert old.pending_aborts() == '[["b", "submitting", 9.0]]'
     (batch,) = ledger.pending_aborts(*MINE, 0.0)
-    assert ledger.give_up(batch, 10.0)
+    assert ledger.begin_abort(batch, 10.0)
     assert old.pending_aborts() == '[["b", "abort", 10.0]]'
     # So it does not send what the new one aborts.
     assert old.does('ledger.begin_submit(url, account, "b", 31, 5.0)') == "false"
     old.does('ledger.end_submit(url, account, "b")')
     ledger.postpone(batch.id, 70.0, "it was aborted with 1 jobs", listed=1)
     assert old.pending_aborts() == '[["b", "abort", 70.0]]'
-    ledger.aborted(*MINE, 31)
+    ledger.abort_done(*MINE, 31)
     assert old.pending_aborts() == "[]"
     ledger.close()
 
 
 @pytest.mark.processes
-def test_a_keeper_of_that_version_sees_htcondors_batches_alone_and_can_do_all_with_them(
+def test_a_manager_of_that_version_sees_htcondors_batches_alone_and_can_do_all_with_them(
     old: OldDaemon, path: Path
 ) -> None:
     ledger = Ledger(path)

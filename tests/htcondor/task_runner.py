@@ -1,4 +1,4 @@
-"""What is owed to a project is paid, turned by hand."""
+"""The periodic tasks of a manager, run by hand."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from boinc_gahp.htcondor.context import AccountContext
 
 
-class Payer:
-    """Does what a manager does about what is owed, turned by hand."""
+class TaskRunner:
+    """Runs the periodic tasks that are due, as a manager does."""
 
     def __init__(
         self, context: AccountContext, is_sending: Callable[[int], bool] = lambda _: False
@@ -26,7 +26,7 @@ class Payer:
     def due(self, now: float) -> float:
         return min(task.due(now) for task in self._tasks)
 
-    def pay(self, now: float, *, goes_on: bool = True) -> None:
+    def run(self, now: float, *, goes_on: bool = True) -> None:
         for task in self._tasks:
             if task.due(now) <= now:
-                task.pay(now, lambda: goes_on and not self._context.stopping.is_set())
+                task.run(now, lambda: goes_on and not self._context.stopping.is_set())

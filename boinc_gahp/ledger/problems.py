@@ -1,4 +1,4 @@
-"""Troubles that have lasted so long that people are told, and owners that have no settings."""
+"""Problems that have lasted so long that people are told, and owners that have no settings."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.ledger.progress import fail_job
 from boinc_gahp.ledger.requests import Requests
-from boinc_gahp.ledger.rows import ALIVE_SQL, HAS_BUSINESS, Hold, project_id
+from boinc_gahp.ledger.rows import ALIVE_SQL, HAS_WORK, Hold, project_id
 
 if TYPE_CHECKING:
     import sqlite3
 
-#: Seconds until people are told of a trouble: by then, passing ones are over.
-LASTING = 3600.0
+#: Seconds until people are told of a problem: by then, passing ones are over.
+PERSISTENT_AFTER = 3600.0
 _DAY = 86400.0
 
 
-class Lasting(NamedTuple):
-    """A trouble that has lasted for an hour, or an owner that the settings lack.
+class PersistentProblem(NamedTuple):
+    """A problem that has lasted for an hour, or an owner that the settings lack.
 
     Attributes:
         url: the project's URL.
         account: the account there.
         project_name: its name in the settings; "" for the section ``[project]``.
-        batch_id: the ledger's id of the batch in trouble; None if it concerns all.
+        batch_id: the ledger's id of the batch that has it; None if it concerns all.
         since: when it began, in seconds since the epoch.
         text: one line for people.
-        stops: whether it stops jobs, and not only debts.
+        stops: whether it stops jobs, and not only aborts and retirements.
     """
 
     url: str
@@ -39,20 +39,24 @@ class Lasting(NamedTuple):
     stops: bool
 
 
-class Troubles(Requests):
-    """Lasting troubles, and what is done about them."""
+class Problems(Requests):
+    """Problems that persist, and what is done about them."""
 
-    def lasting(self, now: float, after: float = LASTING) -> list[Lasting]:
-        """Return the troubles that have lasted for ``after`` seconds, the oldest first."""
+    def persistent_problems(
+        self, now: float, after: float = PERSISTENT_AFTER
+    ) -> list[PersistentProblem]:
+        """Return the problems that have lasted for ``after`` seconds, the oldest first."""
         before = now - after
         with self._store.read() as connection:
-            found = [Lasting(*row) for row in connection.execute(_OF_PROJECTS, (before,))]
-            found += [Lasting(*row) for row in connection.execute(_OF_BATCHES, (before, before))]
-            found += [Lasting(*row) for row in connection.execute(_OF_ABORTS, (before,))]
-            found += [Lasting(*row) for row in connection.execute(_OF_DEBTS, (before,))]
+            found = [PersistentProblem(*row) for row in connection.execute(_OF_PROJECTS, (before,))]
+            found += [
+                PersistentProblem(*row) for row in connection.execute(_OF_BATCHES, (before, before))
+            ]
+            found += [PersistentProblem(*row) for row in connection.execute(_OF_ABORTS, (before,))]
+            found += [PersistentProblem(*row) for row in connection.execute(_OF_SUBMITS, (before,))]
         return sorted(found, key=lambda each: each.since)
 
-    def unknown(self, url: str, account: str, yes: bool) -> float | None:
+    def set_unknown(self, url: str, account: str, yes: bool) -> float | None:
         """Note whether the settings lack an owner.
 
         Returns:
@@ -87,10 +91,10 @@ class Troubles(Requests):
             )
         )
 
-    def strand(self, url: str, account: str, hold: Hold) -> int:
+    def hold_all_jobs(self, url: str, account: str, hold: Hold) -> int:
         """Let all live jobs of an owner without settings fail; return how many.
 
-        The project goes on with the jobs that it has. Aborts are owed for them, in case the owner's
+        The project goes on with the jobs that it has. They are to be aborted, in case the owner's
         settings come back.
         """
 
@@ -141,7 +145,7 @@ class Troubles(Requests):
 
 _OF_PROJECTS = (
     "SELECT url, account, name, NULL, trouble_since, trouble, 1 FROM project "  # noqa: S608
-    f"WHERE trouble_since <= ? AND {HAS_BUSINESS}"
+    f"WHERE trouble_since <= ? AND {HAS_WORK}"
 )
 _OF_BATCHES = (
     "SELECT url, account, project.name, batch.id, batch.trouble_since, "
@@ -154,7 +158,7 @@ _OF_BATCHES = (
     # A trouble of the whole project is reported instead.
     "AND coalesce(project.trouble_since > ?, 1)"
 )
-# A cancelled job's state changes no more. The jobs of a batch being given up end with it.
+# A cancelled job's state changes no more. The jobs of a batch being aborted end with it.
 _OF_ABORTS = (
     "SELECT url, account, project.name, NULL, min(job.changed), "
     "count(*) || iif(count(*) = 1, ' job is', ' jobs are') || ' still to be aborted', 0 "
@@ -163,7 +167,7 @@ _OF_ABORTS = (
     "WHERE batch.state IN ('submitted', 'ended', 'retired') "
     "AND job.changed <= ? GROUP BY project.id"
 )
-_OF_DEBTS = (
+_OF_SUBMITS = (
     "SELECT project_url, project_account, '', NULL, max(not_before, sent), "
     "'batch ' || name || ' is still to be aborted', 0 FROM batch "
     "WHERE project_id IS NULL AND state = 'giving_up' AND max(not_before, sent) <= ?"

@@ -1,4 +1,4 @@
-"""How lasting troubles are shown to people, and jobs that nobody can work on any more.
+"""How problems that persist are shown to people, and jobs that nobody can work on any more.
 
 What is known about projects is in the ledger, because daemons live for minutes or for weeks.
 """
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.htcondor")
 
-#: How many troubles the daily lines in the log name.
-_NAMED = 20
+#: How many problems the daily lines in the log name.
+_MAX_LOGGED = 20
 
 
-class LastingTroubles:
+class PersistentProblems:
     """Which jobs wait for something that has been wrong for an hour; thread-safe."""
 
     def __init__(self) -> None:
@@ -36,16 +36,16 @@ class LastingTroubles:
         self._owners: dict[Owner, str] = {}
         self._batches: dict[int | None, str] = {}
         self._shown: set[int] = set()
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
 
-    def look(self, jobs: JobLedger, now: float) -> None:
-        """Look for troubles that last; once a day they are logged.
+    def refresh(self, jobs: JobLedger, now: float) -> None:
+        """Read the problems that persist from the ledger; once a day they are logged.
 
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
-        lasting = jobs.lasting(now)
-        stops = [each for each in lasting if each.stops]
+        problems = jobs.persistent_problems(now)
+        stops = [each for each in problems if each.stops]
         with self._lock:
             self._owners = {
                 owner_key(each.url, each.account): f"{each.url}: {each.text}"
@@ -57,29 +57,29 @@ class LastingTroubles:
                 for each in stops
                 if each.batch_id is not None
             }
-        if lasting and jobs.take_turn("troubles said", now):
-            for each in lasting[:_NAMED]:
+        if problems and jobs.take_turn("troubles said", now):
+            for each in problems[:_MAX_LOGGED]:
                 hours = (now - each.since) / 3600
                 log.warning("%s: %s (for %.0f h)", each.url, each.text, hours)
-            if len(lasting) > _NAMED:
-                more = len(lasting) - _NAMED
+            if len(problems) > _MAX_LOGGED:
+                more = len(problems) - _MAX_LOGGED
                 log.warning("and %d more: boinc_gahp ledger list has them all", more)
 
-    def shown(self, row: JobRow, answer: tuple[int, str], here: str | None) -> tuple[int, str]:
+    def answer_for(self, row: JobRow, answer: tuple[int, str], here: str | None) -> tuple[int, str]:
         """Return what HTCondor is told about a job: suspended, with the reason, if it has to wait.
 
         Args:
             row: the job.
             answer: what HTCondor is told if it does not have to wait.
-            here: a trouble of this submit node that the job waits for: it is told at once, because
-                only people here can correct it. None: there is none.
+            here: a problem of this submit node that the job waits for: HTCondor is told at once,
+                because only people here can correct it. None: there is none.
         """
         with self._lock:
-            words = here or self._batches.get(row.batch_id)
-            words = words or self._owners.get(owner_key(row.project_url, row.account))
-            if row.is_alive and words:
+            text = here or self._batches.get(row.batch_id)
+            text = text or self._owners.get(owner_key(row.project_url, row.account))
+            if row.is_alive and text:
                 self._shown.add(row.id)
-                return suspended(words)
+                return suspended(text)
             # An earlier daemon may have told a reason: at the end it is always taken back.
             is_over = answer[0] in {HTCondorState.COMPLETED, HTCondorState.HELD}
             if not is_over and row.id not in self._shown:
@@ -88,7 +88,7 @@ class LastingTroubles:
                 self._shown.discard(row.id)
         return without_reason(answer)
 
-    def unknown(
+    def hold_unknown(
         self, jobs: JobLedger, settings: Settings, owner: tuple[str, str, str], now: float
     ) -> None:
         """Handle the jobs of an owner that the settings do not have: in the end they are held.
@@ -105,18 +105,18 @@ class LastingTroubles:
         url, account, name = owner
         if AccountLock(state_dir(settings), url, account).held_elsewhere():
             # Another daemon has other settings, or has not seen the change yet.
-            jobs.unknown(url, account, False)
+            jobs.set_unknown(url, account, False)
             return
-        since = jobs.unknown(url, account, True)
-        words = explain_unknown(url, account, name, settings)
-        jobs.project_trouble(url, account, words)
+        since = jobs.set_unknown(url, account, True)
+        text = explain_unknown(url, account, name, settings)
+        jobs.project_trouble(url, account, text)
         wait = settings.htcondor.stranded_wait
-        if words not in self._said:
-            self._said.add(words)
-            log.warning("%s; jobs are put on hold after %g h", words, wait / 3600)
+        if text not in self._logged:
+            self._logged.add(text)
+            log.warning("%s; jobs are put on hold after %g h", text, wait / 3600)
         if since is None or now - since < wait:
             return
-        reason = f"{words}; condor_release then sends this job again, as a new one"
-        held = jobs.strand(url, account, Hold(reason, HoldCode.ACCOUNT, 0))
+        reason = f"{text}; condor_release then sends this job again, as a new one"
+        held = jobs.hold_all_jobs(url, account, Hold(reason, HoldCode.ACCOUNT, 0))
         if held:
-            log.error("%d jobs are held: %s", held, shorten(words))
+            log.error("%d jobs are held: %s", held, shorten(text))

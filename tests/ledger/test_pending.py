@@ -1,4 +1,4 @@
-"""What is owed, leased, wrong, counted and dropped; and two processes at once."""
+"""What is pending, leased, wrong, counted and dropped; and two processes at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from boinc_gahp.ledger import ALIVE, JobLedger, Store
-from boinc_gahp.ledger.jobs import STATES, PendingAbort, Tally
+from boinc_gahp.ledger.jobs import STATES, JobCounts, PendingAbort
 from tests.ledger.jobs import (
     HOLD,
     LEASE,
@@ -27,13 +27,13 @@ from tests.ledger.jobs import (
 ENDED = sorted(set(STATES) - ALIVE)
 
 
-def test_aborts_are_owed_until_they_are_done(jobs: JobLedger) -> None:
+def test_aborts_are_pending_until_they_are_done(jobs: JobLedger) -> None:
     batch, ids = submitted(jobs, "a", "b", "c")
     jobs.cancel(ids[0])
     jobs.cancel(ids[2])
-    owed = jobs.pending_aborts(*MINE)
-    assert owed[0] == PendingAbort(ids[0], "bg-1-1", batch.id, "submitted", 7)
-    assert [abort.job_name for abort in owed] == ["bg-1-1", "bg-1-3"]
+    pending = jobs.pending_aborts(*MINE)
+    assert pending[0] == PendingAbort(ids[0], "bg-1-1", batch.id, "submitted", 7)
+    assert [abort.job_name for abort in pending] == ["bg-1-1", "bg-1-3"]
     assert jobs.pending_aborts(URL, "another") == []
     jobs.abort_done([ids[0]])
     assert [abort.job_id for abort in jobs.pending_aborts(*MINE)] == [ids[2]]
@@ -60,7 +60,7 @@ def test_leases_are_renewed_of_batches_that_htcondor_asks_about(jobs: JobLedger)
     assert jobs.leases(*MINE, now, 200.0, 30.0) == []
 
 
-def test_owners_are_those_with_anything_alive_or_owed(jobs: JobLedger) -> None:
+def test_owners_are_those_with_anything_alive_or_pending(jobs: JobLedger) -> None:
     assert jobs.owners() == ()
     jobs.accept(replace(new_job("x", account="alive"), project_name="old"))
     jobs.accept(replace(new_job("y", account="alive"), project_name="new"))
@@ -107,10 +107,10 @@ def test_jobs_are_counted_by_state(jobs: JobLedger) -> None:
     jobs.cancel(ids[0])
     jobs.accept(new_job("d"))
     jobs.accept(new_job("e", account="another"))
-    assert jobs.tally(*MINE) == Tally(waiting=1, queued=2, cancelled=1)
-    assert jobs.tally(URL) == jobs.tally() == Tally(waiting=2, queued=2, cancelled=1)
-    assert jobs.tally().alive == 4
-    assert jobs.tally("https://elsewhere.example/") == Tally()
+    assert jobs.job_counts(*MINE) == JobCounts(waiting=1, queued=2, cancelled=1)
+    assert jobs.job_counts(URL) == jobs.job_counts() == JobCounts(waiting=2, queued=2, cancelled=1)
+    assert jobs.job_counts().alive == 4
+    assert jobs.job_counts("https://elsewhere.example/") == JobCounts()
 
 
 @pytest.mark.parametrize("is_told", [True, False])
@@ -196,10 +196,10 @@ def test_what_is_alive_or_to_be_aborted_is_not_forgotten_by_accident(
     batch_id = get(jobs, job_id).batch_id
     assert jobs.forget([job_id]) == (0, 0)
     jobs.cancel(job_id)
-    owed = bool(jobs.pending_aborts(*MINE))
-    assert owed == (state == "running")
-    assert jobs.forget([job_id, 12345]) == (int(not owed), 0)
-    assert jobs.forget([job_id], alive=True) == (int(owed), 0)
+    pending = bool(jobs.pending_aborts(*MINE))
+    assert pending == (state == "running")
+    assert jobs.forget([job_id, 12345]) == (int(not pending), 0)
+    assert jobs.forget([job_id], alive=True) == (int(pending), 0)
     assert jobs.job(job_id) is None
     assert batch_id is None or jobs.batch(batch_id) is not None
 

@@ -26,33 +26,33 @@ class RetryTime:
     at: float
 
 
-class Guard:
-    """Keeps a manager going after any error, since the next attempt may succeed; thread-safe.
+class ErrorGuard:
+    """Logs the errors of a manager's work and has it done again later; thread-safe.
 
     Args:
-        who: the manager, for the log.
+        worker: the manager, for the log.
     """
 
-    def __init__(self, who: str) -> None:
-        self._who = who
-        self._said = ""
+    def __init__(self, worker: str) -> None:
+        self._worker = worker
+        self._last_message = ""
 
     @contextmanager
     def __call__(self, what: str) -> Iterator[RetryTime]:
         """Yield the time to do it again, to be set inside; :data:`FAULT` from now if it fails.
 
         Args:
-            what: the work, for the log: "<who> could not <what>".
+            what: the work, for the log: "<worker> could not <what>".
         """
-        again = RetryTime(time.time() + FAULT)
+        retry = RetryTime(time.time() + FAULT)
         try:
-            yield again
+            yield retry
         except LedgerError as error:
-            level = logging.DEBUG if str(error) == self._said else logging.ERROR
-            log.log(level, "%s could not %s: %s", self._who, what, error)
-            self._said = str(error)
+            level = logging.DEBUG if str(error) == self._last_message else logging.ERROR
+            log.log(level, "%s could not %s: %s", self._worker, what, error)
+            self._last_message = str(error)
         except Exception:
-            log.exception("%s could not %s", self._who, what)
+            log.exception("%s could not %s", self._worker, what)
         else:
             return
-        again.at = time.time() + FAULT
+        retry.at = time.time() + FAULT

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("boinc_gahp.htcondor.service.SETTINGS_LAST", 0.05)
+    monkeypatch.setattr("boinc_gahp.htcondor.service.SETTINGS_INTERVAL", 0.05)
 
 
 class File:
@@ -127,6 +127,8 @@ def test_what_is_under_way_ends_with_the_settings_that_it_began_with(
         await_status(service, [first, second], 4)
         assert site.proxy.count("submit_batch") == 1
         [manager] = service._managers.values()
-        wait_for(lambda: not manager._old, "the end of the connections with the old settings")
+        wait_for(
+            lambda: not manager._old_bridges, "the end of the connections with the old settings"
+        )
     assert len(site.workunits()) == 2
     assert row_of(jobs, first).state == "done"
