@@ -12,157 +12,16 @@ from boinc_gahp.localproject.backend.expiry import (
     expire_batches,
 )
 from boinc_gahp.localproject.states import (
-    NEVER,
-    AssimilateState,
     BatchState,
     ErrorMask,
     FileDeleteState,
     Outcome,
-    ServerState,
     ValidateState,
 )
 from tests.localproject.bench import NOW
 
 if TYPE_CHECKING:
     from tests.localproject.bench import Bench
-
-
-def test_a_new_workunit_gets_as_many_results_as_it_wants(bench: Bench) -> None:
-    bench.workunit(min_quorum=2, target_nresults=3)
-    assert bench.transition() == 1
-    assert bench.results("name") == ["w_0", "w_1", "w_2"]
-    assert bench.results("server_state") == [ServerState.UNSENT] * 3
-    randoms = bench.results("random")
-    assert all(
-        f"<name>w_{n}_r{random}_0</name>" in document
-        for n, (random, document) in enumerate(
-            zip(randoms, bench.results("xml_doc_in"), strict=True)
-        )
-    )
-    assert bench.wu["transition_time"] > NOW
-    assert bench.transition() == 0
-
-
-def test_a_sent_result_is_in_progress_until_its_deadline(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
-    assert bench.send() is not None
-    assert bench.results("report_deadline") == [NOW + 100]
-    assert bench.wu["transition_time"] == NOW + 100
-    bench.now = NOW + 101
-    bench.transition()
-    assert bench.results("outcome") == [Outcome.NO_REPLY, Outcome.INIT]
-    assert bench.results("server_state") == [ServerState.OVER, ServerState.UNSENT]
-
-
-def test_a_success_becomes_canonical_and_is_credited(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
-    bench.answer(bench.send())
-    bench.settle()
-    assert bench.wu["canonical_resultid"] == 1
-    assert bench.wu["assimilate_state"] == AssimilateState.DONE
-    assert bench.wu["transition_time"] == NEVER
-    assert bench.results("validate_state") == [ValidateState.VALID]
-    (granted,) = bench.results("granted_credit")
-    assert granted == pytest.approx(10 * 1e9 * 200 / (86400 * 1e9))
-    row = bench.core.db.connection().execute("SELECT total_credit FROM host WHERE id = 1")
-    assert row.fetchone()[0] == pytest.approx(granted)
-
-
-def test_errors_are_retried_until_there_are_more_than_allowed(bench: Bench) -> None:
-    bench.workunit()
-    for host in (1, 2, 3):
-        bench.transition()
-        assert bench.wu["error_mask"] == 0
-        bench.answer(bench.send(host), host, status=11)
-    bench.settle()
-    assert bench.wu["error_mask"] == ErrorMask.TOO_MANY_ERROR_RESULTS
-    assert bench.wu["assimilate_state"] == AssimilateState.DONE
-    assert bench.results("exit_status") == [11, 11, 11]
-    assert bench.send(4) is None
-
-
-def test_results_that_never_come_back_exhaust_the_total(bench: Bench) -> None:
-    bench.workunit(max_total_results=2)
-    for host in (1, 2):
-        bench.transition()
-        assert bench.send(host) is not None
-        bench.now += 101
-    bench.settle()
-    assert bench.wu["error_mask"] == ErrorMask.TOO_MANY_TOTAL_RESULTS
-
-
-def test_a_quorum_of_two_waits_for_the_second_success(bench: Bench) -> None:
-    bench.workunit(min_quorum=2, target_nresults=2)
-    bench.transition()
-    first, second = bench.send(1), bench.send(2)
-    bench.answer(first, 1)
-    bench.settle()
-    assert bench.wu["canonical_resultid"] == 0
-    bench.answer(second, 2)
-    bench.settle()
-    assert bench.wu["canonical_resultid"] == 1
-    assert bench.results("validate_state") == [ValidateState.VALID] * 2
-
-
-def test_results_that_disagree_call_for_one_more(bench: Bench) -> None:
-    bench.set("app", validator="bitwise")
-    bench.workunit(min_quorum=2, target_nresults=2)
-    bench.transition()
-    bench.compute(b"one", b"other")
-    bench.transition()
-    bench.validate()
-    assert bench.results("validate_state") == [ValidateState.INCONCLUSIVE] * 2
-    bench.transition()
-    assert len(bench.results("id")) == 3
-    bench.answer(bench.send(3), 3, files={"out": b"other"})
-    bench.transition()
-    bench.validate()
-    assert bench.wu["canonical_resultid"] == 2
-    assert bench.results("validate_state") == [
-        ValidateState.INVALID,
-        ValidateState.VALID,
-        ValidateState.VALID,
-    ]
-
-
-def test_a_success_after_the_outputs_are_gone_is_too_late(bench: Bench) -> None:
-    bench.workunit(target_nresults=2)
-    bench.transition()
-    first, late = bench.send(1), bench.send(2)
-    bench.answer(first, 1)
-    bench.now += 101
-    bench.settle()
-    assert bench.results("outcome") == [Outcome.SUCCESS, Outcome.NO_REPLY, Outcome.DIDNT_NEED]
-    bench.answer(late, 2)
-    bench.settle()
-    assert bench.results("outcome")[1] == Outcome.SUCCESS
-    assert bench.results("validate_state")[:2] == [ValidateState.VALID, ValidateState.TOO_LATE]
-
-
-def test_a_host_gets_one_result_of_a_workunit_unless_all_have_failed(bench: Bench) -> None:
-    bench.workunit(min_quorum=2, target_nresults=2, max_error_results=9, max_total_results=20)
-    bench.transition()
-    first = bench.send(1)
-    assert first is not None
-    assert bench.send(1) is None
-    bench.answer(first, 1, status=1)
-    bench.transition()
-    assert bench.send(1) is None
-    bench.set("host", p_fpops=0)
-    with bench.core.db.write() as connection:
-        connection.execute("UPDATE host SET p_fpops = 1e9 WHERE id = 1")
-    assert bench.send(1) is not None
-
-
-def test_higher_priority_goes_first(bench: Bench) -> None:
-    bench.workunit("low", priority=1)
-    bench.workunit("high", priority=5)
-    bench.transition()
-    task = bench.send()
-    assert task is not None
-    assert task.result_name == "high_0"
 
 
 def _finish(bench: Bench) -> None:

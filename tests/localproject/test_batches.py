@@ -11,7 +11,6 @@ import pytest
 
 from tests.helpers import wait_for
 from tests.localproject.client import Client, error, job, value
-from tests.localproject.stage import Stage
 
 
 def test_a_batch_is_submitted_once(client: Client) -> None:
@@ -94,26 +93,6 @@ def test_names_compare_as_mariadb_compares_them(client: Client) -> None:
     assert value(client.rpc("abort_jobs", job_name="JOB_e"), "success") == "1"
 
 
-def test_a_look_up_by_name_gives_the_oldest_batch(as_is: Client) -> None:
-    first = as_is.create_batch("twice")
-    assert as_is.create_batch("twice") > first
-    assert value(as_is.rpc("query_batch", batch_name="twice"), "id") == str(first)
-    assert as_is.project.batch_count("twice") == 2
-
-
-def test_an_unnamed_batch_gets_a_name(client: Client) -> None:
-    reply = client.rpc("create_batch", batch_name="", app_name="uppercase")
-    name = value(client.rpc("query_batch", batch_id=value(reply, "batch_id")), "name")
-    assert name.startswith("submitter:uppercase:")
-
-
-def test_a_quote_in_a_batch_name_hides_it(as_is: Client, sane: Client) -> None:
-    for one in (as_is, sane):
-        one.create_batch("it's")
-    assert error(as_is.rpc("query_batch2", batch_name="it's")) == r"no batch named it\'s"
-    assert "<batch_size>0<" in sane.rpc("query_batch2", batch_name="it's")
-
-
 def test_query_batches_leaves_out_retired_ones_and_other_users(client: Client) -> None:
     ids = [client.create_batch(f"b{n}") for n in range(3)]
     client.rpc("retire_batch", batch_id=ids[1])
@@ -169,18 +148,6 @@ def test_a_command_line_beside_the_templates_is_refused(client: Client) -> None:
     assert "<command_line>\n-v\n</command_line>" in rows.fetchone()[0]
 
 
-def test_what_stands_in_a_jobs_own_template_reaches_the_workunit(client: Client) -> None:
-    path = client.project.core.templates / "uppercase_in"
-    own = re.sub("(<delay_bound>).*(<)", r"\g<1>4321\2", path.read_text())
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
-    client.submit(batch_id, [job("plain", name), job("own", name, more=own)])
-    rows = client.project.core.db.connection().execute(
-        "SELECT delay_bound FROM workunit ORDER BY id"
-    )
-    assert [row[0] for row in rows] == [86400.0, 4321.0]
-
-
 @pytest.mark.parametrize("least", ["whole", "exact"])
 def test_min_mod_time_leaves_out_what_is_older(sane: Client, as_is: Client, least: str) -> None:
     client = as_is if least == "whole" else sane
@@ -225,19 +192,6 @@ def test_no_change_is_lost_between_two_queries(sane: Client) -> None:
     thread.join()
 
 
-def test_an_aborted_job_that_comes_back_is_done(client: Client) -> None:
-    """``web-rpcs.rst``, "Aborting and retiring"."""
-    stage = Stage(client.project)
-    batch_id = stage.batch(client.create_batch("x") + 1, "b", user="submitter")
-    stage.job(batch_id * 10, "j", batch_id, "in_progress")
-    client.rpc("abort_jobs", job_name="j")
-    assert client.statuses("b") == {"j": "ERROR"}
-    stage.returned("j_0")
-    wait_for(lambda: client.statuses("b") == {"j": "DONE"}, "the job is done")
-    details = client.rpc("query_batch", batch_id=batch_id, get_job_details=1)
-    assert (value(details, "error"), value(details, "status")) == ("cancelled", "error")
-
-
 def test_an_unknown_job_among_others(as_is: Client, sane: Client) -> None:
     for client, aborted in ((as_is, ["a"]), (sane, [])):
         batch_id = client.create_batch("b")
@@ -249,40 +203,11 @@ def test_an_unknown_job_among_others(as_is: Client, sane: Client) -> None:
         assert [one for one, state in states.items() if state == "ERROR"] == aborted
 
 
-@pytest.mark.long
-def test_an_expired_batch_is_aborted_and_retired(client: Client) -> None:
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
-    client.submit(batch_id, [job("a", name)])
-    client.rpc("set_expire_time", batch_id=batch_id, expire_time=time.time() - 1)
-    wait_for(lambda: client.project.batches()[0][2] == 4, "the batch is retired")
-    assert client.statuses("b") == {"a": "ERROR"}
-
-
 def test_an_abort_turns_a_retired_batch_into_an_aborted_one(client: Client) -> None:
     batch_id = client.create_batch("b")
     client.rpc("retire_batch", batch_id=batch_id)
     client.rpc("abort_batch", batch_id=batch_id)
     assert value(client.rpc("query_batch", batch_id=batch_id), "state") == "3"
-
-
-def test_rights_are_per_app_and_jobs_can_be_limited(sane: Client) -> None:
-    project = sane.project
-    limited = project.add_user("limited", apps=["uppercase"], max_jobs_in_progress=2)
-    with Client(project, limited) as client:
-        assert error(client.rpc("create_batch", batch_name="m", app_name="multi")) == (
-            "no submit access"
-        )
-        (name,) = client.upload(b"x")
-        first, second = client.create_batch("one"), client.create_batch("two")
-        client.submit(first, [job("l1", name), job("l2", name)])
-        assert "limit on jobs in progress exceeded" in error(
-            client.submit(second, [job("l3", name)])
-        )
-    with pytest.raises(ValueError, match="there is a user 'limited' already"):
-        project.add_user("limited")
-    with pytest.raises(ValueError, match="app not found: nosuch"):
-        project.add_user("wrong", apps=["nosuch"])
 
 
 def test_batches_without_a_name_get_one_each_even_in_the_same_second(sane: Client) -> None:

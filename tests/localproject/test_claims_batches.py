@@ -99,17 +99,6 @@ def test_a_job_can_be_for_one_host_or_user_only(client: Client, element: str, ki
     assert [tuple(row) for row in rows] == [(kind, 1)]
 
 
-def test_an_allocation_priority_wants_an_estimate_of_each_job(client: Client) -> None:
-    Stage(client.project).file("x.dat")
-    for more, fails in (("", True), ("<rsc_fpops_est>1e9</rsc_fpops_est>", False)):
-        batch = (
-            f"<batch><batch_name>b{fails}</batch_name><app_name>uppercase</app_name>"
-            f"<allocation_priority>1</allocation_priority>{job('j', 'x.dat', more=more)}</batch>"
-        )
-        reply = client.rpc("submit_batch", batch)
-        assert ("no rsc_fpops_est given" in reply) == fails
-
-
 def test_jobs_without_a_name_are_named_for_app_process_and_time(client: Client) -> None:
     Stage(client.project).file("x.dat")
     batch_id = client.create_batch("b")
@@ -256,14 +245,3 @@ def test_a_batch_becomes_complete_when_it_is_asked_for(client: Client) -> None:
     reply = client.rpc("query_batches")
     assert (value(reply, "state"), value(reply, "fraction_done")) == ("2", "1")
     assert client.project.batches() == [(1, "b", 2)]
-
-
-def test_details_of_a_failed_job_have_an_exit_status_per_failed_instance(client: Client) -> None:
-    stage = Stage(client.project)
-    stage.job(1, "j", stage.batch(1, "b", user="submitter"), "failed", exit_status=-5)
-    details = client.rpc("query_batch", batch_id=1, get_job_details=1)
-    assert re.findall("<exit_status>(.*)</exit_status>", details) == ["-5"] * 3
-    assert (value(details, "error"), value(details, "status")) == (
-        "too_many_error_results",
-        "error",
-    )

@@ -149,21 +149,6 @@ def test_a_completed_job_is_described_though_its_instance_is_gone(client: Client
     assert "<exit_status>" not in reply
 
 
-def test_the_stderr_of_a_job_is_escaped_within_its_cdata(client: Client) -> None:
-    stage = Stage(client.project)
-    stage.job(1, "j", stage.batch(1, "b", user="submitter"), "done")
-    stderr = value(client.rpc("query_completed_job", job_name="j"), "stderr_out")
-    assert stderr.startswith("<![CDATA[\n&lt;core_client_version&gt;7.20.5")
-    assert "said &amp; done" in stderr
-
-
-def test_outputs_stay_after_a_batch_was_retired(client: Client) -> None:
-    stage = Stage(client.project)
-    stage.job(1, "j", stage.batch(1, "b", user="submitter"), "done", files={0: b"output"})
-    client.rpc("retire_batch", batch_id=1)
-    assert client.output("j").content == b"output"
-
-
 def test_a_batch_without_outputs_gives_a_zip_of_no_bytes(client: Client) -> None:
     batch_id = client.create_batch("b")
     reply = client.get(cmd="batch_files", batch_id=batch_id, auth_str=client.signed(batch_id))

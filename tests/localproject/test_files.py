@@ -11,20 +11,6 @@ from tests.localproject.client import Client, error, job, value
 from tests.localproject.stage import Stage
 
 
-def test_a_file_is_staged_once_whoever_sends_it(client: Client) -> None:
-    (name,) = client.upload(b"one")
-    reply = client.post(
-        f"<upload_files><authenticator>{client.authenticator}</authenticator>"
-        f"<phys_name>{name}</phys_name></upload_files>",
-        "job_file.php",
-        {"file_0": (name, b"one")},
-    )
-    dies = client.project.core.quirks.fatal_rows
-    assert ("Duplicate entry" in reply.text) == dies
-    assert ("<success/>" in reply.text) != dies
-    assert client.project.staged_files() == [name]
-
-
 def test_a_race_of_uploads_leaves_one_whole_file(client: Client) -> None:
     data = b"raced" * 100_000
     start = threading.Barrier(4)

@@ -62,23 +62,6 @@ def test_a_connection_serves_many_requests(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "request_text",
-    [
-        pytest.param('<!DOCTYPE p [<!ENTITY a "x">]><ping>&a;</ping>', id="document type"),
-        pytest.param("<ping>\x00</ping>", id="NUL"),
-        pytest.param('<?xml version="1.0" encoding="UTF-7"?><ping> </ping>', id="UTF-7"),
-        pytest.param("<ping>", id="cut off"),
-        pytest.param("ping", id="no XML"),
-        pytest.param("<a>" * 300 + "</a>" * 300, id="too deep"),
-    ],
-)
-def test_what_is_no_request_is_echoed(client: Client, request_text: str) -> None:
-    reply = client.post(request_text)
-    assert reply.status_code == 200
-    assert "can't parse request message: " in reply.text or "bad command" in reply.text
-
-
-@pytest.mark.parametrize(
     ("content_type", "body"),
     [
         ("multipart/form-data; boundary=b", b"--b\r\nContent-Disposition: form-data; name=x"),

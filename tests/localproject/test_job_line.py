@@ -58,25 +58,10 @@ def test_doubling_quotes_and_backslashes_keeps_them(command_line: str) -> None:
     assert through_sql(doubled) == command_line
 
 
-def test_a_space_in_a_name_makes_a_file_of_the_rest() -> None:
-    (job,) = read_job_line(" --wu_name a b file.txt")
-    assert (job.name, job.files) == ("a", ("b", "file.txt"))
-
-
 def test_the_character_after_an_opening_quote_is_not_looked_at() -> None:
     (job,) = read_job_line(' --wu_name n --command_line """" file')
     assert job.command_line == '"'
     assert job.files == (" file\n",)
-
-
-def test_all_of_a_lines_words_are_read() -> None:
-    (job,) = read_job_line(
-        ' --wu_name n --command_line "a b" --priority 7 f1 '
-        "--remote_file http://h/x 11.0 5eb6 --wu_template t/in --result_template t/out"
-    )
-    assert job.files == ("f1", ("http://h/x", 11.0, "5eb6"))
-    assert job.priority == 7
-    assert (job.input_template, job.output_template) == ("t/in", "t/out")
 
 
 @pytest.mark.parametrize("length", [4094, 4095])

@@ -208,45 +208,6 @@ def test_a_thread_that_dies_is_told(tmp_path: Path) -> None:
     assert _ours() == before
 
 
-def test_pausing_volunteers_keeps_jobs_unsent(tmp_path: Path) -> None:
-    with LocalProject(tmp_path / "p", hosts=2) as project, Client(project) as client:
-        project.pause_volunteers()
-        batch_id = client.create_batch("b")
-        (name,) = client.upload(b"x")
-        client.submit(batch_id, [job("j", name)])
-        wait_for(lambda: _count(project, "result") == 1, "a result is made")
-        assert client.statuses("b") == {"j": "UNSENT"}
-        project.resume_volunteers()
-        client.wait()
-        assert client.statuses("b") == {"j": "DONE"}
-
-
-def test_a_workunit_can_be_marked_as_failed(tmp_path: Path) -> None:
-    with LocalProject(tmp_path / "p", hosts=0) as project, Client(project) as client:
-        batch_id = client.create_batch("b")
-        (name,) = client.upload(b"x")
-        client.submit(batch_id, [job("j1", name), job("j2", name)])
-        project.fail_workunit("j1")
-        assert client.statuses("b") == {"j1": "ERROR", "j2": "UNSENT"}
-        assert project.unfinished_jobs() == 1
-
-
-def test_switches_stop_and_start_the_rpcs(tmp_path: Path) -> None:
-    with LocalProject(tmp_path / "p", hosts=0) as project, Client(project) as client:
-        project.stop_web()
-        assert value(client.rpc("ping"), "error_num") == "-183"
-        project.stop_web(False)
-        project.database_down()
-        assert value(client.rpc("ping"), "error_num") == "-138"
-        project.database_down(False)
-        assert value(client.rpc("ping"), "success") == "1"
-
-
-def _count(project: LocalProject, table: str) -> int:
-    row = project.core.db.connection().execute(f"SELECT count(*) FROM {table}").fetchone()
-    return int(row[0])
-
-
 @pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
 def test_run_says_where_it_is_and_ends_with_a_signal(

@@ -85,16 +85,6 @@ def test_a_received_client_error_is_over_and_invalid(bench: Bench) -> None:
     assert bench.wu["transition_time"] == NOW
 
 
-def test_a_result_that_no_host_can_take_falls_off_as_couldnt_send(bench: Bench) -> None:
-    bench.workunit(rsc_memory_bound=1e12)
-    bench.transition()
-    while bench.results("outcome") == [Outcome.INIT]:
-        assert bench.send() is None
-    assert bench.results("server_state") == [OVER]
-    assert bench.results("outcome") == [Outcome.COULDNT_SEND]
-    assert bench.wu["transition_time"] == NOW
-
-
 # Rule 1: results past their deadline.
 
 

@@ -330,26 +330,6 @@ def test_hosts_that_ask_at_once_get_different_results(bench: Bench) -> None:
     assert sorted(given) == sorted(f"many{number}_0" for number in range(60))
 
 
-def test_a_late_report_counts(bench: Bench) -> None:
-    bench.workunit(target_nresults=1)
-    bench.transition()
-    task = bench.send()
-    bench.now += 101
-    bench.transition()
-    assert bench.results("outcome")[0] == Outcome.NO_REPLY
-    bench.answer(task)
-    bench.settle()
-    assert bench.wu["canonical_resultid"] == 1
-    assert bench.results("outcome") == [Outcome.SUCCESS, Outcome.DIDNT_NEED]
-
-
-def test_a_client_error_is_invalid(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
-    bench.answer(bench.send(), status=3)
-    assert bench.results("validate_state") == [ValidateState.INVALID]
-
-
 def test_a_report_is_taken_once_and_from_the_host_that_has_the_result(bench: Bench) -> None:
     bench.workunit()
     bench.transition()
@@ -415,14 +395,6 @@ def test_a_host_keeps_what_it_was_changed_to(bench: Bench) -> None:
         .fetchone()
     )
     assert owner == VOLUNTEERS
-
-
-def test_an_unknown_host_is_told_with_those_that_there_are(bench: Bench) -> None:
-    _register(bench, 2)
-    with pytest.raises(
-        hosts.UnknownHost, match=r"no host 'volunteer-2'; the hosts are volunteer-0, volunteer-1$"
-    ):
-        hosts.set_host(bench.core.db, "volunteer-2", speed=1)
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")], ids=str)

@@ -90,30 +90,10 @@ def test_an_input_template_that_is_there_is_used(client: Client) -> None:
     assert connection.execute("SELECT delay_bound FROM workunit").fetchone()[0] == 4321
 
 
-@pytest.mark.parametrize("rpc", ["query_files", "upload_files", "query_batches", "query_batch2"])
-def test_an_account_without_rights_has_no_file_access(client: Client, rpc: str) -> None:
-    key = client.project.add_user("nobody", submit_all=False)
-    with Client(client.project, key) as nobody:
-        page = "job_file.php" if rpc.endswith("files") else "submit_rpc_handler.php"
-        request = f"<{rpc}><authenticator>{key}</authenticator></{rpc}>"
-        assert error(nobody.post(request, page).text) == "no file access"
-        assert "no submit access" in nobody.rpc("create_batch", app_name="uppercase")
-
-
 def test_who_may_only_manage_has_file_access(client: Client) -> None:
     key = client.project.add_user("manager", submit_all=False, manage_all=True)
     with Client(client.project, key) as manager:
         assert "<error>" not in manager.rpc("query_batches")
-
-
-def test_anothers_batch_is_not_aborted(client: Client) -> None:
-    batch_id = client.create_batch("b")
-    key = client.project.add_user("other")
-    with Client(client.project, key) as other:
-        assert error(other.rpc("abort_batch", batch_id=batch_id)) == "not owner"
-        assert error(other.rpc("retire_batch", batch_id=batch_id)) == "not owner of batch"
-        assert error(other.rpc("query_batch", batch_id=batch_id)) == "not owner of batch"
-    assert _batch(client, batch_id)[0] == "0"
 
 
 @pytest.mark.parametrize("rpc", ["query_batch", "abort_batch", "retire_batch", "set_expire_time"])

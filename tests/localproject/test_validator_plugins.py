@@ -8,7 +8,6 @@ import pytest
 
 from boinc_gahp.localproject.states import (
     AssimilateState,
-    ErrorMask,
     Outcome,
     ServerState,
 )
@@ -295,14 +294,3 @@ def test_a_validator_runs_outside_any_transaction(bench: Bench) -> None:
     answered(bench, MEDDLING.format(change=harmless), "mine:compare", b"1", b"2")
     bench.validate()
     assert bench.wu["canonical_resultid"] == 1
-
-
-def test_a_validator_that_never_decides_ends_in_an_error(bench: Bench) -> None:
-    answered(bench, "def compare(a, b):\n    return False\n", "mine:compare", b"1", b"2")
-    for host in (3, 4):
-        bench.settle()
-        assert bench.wu["error_mask"] == 0
-        bench.answer(bench.send(host), host)
-    bench.settle()
-    assert bench.wu["error_mask"] == ErrorMask.TOO_MANY_SUCCESS_RESULTS
-    assert bench.wu["assimilate_state"] == AssimilateState.DONE

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from boinc_gahp.templates import (
-    InputFileInfo,
     TemplateError,
     read_input_template,
     read_output_template,
@@ -126,32 +125,6 @@ def test_what_admins_write_is_read_alike(text: str) -> None:
 def test_flags_have_two_forms(flag: str, expected: bool) -> None:
     template = read_input_template(INPUT.replace("<copy_file/>", flag))
     assert template.files[0].copy_file is expected
-
-
-def test_input_files_of_all_kinds_are_told_apart() -> None:
-    text = """<input_template>
-        <file_info><gzip/><gzipped_nbytes>12</gzipped_nbytes><sticky/><no_delete/>
-            <report_on_rpc/></file_info>
-        <file_info><physical_name>constant.dat</physical_name></file_info>
-        <file_info><url>http://a/</url><url>http://b/</url><md5_cksum>aa</md5_cksum>
-            <nbytes>5.000000</nbytes></file_info>
-        <file_info><generate_locally/></file_info>
-        <workunit>
-        <file_ref><open_name>a</open_name></file_ref><file_ref><open_name>b</open_name></file_ref>
-        <file_ref><open_name>c</open_name></file_ref><file_ref><open_name>d</open_name></file_ref>
-        <command_line> -x  y </command_line><size_class>-1</size_class></workunit>
-        </input_template>"""
-    template = read_input_template(text)
-    assert template.files == (
-        InputFileInfo(
-            "a", gzip=True, gzipped_nbytes=12, sticky=True, no_delete=True, report_on_rpc=True
-        ),
-        InputFileInfo("b", physical_name="constant.dat"),
-        InputFileInfo("c", urls=("http://a/", "http://b/"), md5_cksum="aa", nbytes=5),
-        InputFileInfo("d", generate_locally=True),
-    )
-    assert [file.open_name for file in template.per_job_files] == ["a"]
-    assert (template.command_line, template.size_class) == ("-x  y", -1)
 
 
 def test_output_files_are_in_the_order_of_their_numbers() -> None:
