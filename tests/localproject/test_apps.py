@@ -215,11 +215,7 @@ def test_a_job_may_have_templates_of_its_own(client: Client) -> None:
     client.wait()
     assert client.output("own_1", 0).content == b"OWN"
     assert client.output("own_1", 1).content == b""
-    row = (
-        client.project.core.db.connection()
-        .execute("SELECT * FROM workunit WHERE name = 'own_1'")
-        .fetchone()
-    )
+    (row,) = client.rows("SELECT * FROM workunit WHERE name = 'own_1'")
     assert row["result_template_file"].startswith("templates/tmp/")
     assert (row["max_error_results"], row["delay_bound"]) == (3, 7 * 86400)
 

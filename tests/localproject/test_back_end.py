@@ -62,8 +62,7 @@ def _batch(bench: Bench, state: int, **columns: float) -> None:
 
 def test_expiry_takes_a_batch_once(bench: Bench) -> None:
     _batch(bench, 1, expire_time=NOW - 1)
-    bench.workunit()
-    bench.transition()
+    bench.made()
     assert expire_batches(bench.core, NOW) == 1
     assert expire_batches(bench.core, NOW) == 0
     bench.settle()
@@ -74,7 +73,7 @@ def test_expiry_takes_a_batch_once(bench: Bench) -> None:
 def test_a_batch_that_was_aborted_is_retired_when_it_expires(bench: Bench) -> None:
     _batch(bench, BatchState.ABORTED, expire_time=NOW - 1, completion_time=NOW - 5)
     assert expire_batches(bench.core, NOW) == 1
-    batch = bench.core.db.connection().execute("SELECT * FROM batch").fetchone()
+    (batch,) = bench.rows("SELECT * FROM batch")
     assert (batch["state"], batch["completion_time"]) == (BatchState.RETIRED, NOW - 5)
 
 
@@ -120,8 +119,7 @@ def test_outputs_of_a_retired_batch_stay_for_a_while(bench: Bench) -> None:
 
 
 def test_outputs_that_come_after_a_retired_batch_was_cleaned_go_as_well(bench: Bench) -> None:
-    bench.workunit(target_nresults=2)
-    bench.transition()
+    bench.made(target_nresults=2)
     first, late = bench.send(1), bench.send(2)
     bench.answer(first, 1)
     bench.settle()

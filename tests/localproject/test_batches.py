@@ -13,9 +13,16 @@ from tests.helpers import wait_for
 from tests.localproject.client import Client, error, job, value
 
 
+def test_users_and_apps_that_cannot_be_are_refused(sane: Client) -> None:
+    sane.project.add_user("limited")
+    with pytest.raises(ValueError, match="there is a user 'limited' already"):
+        sane.project.add_user("limited")
+    with pytest.raises(ValueError, match="app not found: nosuch"):
+        sane.project.add_user("wrong", apps=["nosuch"])
+
+
 def test_a_batch_is_submitted_once(client: Client) -> None:
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     assert value(client.submit(batch_id, [job("j", name)]), "batch_id") == str(batch_id)
     assert error(client.submit(batch_id, [job("j2", name)])) == "batch not in init state"
     assert client.project.workunit_names() == ["j"]
@@ -23,8 +30,7 @@ def test_a_batch_is_submitted_once(client: Client) -> None:
 
 @pytest.mark.long
 def test_the_missing_jobs_of_a_half_made_batch_can_be_sent(as_is: Client) -> None:
-    batch_id = as_is.create_batch("b")
-    (name,) = as_is.upload(b"x")
+    batch_id, name = as_is.begun("b")
     names = [f"job_with_a_long_name_{number:05}" for number in range(3000)]
     _insert_other_job(as_is, names[2500])
     reply = as_is.submit(batch_id, [job(one, name) for one in names])
@@ -48,8 +54,7 @@ def _insert_other_job(client: Client, name: str) -> None:
 
 
 def test_a_duplicate_name_makes_no_job_at_all(sane: Client) -> None:
-    batch_id = sane.create_batch("b")
-    (name,) = sane.upload(b"x")
+    batch_id, name = sane.begun("b")
     _insert_other_job(sane, "TAKEN")
     reply = sane.submit(batch_id, [job(f"j{n}", name) for n in range(2000)] + [job("taken", name)])
     assert "Duplicate entry 'taken' for key 'name'" in error(reply)
@@ -59,8 +64,7 @@ def test_a_duplicate_name_makes_no_job_at_all(sane: Client) -> None:
 
 @pytest.mark.parametrize("clients", [2, 6])
 def test_of_racing_submits_at_most_one_succeeds(client: Client, clients: int) -> None:
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     names = [f"raced_{n}" for n in range(300)]
     replies: list[str] = []
     start = threading.Barrier(clients)
@@ -86,8 +90,7 @@ def test_of_racing_submits_at_most_one_succeeds(client: Client, clients: int) ->
 
 
 def test_names_compare_as_mariadb_compares_them(client: Client) -> None:
-    batch_id = client.create_batch("Café_A")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("Café_A")
     client.submit(batch_id, [job("Job_É", name)])
     assert client.statuses("cafe_a ") == {"Job_É": "UNSENT"}
     assert value(client.rpc("abort_jobs", job_name="JOB_e"), "success") == "1"
@@ -111,8 +114,7 @@ def test_a_template_wins_over_job_params_and_priorities_count(client: Client) ->
     templates = client.project.core.templates
     text = (templates / "uppercase_in").read_text()
     (templates / "lacking_in").write_text(re.sub("<rsc_(disk|memory)_bound>.*", "", text))
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     batch = (
         f"<batch><batch_id>{batch_id}</batch_id><app_name>uppercase</app_name>"
         "<app_version_num>777</app_version_num><priority>17</priority><job_params>"
@@ -125,8 +127,7 @@ def test_a_template_wins_over_job_params_and_priorities_count(client: Client) ->
         + "</batch>"
     )
     client.rpc("submit_batch", batch)
-    rows = client.project.core.db.connection().execute("SELECT * FROM workunit ORDER BY id")
-    plain, own = rows.fetchall()
+    plain, own = client.rows("SELECT * FROM workunit ORDER BY id")
     assert [each["rsc_fpops_est"] for each in (plain, own)] == [1e9, 1e9]
     assert (plain["rsc_fpops_bound"], plain["delay_bound"]) == (1e15, 86400.0)
     assert (plain["priority"], own["priority"]) == (17, 23)
@@ -138,23 +139,22 @@ def test_a_template_wins_over_job_params_and_priorities_count(client: Client) ->
 def test_a_command_line_beside_the_templates_is_refused(client: Client) -> None:
     path = client.project.core.templates / "uppercase_in"
     own = path.read_text().replace("</workunit>", "<command_line>-v</command_line></workunit>")
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     reply = client.submit(batch_id, [job("a", name, command_line="-q", more=own)])
     assert "Can't specify command line -v; already specified as -q" in html.unescape(error(reply))
     assert client.project.workunit_names() == []
     client.submit(batch_id, [job("a", name, more=own)])
-    rows = client.project.core.db.connection().execute("SELECT xml_doc FROM workunit")
-    assert "<command_line>\n-v\n</command_line>" in rows.fetchone()[0]
+    assert (
+        "<command_line>\n-v\n</command_line>" in client.rows("SELECT xml_doc FROM workunit")[0][0]
+    )
 
 
 @pytest.mark.parametrize("least", ["whole", "exact"])
 def test_min_mod_time_leaves_out_what_is_older(sane: Client, as_is: Client, least: str) -> None:
     client = as_is if least == "whole" else sane
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     client.submit(batch_id, [job("a", name), job("b", name)])
-    wait_for(lambda: _count(client, "result") == 2, "the transitioner has done with them")
+    wait_for(lambda: len(client.rows("SELECT id FROM result")) == 2, "both have results")
     with client.project.core.db.write() as connection:
         connection.execute("UPDATE workunit SET mod_time = 1000.5 WHERE name = 'a'")
     listed = client.rpc("query_batch2", batch_name="b", min_mod_time="1000.5")
@@ -162,15 +162,9 @@ def test_min_mod_time_leaves_out_what_is_older(sane: Client, as_is: Client, leas
     assert "<job_name>b<" in listed
 
 
-def _count(client: Client, table: str) -> int:
-    rows = client.project.core.db.connection().execute(f"SELECT count(*) FROM {table}")
-    return int(rows.fetchone()[0])
-
-
 def test_no_change_is_lost_between_two_queries(sane: Client) -> None:
     """The server's clock and mod_time fit, also while jobs change in the same second."""
-    batch_id = sane.create_batch("b")
-    (name,) = sane.upload(b"x")
+    batch_id, name = sane.begun("b")
     names = {f"j{n}" for n in range(40)}
     sane.submit(batch_id, [job(one, name) for one in sorted(names)])
 
@@ -194,8 +188,7 @@ def test_no_change_is_lost_between_two_queries(sane: Client) -> None:
 
 def test_an_unknown_job_among_others(as_is: Client, sane: Client) -> None:
     for client, aborted in ((as_is, ["a"]), (sane, [])):
-        batch_id = client.create_batch("b")
-        (name,) = client.upload(b"x")
+        batch_id, name = client.begun("b")
         client.submit(batch_id, [job("a", name), job("b", name)])
         inner = "".join(f"<job_name>{one}</job_name>" for one in ("a", "nosuch", "b"))
         assert error(client.rpc("abort_jobs", inner)) == "no job nosuch"

@@ -84,8 +84,7 @@ def _told(bench: Bench, host: int = 1) -> dict[str, float]:
 
 def _jobs(bench: Bench, *names: str) -> None:
     for name in names:
-        bench.workunit(name)
-    bench.transition()
+        bench.made(name)
 
 
 def test_a_behaviour_is_for_the_host_that_was_told(bench: Bench) -> None:

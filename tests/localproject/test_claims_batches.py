@@ -92,7 +92,7 @@ def test_a_job_can_be_for_one_host_or_user_only(client: Client, element: str, ki
     batch_id = client.create_batch("b")
     reply = client.submit(batch_id, [job("j", "x.dat", more=f"<{element}>1</{element}>")])
     assert value(reply, "batch_id") == str(batch_id)
-    rows = client.project.core.db.connection().execute(
+    rows = client.rows(
         "SELECT target_type, target_id FROM assignment a JOIN workunit w ON w.id = a.workunitid "
         "WHERE w.name = 'j'"
     )
@@ -216,8 +216,7 @@ def test_a_name_of_190_characters_stops_the_transitioner(
 def test_a_job_that_was_sent_once_is_in_progress_though_its_retry_is_unsent(
     client: Client,
 ) -> None:
-    stage = Stage(client.project)
-    stage.job(1, "j", stage.batch(1, "b", user="submitter"), "unsent")
+    Stage(client.project).only("unsent")
     assert client.statuses("b") == {"j": "UNSENT"}
     with client.project.core.db.write() as connection:
         connection.execute("UPDATE result SET server_state = 5, outcome = 3 WHERE name = 'j_0'")
@@ -229,8 +228,7 @@ def test_a_job_that_was_sent_once_is_in_progress_though_its_retry_is_unsent(
 
 
 def test_an_abort_of_a_done_job_shows_in_its_details_only(client: Client) -> None:
-    stage = Stage(client.project)
-    stage.job(1, "j", stage.batch(1, "b", user="submitter"), "done")
+    Stage(client.project).only("done")
     client.rpc("abort_jobs", job_name="j")
     assert client.statuses("b") == {"j": "DONE"}
     details = client.rpc("query_batch", batch_id=1, get_job_details=1)
@@ -238,8 +236,7 @@ def test_an_abort_of_a_done_job_shows_in_its_details_only(client: Client) -> Non
 
 
 def test_a_batch_becomes_complete_when_it_is_asked_for(client: Client) -> None:
-    stage = Stage(client.project)
-    stage.job(1, "j", stage.batch(1, "b", user="submitter"), "done")
+    Stage(client.project).only("done")
     client.statuses("b")
     assert client.project.batches() == [(1, "b", 1)]
     reply = client.rpc("query_batches")

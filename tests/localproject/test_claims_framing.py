@@ -44,8 +44,7 @@ def test_a_death_of_php_is_status_500_and_the_beginning_of_a_reply(quiet: Client
 def test_a_query_of_a_job_that_is_not_done_ends_after_its_error_mask(
     quiet: Client, state: str
 ) -> None:
-    stage = Stage(quiet.project)
-    stage.job(1, "j", stage.batch(1, "b", user="submitter"), state)
+    Stage(quiet.project).only(state)
     auth = f"<authenticator>{quiet.authenticator}</authenticator>"
     reply = quiet.post(f"<query_completed_job>{auth}<job_name>j</job_name></query_completed_job>")
     assert reply.status_code == 500
@@ -96,8 +95,7 @@ def test_an_error_can_hold_a_megabyte_of_query_that_is_no_xml(as_is: Client) -> 
 
 
 def test_a_client_that_hangs_up_after_its_request_gets_it_done(client: Client) -> None:
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     request = _submit_request(client, batch_id, name)
     with _connection(client) as connection:
         connection.sendall(request)
@@ -106,8 +104,7 @@ def test_a_client_that_hangs_up_after_its_request_gets_it_done(client: Client) -
 
 @pytest.mark.parametrize("cut", ["in the headers", "in the body", "before the last byte"])
 def test_a_request_that_is_cut_off_does_nothing(client: Client, cut: str) -> None:
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     request = _submit_request(client, batch_id, name)
     length = {"in the headers": 40, "in the body": 300}.get(cut, len(request) - 1)
     with _connection(client) as connection:

@@ -39,8 +39,7 @@ LARGE = "x" * 70_000
 def test_a_job_whose_document_does_not_fit_the_database_is_never_made(
     client: Client, own: InputTemplate | OutputTemplate, told: str
 ) -> None:
-    batch_id = client.create_batch("large")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("large")
     if isinstance(own, InputTemplate):
         text = write_input_template(own)
     else:

@@ -34,8 +34,7 @@ def test_a_race_of_uploads_leaves_one_whole_file(client: Client) -> None:
 
 
 def test_a_staged_file_that_is_gone_is_told_by_submit(client: Client) -> None:
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     client.project.remove_staged(name)
     reply = client.submit(batch_id, [job("j", name)])
     assert error(reply).startswith("create_work failed: md5_file: can't open ")

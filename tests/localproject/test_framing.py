@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 
 def test_replies_are_compressed_when_that_is_accepted(client: Client) -> None:
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     client.submit(batch_id, [job(f"j{n}", name) for n in range(100)])
     request = (
         f"<query_batch2><authenticator>{client.authenticator}</authenticator>"

@@ -105,8 +105,7 @@ def test_an_apps_entry_point_decides_about_its_results(
     _install(tmp_path, "lengths = package_for_tests:lengths")
     monkeypatch.syspath_prepend(tmp_path)
     bench.set("app", validator="lengths")
-    bench.workunit(min_quorum=2, target_nresults=3)
-    bench.transition()
+    bench.made(min_quorum=2, target_nresults=3)
     bench.compute(b"one", b"three", b"two")
     bench.settle()
     assert bench.results("validate_state") == [VALID, INVALID, VALID]

@@ -52,8 +52,7 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
     files = psutil.Process().num_fds()
     with LocalProject(tmp_path / "p", hosts=2) as project, Client(project) as client:
         port = project.port
-        batch_id = client.create_batch("b")
-        (name,) = client.upload(b"x")
+        batch_id, name = client.begun("b")
         client.submit(batch_id, [job(f"j{n}", name, command_line="--sleep 60") for n in range(3)])
         wait_for(lambda: len(_ours()[1]) == 2, "two jobs running")
         assert client.statuses("b") == {"j0": "IN_PROGRESS", "j1": "IN_PROGRESS", "j2": "UNSENT"}
@@ -247,8 +246,7 @@ def test_killing_run_loses_nothing(tmp_path: Path) -> None:
             remote = _Remote(url)
             client = Client(remote, settings.project.authenticator.reveal())  # type: ignore[arg-type]
             client.session = session
-            batch_id = client.create_batch("b")
-            (name,) = client.upload(b"x")
+            batch_id, name = client.begun("b")
             client.submit(batch_id, [job(f"j{n}", name, command_line="--sleep 1") for n in "abc"])
             wait_for(lambda: "IN_PROGRESS" in client.statuses("b").values(), "one is running")
     finally:

@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 
 
 def test_sending_sets_the_deadline_and_lets_the_workunit_be_looked_at_then(bench: Bench) -> None:
-    bench.workunit(delay_bound=50.0)
-    bench.transition()
+    bench.made(delay_bound=50.0)
     assert bench.wu["transition_time"] > NOW + 50
     bench.send()
     assert bench.results("server_state") == [IN_PROGRESS]
@@ -54,16 +53,14 @@ def test_sending_sets_the_deadline_and_lets_the_workunit_be_looked_at_then(bench
 
 
 def test_sending_leaves_an_earlier_transition_time(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
+    bench.made()
     bench.set("workunit", transition_time=NOW + 1)
     bench.send()
     assert bench.wu["transition_time"] == NOW + 1
 
 
 def test_a_received_success_is_over_and_the_workunit_is_looked_at_now(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
+    bench.made()
     task = bench.send()
     bench.now += 7
     bench.answer(task)
@@ -75,8 +72,7 @@ def test_a_received_success_is_over_and_the_workunit_is_looked_at_now(bench: Ben
 
 
 def test_a_received_client_error_is_over_and_invalid(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
+    bench.made()
     bench.answer(bench.send(), status=3)
     assert bench.results("server_state") == [OVER]
     assert bench.results("outcome") == [ERROR]
@@ -110,8 +106,7 @@ def test_a_result_in_progress_past_its_deadline_is_over_without_reply(
 
 
 def test_a_reply_that_comes_after_its_time_is_out_counts_all_the_same(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
+    bench.made()
     task = bench.send()
     bench.now += 101
     bench.transition()
@@ -291,8 +286,7 @@ def test_the_number_in_a_name_is_one_more_than_the_largest_so_far(bench: Bench) 
 
 def test_output_files_have_names_that_cannot_be_guessed(bench: Bench) -> None:
     bench.workunit()
-    bench.workunit("v")
-    bench.transition()
+    bench.made("v")
     first, second = bench.results("random")
     assert first != second
     assert f"<name>w_0_r{first}_0</name>" in bench.results("xml_doc_in")[0]
@@ -306,16 +300,13 @@ def test_no_results_are_made_once_there_is_a_canonical_one(bench: Bench) -> None
 
 
 def test_a_new_result_has_what_the_scheduler_needs_to_know(bench: Bench) -> None:
-    bench.workunit(priority=4, size_class=2, app_version_num=7, batch=9)
-    bench.transition()
-    row = bench.core.db.connection().execute("SELECT * FROM result").fetchone()
-    wanted = ("priority", "size_class", "app_version_num", "batch", "appid")
-    assert [row[column] for column in wanted] == [4, 2, 7, 9, 1]
+    bench.made(priority=4, size_class=2, app_version_num=7, batch=9)
+    wanted = "priority, size_class, app_version_num, batch, appid"
+    assert [*bench.rows(f"SELECT {wanted} FROM result")[0]] == [4, 2, 7, 9, 1]
 
 
 def test_the_output_template_is_read_when_a_result_is_made(bench: Bench) -> None:
-    bench.workunit(target_nresults=1)
-    bench.transition()
+    bench.made(target_nresults=1)
     bench.outputs(out("renamed"))
     bench.set("workunit", target_nresults=2, transition_time=NOW)
     bench.transition()
@@ -355,6 +346,5 @@ def test_an_error_ends_what_is_unsent_and_leaves_successes_unchecked(
 
 @pytest.mark.parametrize("before", list(AssimilateState))
 def test_an_error_calls_the_assimilator_once(bench: Bench, before: AssimilateState) -> None:
-    bench.workunit(error_mask=ErrorMask.CANCELLED, assimilate_state=before)
-    bench.transition()
+    bench.made(error_mask=ErrorMask.CANCELLED, assimilate_state=before)
     assert bench.wu["assimilate_state"] == (before or AssimilateState.READY)

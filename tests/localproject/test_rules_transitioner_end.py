@@ -160,6 +160,5 @@ def test_a_workunit_is_looked_at_at_the_earliest_deadline(bench: Bench, mask: in
 
 
 def test_an_open_workunit_is_looked_at_after_a_while_in_any_case(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
+    bench.made()
     assert NOW < bench.wu["transition_time"] < NOW + 86400

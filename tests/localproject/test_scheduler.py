@@ -58,22 +58,19 @@ def _many(bench: Bench, count: int, **columns: object) -> None:
 def test_a_result_goes_to_hosts_that_can_take_it(
     bench: Bench, columns: dict[str, Any], sent: bool
 ) -> None:
-    bench.workunit(**columns)
-    bench.transition()
+    bench.made(**columns)
     assert (bench.send() is not None) is sent
 
 
 def test_a_host_without_bandwidth_gets_jobs_that_do_not_bound_it(bench: Bench) -> None:
     bench.set("host", n_bwdown=0)
-    bench.workunit()
-    bench.transition()
+    bench.made()
     assert bench.send() is not None
 
 
 def test_a_result_that_a_busy_host_could_take_waits_for_it(bench: Bench) -> None:
     bench.set("host", "id = 6", m_nbytes=1e10)
-    bench.workunit(rsc_memory_bound=5e9)
-    bench.transition()
+    bench.made(rsc_memory_bound=5e9)
     for _ in range(30):
         assert bench.send(1) is None
     assert bench.results("outcome") == [WAITS]
@@ -81,8 +78,7 @@ def test_a_result_that_a_busy_host_could_take_waits_for_it(bench: Bench) -> None
 
 
 def test_refusals_are_counted_over_restarts(bench: Bench) -> None:
-    bench.workunit(rsc_memory_bound=5e9)
-    bench.transition()
+    bench.made(rsc_memory_bound=5e9)
     for _ in range(9):
         assert bench.send() is None
     assert bench.results("outcome") == [WAITS]
@@ -94,8 +90,7 @@ def test_refusals_are_counted_over_restarts(bench: Bench) -> None:
 
 
 def test_larger_hosts_after_a_restart_come_in_time(bench: Bench) -> None:
-    bench.workunit(rsc_memory_bound=5e9)
-    bench.transition()
+    bench.made(rsc_memory_bound=5e9)
     for _ in range(9):
         bench.send()
     bench.set("host", "id = 2", m_nbytes=1e10)
@@ -107,8 +102,7 @@ def test_a_second_instance_that_only_the_first_ones_host_could_take_falls_off(
     bench: Bench,
 ) -> None:
     bench.set("host", "id = 6", m_nbytes=1e10)
-    bench.workunit(rsc_memory_bound=5e9, min_quorum=2, target_nresults=2)
-    bench.transition()
+    bench.made(rsc_memory_bound=5e9, min_quorum=2, target_nresults=2)
     assert bench.send(6) is not None
     for _ in range(10):
         assert bench.send(6) is None
@@ -120,8 +114,7 @@ def test_a_second_instance_that_only_the_first_ones_host_could_take_falls_off(
 
 def test_a_second_instance_waits_where_there_is_one_host(bench: Bench) -> None:
     bench.set("host", "id > 1", active=0)
-    bench.workunit(min_quorum=2, target_nresults=2)
-    bench.transition()
+    bench.made(min_quorum=2, target_nresults=2)
     assert bench.send(1) is not None
     for _ in range(20):
         assert bench.send(1) is None
@@ -142,8 +135,7 @@ def test_after_a_failure_a_host_that_can_take_it_goes_first(bench: Bench) -> Non
 
 
 def test_a_host_that_was_wrong_gets_no_second_result_of_the_workunit(bench: Bench) -> None:
-    bench.workunit(max_error_results=9)
-    bench.transition()
+    bench.made(max_error_results=9)
     bench.answer(bench.send(1))
     bench.set("host", "id > 1", active=0)
     bench.set("result", validate_state=ValidateState.INVALID)
@@ -194,8 +186,7 @@ def test_thousands_of_results_that_fit_nobody_fall_off(bench: Bench) -> None:
 
 def test_without_an_app_version_the_next_result_is_sent(bench: Bench) -> None:
     bench.workunit("pinned", app_version_num=7)
-    bench.workunit("w")
-    bench.transition()
+    bench.made("w")
     task = bench.send()
     assert task is not None
     assert task.result_name == "w_0"
@@ -212,8 +203,7 @@ def test_a_job_runs_with_the_version_it_names_or_the_newest(
             "INSERT INTO app_version (create_time, appid, version_num, command) "
             "VALUES (0, 1, 101, '[\"new\"]')"
         )
-    bench.workunit(app_version_num=wanted)
-    bench.transition()
+    bench.made(app_version_num=wanted)
     task = bench.send()
     assert task is not None
     assert task.command == (command,)
@@ -266,8 +256,7 @@ def test_bounds_hold_for_assigned_jobs_too(bench: Bench) -> None:
 def _classes(bench: Bench, classes: int, sizes: str) -> None:
     bench.set("app", "id = 1", n_size_classes=classes)
     for number, size in enumerate(sizes):
-        bench.workunit(f"{size}{number}", size_class=int(size))
-    bench.transition()
+        bench.made(f"{size}{number}", size_class=int(size))
     bench.set("result", server_state=ServerState.UNSENT)
 
 
@@ -331,8 +320,7 @@ def test_hosts_that_ask_at_once_get_different_results(bench: Bench) -> None:
 
 
 def test_a_report_is_taken_once_and_from_the_host_that_has_the_result(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
+    bench.made()
     task = bench.send(1)
     bench.answer(task, 2, status=9)
     assert bench.results("server_state") == [ServerState.IN_PROGRESS]

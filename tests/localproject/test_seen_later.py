@@ -28,8 +28,7 @@ def _submit(
 def test_retiring_an_unfinished_batch_leaves_it_without_a_time_of_completion(
     client: Client,
 ) -> None:
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     client.submit(batch_id, [job("j", name)])
     client.rpc("retire_batch", batch_id=batch_id)
     assert _batch(client, batch_id) == ("4", "1", "0")
@@ -37,8 +36,7 @@ def test_retiring_an_unfinished_batch_leaves_it_without_a_time_of_completion(
 
 
 def test_retiring_a_batch_that_is_over_notes_when_that_was_seen(client: Client) -> None:
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     client.submit(batch_id, [job("j", name)])
     client.project.fail_workunit("j")
     client.rpc("retire_batch", batch_id=batch_id)
@@ -48,8 +46,7 @@ def test_retiring_a_batch_that_is_over_notes_when_that_was_seen(client: Client) 
 
 
 def test_an_input_template_that_is_not_there_is_for_create_work_to_refuse(client: Client) -> None:
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     missing = "<input_template_filename>nosuch_in</input_template_filename>"
     reply = _submit(client, batch_id, job("j", name), missing)
     assert error(reply).startswith("create_work failed: Can't read WU template")
@@ -59,8 +56,7 @@ def test_an_input_template_that_is_not_there_is_for_create_work_to_refuse(client
 
 
 def test_a_refused_submit_leaves_the_number_of_jobs_as_it_was_sent(as_is: Client) -> None:
-    batch_id = as_is.create_batch("b")
-    (name,) = as_is.upload(b"x")
+    batch_id, name = as_is.begun("b")
     missing = "<input_template_filename>nosuch_in</input_template_filename>"
     _submit(as_is, batch_id, job("j", name), missing)
     assert _batch(as_is, batch_id) == ("0", "1", "0")
@@ -82,8 +78,7 @@ def test_an_input_template_that_is_there_is_used(client: Client) -> None:
     path = client.project.core.templates / "other_in"
     text = (client.project.core.templates / "uppercase_in").read_text()
     path.write_text(text.replace("<workunit>", "<workunit><delay_bound>4321</delay_bound>"))
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     given = "<input_template_filename>other_in</input_template_filename>"
     assert value(_submit(client, batch_id, job("j", name), given), "batch_id")
     connection = client.project.core.db.connection()

@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.backend.size_regulator import regulate_pass
-from tests.localproject.bench import (
-    IN_PROGRESS,
-    INACTIVE,
-    UNSENT,
-)
+from tests.localproject.bench import IN_PROGRESS, INACTIVE, UNSENT
 
 if TYPE_CHECKING:
     from tests.localproject.bench import Bench
@@ -18,8 +14,7 @@ if TYPE_CHECKING:
 def test_results_of_an_app_with_size_classes_wait_for_the_size_regulator(bench: Bench) -> None:
     bench.set("app", "id = 1", n_size_classes=2)
     bench.workunit(size_class=0, target_nresults=3)
-    bench.workunit("v", size_class=1, target_nresults=2)
-    bench.transition()
+    bench.made("v", size_class=1, target_nresults=2)
     assert bench.results("server_state") == [INACTIVE] * 5
     assert regulate_pass(bench.core, low=1, high=2) == 4
     assert bench.results("server_state") == [UNSENT, UNSENT, INACTIVE, UNSENT, UNSENT]
@@ -34,16 +29,14 @@ def test_results_of_an_app_with_size_classes_wait_for_the_size_regulator(bench: 
 def test_the_size_regulator_lets_higher_priority_out_first(bench: Bench) -> None:
     bench.set("app", "id = 1", n_size_classes=2)
     bench.workunit("low", priority=1)
-    bench.workunit("high", priority=5)
-    bench.transition()
+    bench.made("high", priority=5)
     regulate_pass(bench.core, low=1, high=1)
     assert bench.results("server_state") == [INACTIVE, UNSENT]
 
 
 def test_results_that_were_made_for_size_classes_do_not_wait_for_ever(bench: Bench) -> None:
     bench.set("app", "id = 1", n_size_classes=2)
-    bench.workunit(target_nresults=3)
-    bench.transition()
+    bench.made(target_nresults=3)
     bench.set("app", "id = 1", n_size_classes=0)
     regulate_pass(bench.core, low=1, high=1)
     assert bench.results("server_state") == [UNSENT] * 3
