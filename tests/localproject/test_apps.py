@@ -97,17 +97,6 @@ def test_the_last_output_of_multi_is_optional(client: Client, optional: bool) ->
     assert client.output(name, 2).text.startswith(expected)
 
 
-@pytest.mark.parametrize("optional", [False, True], ids=["absent", "present"])
-def test_the_middle_output_of_optmid_is_optional(client: Client, optional: bool) -> None:
-    name = f"optmid_{optional}"
-    client.run(name, {name: ("--optional" if optional else "", [b"first"])}, "optmid")
-    files = [client.output(name, number) for number in range(3)]
-    assert files[0].content == b"first"
-    assert files[1].text.startswith("optional output\n" if optional else "ERROR: no such file")
-    assert files[2].text.startswith("sizes 5\n")
-    assert files[2].headers["Content-Disposition"].endswith("_2")
-
-
 def test_zipped_packs_its_outputs(client: Client) -> None:
     client.run("zip", {"zip_1": ("some args", [b"abc"])}, "zipped")
     archive = zipfile.ZipFile(io.BytesIO(client.output("zip_1").content))

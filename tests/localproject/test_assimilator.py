@@ -59,16 +59,6 @@ def test_the_handler_gets_the_canonical_result_and_all_instances(bench: Bench) -
     assert calls(bench) == ["uppercase w good w_0=CLIENT_ERROR w_1=SUCCESS w_2=DIDNT_NEED"]
 
 
-def test_the_handler_gets_no_canonical_result_after_an_error(bench: Bench) -> None:
-    use(bench)
-    bench.made(max_error_results=0)
-    bench.answer(bench.send(), status=7)
-    bench.settle()
-    assert calls(bench) == [
-        f"uppercase w error {ErrorMask.TOO_MANY_ERROR_RESULTS:d} w_0=CLIENT_ERROR"
-    ]
-
-
 @pytest.mark.parametrize("own", [True, False], ids=["with a handler", "without"])
 @pytest.mark.parametrize("state", [INIT, READY, DONE])
 def test_each_ready_workunit_becomes_done_and_is_looked_at_now(

@@ -12,7 +12,6 @@ import pytest
 
 from tests.helpers import wait_for
 from tests.localproject.client import Client, error, job, value
-from tests.localproject.deviations import NOT_MODELLED
 from tests.localproject.stage import Stage
 
 if TYPE_CHECKING:
@@ -133,7 +132,3 @@ def _connection(client: Client) -> socket.socket:
     return socket.create_connection(
         ("127.0.0.1", urlsplit(client.project.url).port or 0), timeout=20
     )
-
-
-def test_what_is_not_modelled_has_a_reason() -> None:
-    assert all(len(reason) > 20 for reason in NOT_MODELLED.values())

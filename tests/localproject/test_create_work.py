@@ -217,28 +217,6 @@ def test_a_job_that_cannot_be_made_is_refused_with_what_to_do(
     assert re.search(words, refusal(core, new(**fields)))
 
 
-def test_an_output_template_whose_results_would_not_fit_is_refused(core: Core) -> None:
-    text = (core.templates / "uppercase_out").read_text()
-    info, ref = (
-        text[text.index("<file_info>") : text.index("<result>")],
-        text[text.index("    <file_ref>") : text.index("</result>")],
-    )
-    numbered = [
-        "".join(
-            part.replace("OUTFILE_0", f"OUTFILE_{n}").replace(">out<", f">out{n}<")
-            for n in range(400)
-        )
-        for part in (info, ref)
-    ]
-    large = core.templates / "large_out"
-    large.write_text(
-        f"<output_template>\n{numbered[0]}<result>\n{numbered[1]}</result>\n</output_template>\n"
-    )
-    assert "result.xml_doc_in: it would have" in refusal(
-        core, new(output_template="templates/large_out")
-    )
-
-
 def test_a_name_is_taken_once_in_the_whole_project(core: Core) -> None:
     job = new()
     create_work(core, "uppercase", [job])

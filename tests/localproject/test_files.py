@@ -39,7 +39,6 @@ def test_a_staged_file_that_is_gone_is_told_by_submit(client: Client) -> None:
     reply = client.submit(batch_id, [job("j", name)])
     assert error(reply).startswith("create_work failed: md5_file: can't open ")
     assert name in error(reply)
-    assert value(client.submit(batch_id, [job("j", *client.upload(b"y"))]), "batch_id")
 
 
 @pytest.mark.parametrize("source", ["/etc/passwd", "../project.sqlite", "link"])

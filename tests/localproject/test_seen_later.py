@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.localproject.client import Client, error, job, value
+from tests.localproject.stage import Stage
 
 TOO_MANY = (
     "create_work failed: process_input_template: {} input files given, but template has {}\n"
@@ -128,15 +129,12 @@ def _unescaped(reply: str) -> str:
 
 
 def test_an_apps_template_without_file_refs_is_no_error_for_php(client: Client) -> None:
-    path = client.project.core.templates / "uppercase_in"
-    before = path.read_text()
-    (name,) = client.upload(b"x")
-    batch_id = client.create_batch("b")
-    try:
-        path.write_text("<file_info></file_info><workunit></workunit>")
-        reply = client.submit(batch_id, [job("j", name)])
-    finally:
-        path.write_text(before)
+    batch_id, name = client.begun("b")
+    text = "<file_info></file_info><workunit></workunit>"
+    stage = Stage(client.project)
+    stage.template("uppercase_in", lambda _: text)
+    reply = client.submit(batch_id, [job("j", name)])
+    stage.clear()
     assert error(reply).startswith("create_work failed: #file refs != #file infos\n")
 
 
@@ -150,14 +148,12 @@ def test_of_a_job_name_with_a_space_the_rest_is_an_input_file(client: Client) ->
 
 
 def test_of_files_that_the_template_lacks_the_number_is_told(client: Client) -> None:
-    path = client.project.core.templates / "uppercase_in"
-    before = path.read_text()
     batch_id = client.create_batch("b")
-    try:
-        path.write_text("<input_template><workunit></workunit></input_template>")
-        reply = client.submit(batch_id, [job("a b")])
-    finally:
-        path.write_text(before)
+    text = "<input_template><workunit></workunit></input_template>"
+    stage = Stage(client.project)
+    stage.template("uppercase_in", lambda _: text)
+    reply = client.submit(batch_id, [job("a b")])
+    stage.clear()
     assert error(reply) == TOO_MANY.format(1, 0)
 
 
@@ -198,8 +194,6 @@ def test_one_job_without_an_estimate_is_one_too_many(client: Client) -> None:
 def test_a_dot_in_a_jobs_name_empties_the_archive_of_its_outputs(
     as_is: Client, sane: Client
 ) -> None:
-    from tests.localproject.stage import Stage
-
     for client, empty in ((as_is, True), (sane, False)):
         stage = Stage(client.project)
         stage.batch(1, "b", user="submitter")
