@@ -19,7 +19,7 @@ from boinc_gahp.templates import (
     write_input_template,
     write_output_template,
 )
-from tests.localproject.client import Client, error, job, value
+from tests.localproject.client import Client, job, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -209,13 +209,7 @@ def test_a_job_may_have_templates_of_its_own(client: Client) -> None:
     assert (row["max_error_results"], row["delay_bound"]) == (3, 7 * 86400)
 
 
-def test_a_missing_template_file_is_told(client: Client) -> None:
-    client.project.add_app(
-        "gone", command=["x"], input_template=InputTemplate(), output_template=OutputTemplate()
-    )
-    (client.project.directory / "templates" / "gone_out").unlink()
-    assert error(client.rpc("get_templates", app_name="gone")) == "template file missing"
-    with pytest.raises(ValueError, match="there is an app 'gone' already"):
-        client.project.add_app(
-            "gone", command=["x"], input_template=InputTemplate(), output_template=OutputTemplate()
-        )
+def test_an_apps_name_is_taken_once(client: Client) -> None:
+    templates = {"input_template": InputTemplate(), "output_template": OutputTemplate()}
+    with pytest.raises(ValueError, match="there is an app 'multi' already"):
+        client.project.add_app("multi", command=["x"], **templates)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import socket
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -260,15 +260,6 @@ def test_a_path_with_dots_leads_nowhere(client: Client, path: str) -> None:
 @pytest.mark.parametrize("page", [*PAGES, "get_output.php"])
 def test_other_methods_are_not_allowed(client: Client, page: str, method: str) -> None:
     assert client.session.request(method, client.project.url + page, timeout=60).status_code == 405
-
-
-def test_half_requests_keep_nobody_waiting(client: Client) -> None:
-    with ExitStack() as stack:
-        for number in range(100):
-            connection = stack.enter_context(_connect(client))
-            connection.sendall(_post(b"--b\r\n", "Content-Length: 1000\r\n")[: 30 + 2 * number])
-        assert "<success>1</success>" in client.post("<ping> </ping>").text
-        client.create_batch("b")
 
 
 # Anything at all

@@ -6,7 +6,6 @@ import dataclasses
 import gzip
 import http.client
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -39,25 +38,6 @@ def test_replies_are_compressed_when_that_is_accepted(client: Client) -> None:
     assert packed.headers["Content-Encoding"] == "gzip"
     assert len(raw) < len(plain.content) / 5
     assert gzip.decompress(raw).count(b"<job>") == plain.content.count(b"<job>") == 100
-
-
-def test_a_connection_serves_many_requests(client: Client) -> None:
-    parts = urlsplit(client.project.url)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=60)
-    try:
-        connection.connect()
-        socket = connection.sock
-        for _ in range(5):
-            connection.request(
-                "POST",
-                "/test/submit_rpc_handler.php",
-                "request=%3Cping%3E+%3C%2Fping%3E",
-                {"Content-Type": "application/x-www-form-urlencoded"},
-            )
-            assert b"<success>1</success>" in connection.getresponse().read()
-            assert connection.sock is socket
-    finally:
-        connection.close()
 
 
 @pytest.mark.parametrize(

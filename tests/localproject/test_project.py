@@ -76,25 +76,6 @@ def test_nothing_is_left_behind_while_clients_hang(tmp_path: Path) -> None:
     assert _ours() == before
 
 
-@pytest.mark.long
-def test_a_project_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
-    with LocalProject(tmp_path / "p", hosts=2) as project, Client(project) as client:
-        authenticator, url = project.authenticator, project.url
-        batch_id = client.create_batch("kept")
-        (name,) = client.upload(b"kept\n")
-        jobs = [job(f"kept_{n}", name, command_line="--sleep 0.5") for n in range(4)]
-        client.submit(batch_id, jobs)
-        wait_for(lambda: "IN_PROGRESS" in client.statuses("kept").values(), "a job is running")
-    with LocalProject(tmp_path / "p", hosts=1) as project, Client(project) as client:
-        assert (project.authenticator, project.url) == (authenticator, url)
-        client.wait()
-        assert set(client.statuses("kept").values()) == {"DONE"}
-        assert client.output("kept_3").content == b"KEPT\n"
-        slot = tmp_path / "p" / "slots" / "0"
-        wait_for(lambda: not slot.exists(), "the host keeps nothing of its last job")
-        assert project.workunit_names("kept") == [f"kept_{n}" for n in range(4)]
-
-
 def test_another_port_is_taken_when_the_last_one_is_not_free(tmp_path: Path) -> None:
     with LocalProject(tmp_path / "p", hosts=0) as project:
         port = project.port

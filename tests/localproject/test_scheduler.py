@@ -279,12 +279,6 @@ def test_faster_hosts_get_jobs_of_higher_classes_first(bench: Bench) -> None:
     }
 
 
-def test_hosts_of_one_speed_are_spread_over_the_classes(bench: Bench) -> None:
-    connection = bench.core.db.connection()
-    classes = [int(hosts.quantile(connection, host) * 3) for host in range(1, 7)]
-    assert classes == [0, 0, 1, 1, 2, 2]
-
-
 def test_no_class_starves_behind_another(bench: Bench) -> None:
     bench.set("host", "id > 1", active=0)
     _classes(bench, 2, "1" + "0" * 12)
@@ -389,8 +383,3 @@ def test_a_host_keeps_what_it_was_changed_to(bench: Bench) -> None:
 def test_a_host_must_have_a_positive_speed(bench: Bench, value: float) -> None:
     with pytest.raises(ValueError, match="'h1': expected a positive number"):
         hosts.set_host(bench.core.db, "h1", speed=value)
-
-
-def test_a_hosts_sticky_files_are_noted(bench: Bench) -> None:
-    bench.scheduler.report_files(2, ["model.b", "model.a"])
-    assert bench.column("host", "files")[:2] == ["", "model.a\nmodel.b"]

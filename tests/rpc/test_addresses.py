@@ -138,19 +138,6 @@ def test_redirects_without_end_are_an_error(server: Scripted) -> None:
     assert len(server.requests) == 6
 
 
-def test_output_is_redirected_within_its_host_only(server: Scripted) -> None:
-    server.answers += [
-        status(302, Location="/out.php?auth_str=abc"),
-        status(302, Location="http://other/out.php?auth_str=abc"),
-    ]
-    with (
-        WebRpcs(server.url, AUTHENTICATOR, options=ONCE) as project,
-        pytest.raises(TransportError, match=r"http://other/out\.php: if") as caught,
-    ):
-        project.result_file("r_0", 0)
-    assert "abc" not in str(caught.value)
-
-
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:
     return trustme.CA()
@@ -238,21 +225,6 @@ def test_where_python_knows_of_no_system_store_certifis_is_used(
     assert trusting(None)().cert_store_stats()["x509_ca"] > 50
     with secure(authority) as server:
         trouble(server.url, "its certificate is not trusted", options(None))
-
-
-def test_redirect_from_https_to_http_is_refused(authority: trustme.CA, bundle: str) -> None:
-    with secure(authority) as server:
-        server.answers[0] = status(307, Location=f"http://localhost:{server.port}/x.php")
-        trouble(server.url, "redirects from https to http://localhost", options(bundle))
-
-
-def test_redirect_from_http_to_https_is_followed_on_the_usual_port_only(
-    server: Scripted, authority: trustme.CA, bundle: str
-) -> None:
-    with secure(authority) as safe:
-        server.answers.append(status(301, Location=f"https://localhost:{safe.port}/x.php"))
-        trouble(server.url, "redirects to another server, https://localhost", options(bundle))
-        assert safe.requests == []
 
 
 def test_http_that_is_sent_on_to_https_is_not_asked_again(
