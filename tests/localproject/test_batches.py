@@ -6,6 +6,7 @@ import html
 import re
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -68,16 +69,13 @@ def test_of_racing_submits_at_most_one_succeeds(client: Client) -> None:
     replies: list[str] = []
     start = threading.Barrier(6)
 
-    def submit() -> None:
+    def submit(_: int) -> None:
         with Client(client.project, client.authenticator) as one:
             start.wait(60)
             replies.append(one.submit(batch_id, [job(name_, name) for name_ in names]))
 
-    threads = [threading.Thread(target=submit) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(submit, range(6)))
     good = [reply for reply in replies if f"<batch_id>{batch_id}<" in reply]
     assert len(good) == 1
     others = {error(reply).partition(" '")[0] for reply in replies if reply not in good}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -146,11 +146,8 @@ def test_a_count_is_not_used_twice_by_hosts_that_ask_at_once(bench: Bench) -> No
         while (task := bench.send(host)) is not None:
             told.append("fail" in task.behaviours)
 
-    threads = [threading.Thread(target=work, args=(host,)) for host in (1, 2, 3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, (1, 2, 3)))
     assert (len(told), sum(told)) == (30, 7)
 
 

@@ -397,6 +397,11 @@ def test_a_submit_that_fails_leaves_no_batch(core: Core) -> None:
         submit(core, user, _app(core), "taken", [new()])
 
 
+def test_a_submit_wants_the_right_for_the_app(core: Core) -> None:
+    with pytest.raises(WorkError, match="may not submit jobs to uppercase"):
+        submit(core, _user(core, apps=["multi"]), _app(core), "no right", [new()])
+
+
 def test_a_full_disk_leaves_nothing_half_made(core: Core) -> None:
     connection = core.db.connection()
     (pages,) = connection.execute("PRAGMA page_count").fetchone()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,7 +19,7 @@ def test_a_race_of_uploads_leaves_one_whole_file(client: Client) -> None:
     data = b"raced" * 100_000
     start = threading.Barrier(4)
 
-    def upload() -> None:
+    def upload(_: int) -> None:
         with Client(client.project) as one:
             start.wait(60)
             try:
@@ -26,11 +27,8 @@ def test_a_race_of_uploads_leaves_one_whole_file(client: Client) -> None:
             except AssertionError:
                 assert client.project.core.quirks.fatal_rows
 
-    threads = [threading.Thread(target=upload) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(upload, range(4)))
     (name,) = client.project.staged_files()
     assert client.project.core.download.path(name).read_bytes() == data
     assert not list((client.project.directory / "spool").iterdir())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -305,11 +305,8 @@ def test_hosts_that_ask_at_once_get_different_results(bench: Bench) -> None:
         while (task := bench.send(host)) is not None:
             given.append(task.result_name)
 
-    threads = [threading.Thread(target=work, args=(host,)) for host in range(1, 7)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(1, 7)))
     assert sorted(given) == sorted(f"many{number}_0" for number in range(60))
 
 

@@ -195,24 +195,6 @@ def test_the_number_of_files_must_fit(count: int) -> None:
         fill_input(InputTemplate((InputFileInfo("in"),)), [FILE] * count)
 
 
-def test_result_files_are_named_for_the_result_and_their_number() -> None:
-    template = OutputTemplate(
-        (
-            OutputFileInfo("out0", "<OUTFILE_0/>", max_nbytes=5e6, copy_file=True),
-            OutputFileInfo("out1", "<OUTFILE_1/>", optional=True, gzip_when_done=True),
-        ),
-        report_immediately=True,
-    )
-    document = fill_output(template, "w&1_0", "http://h/upload?a&b", "r123")
-    files = read_result(document)
-    assert [file.name for file in files] == ["w&1_0_r123_0", "w&1_0_r123_1"]
-    assert [file.open_name for file in files] == ["out0", "out1"]
-    assert (files[0].max_nbytes, files[0].optional, files[1].optional) == (5e6, False, True)
-    assert files[1].gzip_when_done
-    assert "<url>http://h/upload?a&amp;b</url>" in document
-    assert "<report_immediately/>" in document
-
-
 def test_a_document_over_the_limit_is_refused_with_its_size() -> None:
     many = InputTemplate(tuple(InputFileInfo(f"in{number}") for number in range(400)))
     with pytest.raises(TemplateError) as caught:
