@@ -16,32 +16,18 @@ from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, ProtocolErr
 from boinc_gahp.rpc import ClientOptions, WebRpcs
 from boinc_gahp.rpc.trust import trusting
 from tests.rpc import scripted
-from tests.rpc.canned import inside
+from tests.rpc.canned import ONCE, ask, inside, trouble
 from tests.rpc.scripted import AUTHENTICATOR, PONG, Scripted, http, ok, status, tunnel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-ONCE = ClientOptions(connect_timeout=5, read_timeout=5, retry_total=0)
-
 
 @pytest.fixture
 def server() -> Iterator[Scripted]:
     with Scripted() as found:
         yield found
-
-
-def ask(url: str, options: ClientOptions = ONCE) -> None:
-    with WebRpcs(url, AUTHENTICATOR, options=options) as project:
-        assert project.create_batch("b", "uppercase") == 3
-
-
-def trouble(url: str, says: str, options: ClientOptions = ONCE) -> TransportError:
-    """Return the error of an RPC that may be sent only once."""
-    with pytest.raises(TransportError, match=says) as caught:
-        ask(url, options)
-    return caught.value
 
 
 @pytest.mark.parametrize(
