@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VALID, INVALID = ValidateState.VALID, ValidateState.INVALID
-SUCCESS, VALIDATE_ERROR = Outcome.SUCCESS, Outcome.VALIDATE_ERROR
-ERROR, NO_REPLY = Outcome.CLIENT_ERROR, Outcome.NO_REPLY
+SUCCESS, NO_REPLY = Outcome.SUCCESS, Outcome.NO_REPLY
 
 
 def _add_app(project: LocalProject, name: str, program: str, **template: float) -> None:
