@@ -134,24 +134,6 @@ def test_what_people_do_at_the_page_outlasts_its_renewal(
     assert person.browser.script("document.querySelector('#retire').open") is True
 
 
-def test_a_batch_is_aborted(
-    person: Person, gated: Gated, file: Path, request: pytest.FixtureRequest
-) -> None:
-    # Hosts go on with what is aborted.
-    request.addfinalizer(lambda: gated.open("never"))
-    person.sign_in()
-    batch_id = person.submit("unwanted", "never", file, jobs=3)
-    person.sees("2 in progress")
-    person.click("tbody tr:last-child input")
-    person.click(".below button")
-    person.sees("1 job aborted.")
-    person.click("#abort summary")
-    person.click("#abort button")
-    person.sees("Batch unwanted was aborted.")
-    person.sees("3 aborted")
-    assert (batch_id, "unwanted") in [each[:2] for each in person.project.batches()]
-
-
 def test_nothing_is_wider_than_a_phone(person: Person, gated: Gated, file: Path) -> None:
     person.sign_in()
     name = "a-name-of-no-end-" * 6

@@ -96,6 +96,12 @@ class Bench:
             assert cursor.lastrowid is not None
             return cursor.lastrowid
 
+    def made(self, name: str = "w", **columns: object) -> int:
+        """Make a workunit and let the transitioner make its results; return its id."""
+        number = self.workunit(name, **columns)
+        self.transition()
+        return number
+
     def result(self, state: ServerState, outcome: Outcome = Outcome.INIT, **columns: object) -> int:
         """Add a result to the newest workunit, as something has left it; return its id."""
         with self.core.db.write() as connection:
@@ -149,26 +155,24 @@ class Bench:
                 f"UPDATE {table} SET {assignments} WHERE {where}", tuple(columns.values())
             )
 
+    def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
+        """Return what the database has."""
+        return self.core.db.connection().execute(query, values).fetchall()
+
     @property
     def wu(self) -> sqlite3.Row:
         """The first workunit."""
-        row: sqlite3.Row = self.core.db.connection().execute("SELECT * FROM workunit").fetchone()
-        return row
+        return self.rows("SELECT * FROM workunit")[0]
 
     def column(self, table: str, column: str) -> list[Any]:
-        rows = self.core.db.connection().execute(f"SELECT {column} FROM {table} ORDER BY rowid")
-        return [row[0] for row in rows]
+        return [row[0] for row in self.rows(f"SELECT {column} FROM {table} ORDER BY rowid")]
 
     def results(self, column: str) -> list[Any]:
         return self.column("result", column)
 
-    def program(self, name: str) -> sqlite3.Row | None:
-        """The row of the table program."""
-        connection = self.core.db.connection()
-        row: sqlite3.Row | None = connection.execute(
-            "SELECT * FROM program WHERE name = ?", (name,)
-        ).fetchone()
-        return row
+    def trouble(self, program: str) -> str:
+        """Return what is noted as a program's error."""
+        return str(self.rows("SELECT error FROM program WHERE name = ?", program)[0]["error"])
 
     # What the programs do.
 

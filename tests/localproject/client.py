@@ -12,6 +12,7 @@ import requests
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
@@ -73,6 +74,12 @@ class Client:
         assert "<success/>" in reply.text, reply.text
         return names
 
+    def begun(self, name: str, app: str = "uppercase") -> tuple[int, str]:
+        """Make a batch and stage a file; return the batch's id and the file's name."""
+        batch_id = self.create_batch(name, app)
+        (file,) = self.upload(b"x")
+        return batch_id, file
+
     def submit(self, batch_id: int, jobs: Sequence[str], app: str = "uppercase") -> str:
         """Submit jobs, made by :func:`job`, and return the reply."""
         return self.rpc(
@@ -95,6 +102,10 @@ class Client:
         assert f"<batch_id>{batch_id}<" in reply, reply
         self.wait()
         return batch_id
+
+    def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
+        """Return what the project's database has."""
+        return self.project.core.db.connection().execute(query, values).fetchall()
 
     def wait(self) -> None:
         """Return when no job is unfinished."""

@@ -1,6 +1,6 @@
 """Where the sane profile answers otherwise than it was recorded, and why.
 
-``recorded.py`` lists the recordings that both profiles answer as the real server did.
+All other recordings both profiles answer as the real server did.
 """
 
 from __future__ import annotations
@@ -102,24 +102,22 @@ for _rpc in ("query_files", "upload_files"):
 #: are, so that no browser takes what they repeat of an address for HTML.
 TEXT_TYPE = "text/plain; charset=utf-8"
 
-#: Sentences of ``web-rpcs.rst`` that are not true of our project in either profile, and why.
-NOT_MODELLED = {
-    "OLDPHP: a failed SQL query returns false": "PHP 8.0 is no longer supported by its makers; "
-    "what is modelled are STOCK (as it is) and QUIET (the same without display_errors)",
-    "after a reply of 100,000 jobs a later request got an empty body": "one Apache process had run "
-    "out of memory; no program can rely on that to happen",
-    "all of a request that cannot be parsed is echoed": "64 KB of it are: who sends it needs no "
-    "account, and what is not read of an answer waits in memory",
-    "the connection stays open 5 s after too few bytes": "it is closed at once, so that a client "
-    "sees the same cut-off reply without waiting for it",
-    "local and semilocal read anything": "a project for trying out must not hand out its host's "
-    "files: local/ below the project, and http://127.0.0.1, are all that they reach",
-    "libxml2 complains more than once about one request": "our parser stops at the first error; "
-    "what follows from that one is not told",
-    "allocation_priority works with one rsc_fpops_est per job": "it is accepted then, but there is "
-    "no adjust_user_priority: the jobs keep the priority that they have without",
-    "the real file deleter does not know who else uses a file": "back-end.rst: every template that "
-    "the project writes has no_delete; with another template it deletes as the real one",
-    "query_batch2 asks the database once per unfinished job": "the statuses are the same, sooner",
-    "replies are in no order that the SQL promises": "jobs come in the order of their ids",
-}
+# Sentences of ``web-rpcs.rst`` that are not true of our project in either profile, and why:
+# - OLDPHP: a failed SQL query returns false: PHP 8.0 is no longer supported by its makers; what
+#   is modelled are STOCK (as it is) and QUIET (the same without display_errors).
+# - after a reply of 100,000 jobs a later request got an empty body: one Apache process had run
+#   out of memory; no program can rely on that to happen.
+# - all of a request that cannot be parsed is echoed: 64 KB of it are: who sends it needs no
+#   account, and what is not read of an answer waits in memory.
+# - the connection stays open 5 s after too few bytes: it is closed at once, so that a client
+#   sees the same cut-off reply without waiting for it.
+# - local and semilocal read anything: a project for trying out must not hand out its host's
+#   files: local/ below the project, and http://127.0.0.1, are all that they reach.
+# - libxml2 complains more than once about one request: our parser stops at the first error;
+#   what follows from that one is not told.
+# - allocation_priority works with one rsc_fpops_est per job: it is accepted then, but there is
+#   no adjust_user_priority: the jobs keep the priority that they have without.
+# - the real file deleter does not know who else uses a file: back-end.rst: every template that
+#   the project writes has no_delete; with another template it deletes as the real one.
+# - query_batch2 asks the database once per unfinished job: the statuses are the same, sooner.
+# - replies are in no order that the SQL promises: jobs come in the order of their ids.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject.directory import SUBMITTER, VOLUNTEERS
 from boinc_gahp.localproject.names import name_key
@@ -144,6 +144,10 @@ class Stage:
                 ),
             )
         return batch_id
+
+    def only(self, state: str, **details: Any) -> None:
+        """Insert the submitter's batch 1, named b, with one job, named j."""
+        self.job(1, "j", self.batch(1, "b", user="submitter"), state, **details)
 
     def job(
         self,

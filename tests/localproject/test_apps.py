@@ -8,7 +8,6 @@ import io
 import zipfile
 from typing import TYPE_CHECKING
 
-import psutil
 import pytest
 
 from boinc_gahp.localproject import LocalProject
@@ -20,8 +19,7 @@ from boinc_gahp.templates import (
     write_input_template,
     write_output_template,
 )
-from tests.helpers import wait_for
-from tests.localproject.client import Client, error, job, value
+from tests.localproject.client import Client, job, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,17 +97,6 @@ def test_the_last_output_of_multi_is_optional(client: Client, optional: bool) ->
     assert client.output(name, 2).text.startswith(expected)
 
 
-@pytest.mark.parametrize("optional", [False, True], ids=["absent", "present"])
-def test_the_middle_output_of_optmid_is_optional(client: Client, optional: bool) -> None:
-    name = f"optmid_{optional}"
-    client.run(name, {name: ("--optional" if optional else "", [b"first"])}, "optmid")
-    files = [client.output(name, number) for number in range(3)]
-    assert files[0].content == b"first"
-    assert files[1].text.startswith("optional output\n" if optional else "ERROR: no such file")
-    assert files[2].text.startswith("sizes 5\n")
-    assert files[2].headers["Content-Disposition"].endswith("_2")
-
-
 def test_zipped_packs_its_outputs(client: Client) -> None:
     client.run("zip", {"zip_1": ("some args", [b"abc"])}, "zipped")
     archive = zipfile.ZipFile(io.BytesIO(client.output("zip_1").content))
@@ -145,61 +132,6 @@ def _outputs(**fields: object) -> OutputTemplate:
     return OutputTemplate((OutputFileInfo("out", "<OUTFILE_0/>", **fields),))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("name", "program", "template", "expected"),
-    [
-        pytest.param(
-            "missing", "pass", _outputs(), ("-161", "output file is missing"), id="missing output"
-        ),
-        pytest.param(
-            "large",
-            "open('out', 'w').write('x' * 11)",
-            _outputs(max_nbytes=10.0),
-            ("-131", "file size too big: 11"),
-            id="output over max_nbytes",
-        ),
-        pytest.param(
-            "killed",
-            "import os; os.kill(os.getpid(), 11)",
-            _outputs(),
-            ("11", "process got signal 11"),
-            id="signal",
-        ),
-        pytest.param(
-            "escapes",
-            "pass",
-            OutputTemplate((OutputFileInfo("../../project.sqlite", "<OUTFILE_0/>"),)),
-            ("-161", "leads out of the slot"),
-            id="open name outside",
-        ),
-        pytest.param(
-            "linked",
-            "import os; os.symlink('/etc/passwd', 'out')",
-            _outputs(),
-            ("-161", "output file is missing"),
-            id="output is a link",
-        ),
-    ],
-)
-def test_what_volunteers_call_a_client_error(
-    client: Client,
-    name: str,
-    program: str,
-    template: OutputTemplate,
-    expected: tuple[str, str],
-) -> None:
-    client.project.add_app(
-        name,
-        command=["{python}", "-c", program],
-        input_template=InputTemplate(max_error_results=0),
-        output_template=template,
-    )
-    client.run(name, {f"{name}_1": ("", [])}, name)
-    reply = client.rpc("query_completed_job", job_name=f"{name}_1")
-    assert value(reply, "exit_status") == expected[0]
-    assert expected[1] in reply
-
-
 def test_a_program_that_cannot_be_started_is_a_client_error(client: Client) -> None:
     client.project.add_app(
         "nosuch",
@@ -227,32 +159,6 @@ def test_stderr_is_cut_to_its_last_64_kb_and_made_readable(client: Client) -> No
     assert "begin" not in reply
     assert "x?\N{REPLACEMENT CHARACTER} ]]&gt; end" in reply
     assert 64 << 10 < len(reply) < 70000
-
-
-@pytest.mark.long
-def test_results_that_need_more_than_any_host_has_cannot_be_sent(client: Client) -> None:
-    client.project.add_app(
-        "huge",
-        command=["{python}", "-c", "pass"],
-        input_template=InputTemplate(rsc_memory_bound=1e18),
-        output_template=OutputTemplate(),
-    )
-    batch_id = client.run("huge", {"huge_1": ("", [])}, "huge")
-    details = client.rpc("query_batch", batch_id=batch_id, get_job_details=1)
-    assert value(details, "error") == "couldnt_send_result"
-
-
-def test_a_job_of_an_app_version_that_is_not_there_cannot_be_sent(client: Client) -> None:
-    batch_id = client.create_batch("version")
-    (name,) = client.upload(b"x")
-    client.rpc(
-        "submit_batch",
-        f"<batch><batch_id>{batch_id}</batch_id><app_name>uppercase</app_name>"
-        f"<app_version_num>777</app_version_num>{job('v', name)}</batch>",
-    )
-    client.wait()
-    details = client.rpc("query_batch", batch_id=batch_id, get_job_details=1)
-    assert value(details, "error") == "couldnt_send_result"
 
 
 def test_files_of_other_modes_reach_the_job(client: Client, tmp_path: Path) -> None:
@@ -298,78 +204,12 @@ def test_a_job_may_have_templates_of_its_own(client: Client) -> None:
     client.wait()
     assert client.output("own_1", 0).content == b"OWN"
     assert client.output("own_1", 1).content == b""
-    row = (
-        client.project.core.db.connection()
-        .execute("SELECT * FROM workunit WHERE name = 'own_1'")
-        .fetchone()
-    )
+    (row,) = client.rows("SELECT * FROM workunit WHERE name = 'own_1'")
     assert row["result_template_file"].startswith("templates/tmp/")
     assert (row["max_error_results"], row["delay_bound"]) == (3, 7 * 86400)
 
 
-def test_a_job_over_its_time_limit_is_ended(client: Client) -> None:
-    client.project.add_app(
-        "endless",
-        command=["{python}", "-c", "import time; time.sleep(60)"],
-        input_template=InputTemplate(rsc_fpops_bound=2e8, max_error_results=0),
-        output_template=_outputs(),
-    )
-    client.run("endless", {"endless_1": ("", [])}, "endless")
-    reply = client.rpc("query_completed_job", job_name="endless_1")
-    assert value(reply, "exit_status") == "197"
-    assert "exceeded elapsed time limit" in reply
-
-
-def test_what_an_app_leaves_running_is_ended(client: Client) -> None:
-    program = (
-        "import subprocess; child = subprocess.Popen(['sleep', '60']);"
-        "open('out', 'w').write(str(child.pid))"
-    )
-    client.project.add_app(
-        "forks",
-        command=["{python}", "-c", program],
-        input_template=InputTemplate(),
-        output_template=_outputs(no_delete=True),
-    )
-    client.run("forks", {"forks_1": ("", [])}, "forks")
-    pid = int(client.output("forks_1").text)
-    wait_for(lambda: not psutil.pid_exists(pid) or _is_zombie(pid), "the child is gone")
-
-
-def _is_zombie(pid: int) -> bool:
-    return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-
-
-def test_constant_and_linked_files_are_brought(client: Client) -> None:
-    (name,) = client.upload(b"constant")
-    program = (
-        "import os; open('out', 'wb').write(open('data/c', 'rb').read()"
-        " + (b' link' if os.path.islink('data/c') else b' copy'))"
-    )
-    client.project.add_app(
-        "constant",
-        command=["{python}", "-c", program],
-        input_template=InputTemplate(
-            (
-                InputFileInfo("data/c", physical_name=name, no_delete=True),
-                InputFileInfo("made", generate_locally=True),
-            )
-        ),
-        output_template=_outputs(no_delete=True),
-    )
-    batch_id = client.create_batch("constant", "constant")
-    assert value(client.submit(batch_id, [job("constant_1")], "constant"), "batch_id")
-    client.wait()
-    assert client.output("constant_1").content == b"constant link"
-
-
-def test_a_missing_template_file_is_told(client: Client) -> None:
-    client.project.add_app(
-        "gone", command=["x"], input_template=InputTemplate(), output_template=OutputTemplate()
-    )
-    (client.project.directory / "templates" / "gone_out").unlink()
-    assert error(client.rpc("get_templates", app_name="gone")) == "template file missing"
-    with pytest.raises(ValueError, match="there is an app 'gone' already"):
-        client.project.add_app(
-            "gone", command=["x"], input_template=InputTemplate(), output_template=OutputTemplate()
-        )
+def test_an_apps_name_is_taken_once(client: Client) -> None:
+    templates = {"input_template": InputTemplate(), "output_template": OutputTemplate()}
+    with pytest.raises(ValueError, match="there is an app 'multi' already"):
+        client.project.add_app("multi", command=["x"], **templates)  # type: ignore[arg-type]

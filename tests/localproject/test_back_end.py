@@ -11,158 +11,18 @@ from boinc_gahp.localproject.backend.expiry import (
     delete_retired_outputs,
     expire_batches,
 )
+from boinc_gahp.localproject.backend.size_regulator import regulate_pass
 from boinc_gahp.localproject.states import (
-    NEVER,
-    AssimilateState,
     BatchState,
     ErrorMask,
     FileDeleteState,
     Outcome,
-    ServerState,
     ValidateState,
 )
-from tests.localproject.bench import NOW
+from tests.localproject.bench import IN_PROGRESS, INACTIVE, NOW, UNSENT
 
 if TYPE_CHECKING:
     from tests.localproject.bench import Bench
-
-
-def test_a_new_workunit_gets_as_many_results_as_it_wants(bench: Bench) -> None:
-    bench.workunit(min_quorum=2, target_nresults=3)
-    assert bench.transition() == 1
-    assert bench.results("name") == ["w_0", "w_1", "w_2"]
-    assert bench.results("server_state") == [ServerState.UNSENT] * 3
-    randoms = bench.results("random")
-    assert all(
-        f"<name>w_{n}_r{random}_0</name>" in document
-        for n, (random, document) in enumerate(
-            zip(randoms, bench.results("xml_doc_in"), strict=True)
-        )
-    )
-    assert bench.wu["transition_time"] > NOW
-    assert bench.transition() == 0
-
-
-def test_a_sent_result_is_in_progress_until_its_deadline(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
-    assert bench.send() is not None
-    assert bench.results("report_deadline") == [NOW + 100]
-    assert bench.wu["transition_time"] == NOW + 100
-    bench.now = NOW + 101
-    bench.transition()
-    assert bench.results("outcome") == [Outcome.NO_REPLY, Outcome.INIT]
-    assert bench.results("server_state") == [ServerState.OVER, ServerState.UNSENT]
-
-
-def test_a_success_becomes_canonical_and_is_credited(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
-    bench.answer(bench.send())
-    bench.settle()
-    assert bench.wu["canonical_resultid"] == 1
-    assert bench.wu["assimilate_state"] == AssimilateState.DONE
-    assert bench.wu["transition_time"] == NEVER
-    assert bench.results("validate_state") == [ValidateState.VALID]
-    (granted,) = bench.results("granted_credit")
-    assert granted == pytest.approx(10 * 1e9 * 200 / (86400 * 1e9))
-    row = bench.core.db.connection().execute("SELECT total_credit FROM host WHERE id = 1")
-    assert row.fetchone()[0] == pytest.approx(granted)
-
-
-def test_errors_are_retried_until_there_are_more_than_allowed(bench: Bench) -> None:
-    bench.workunit()
-    for host in (1, 2, 3):
-        bench.transition()
-        assert bench.wu["error_mask"] == 0
-        bench.answer(bench.send(host), host, status=11)
-    bench.settle()
-    assert bench.wu["error_mask"] == ErrorMask.TOO_MANY_ERROR_RESULTS
-    assert bench.wu["assimilate_state"] == AssimilateState.DONE
-    assert bench.results("exit_status") == [11, 11, 11]
-    assert bench.send(4) is None
-
-
-def test_results_that_never_come_back_exhaust_the_total(bench: Bench) -> None:
-    bench.workunit(max_total_results=2)
-    for host in (1, 2):
-        bench.transition()
-        assert bench.send(host) is not None
-        bench.now += 101
-    bench.settle()
-    assert bench.wu["error_mask"] == ErrorMask.TOO_MANY_TOTAL_RESULTS
-
-
-def test_a_quorum_of_two_waits_for_the_second_success(bench: Bench) -> None:
-    bench.workunit(min_quorum=2, target_nresults=2)
-    bench.transition()
-    first, second = bench.send(1), bench.send(2)
-    bench.answer(first, 1)
-    bench.settle()
-    assert bench.wu["canonical_resultid"] == 0
-    bench.answer(second, 2)
-    bench.settle()
-    assert bench.wu["canonical_resultid"] == 1
-    assert bench.results("validate_state") == [ValidateState.VALID] * 2
-
-
-def test_results_that_disagree_call_for_one_more(bench: Bench) -> None:
-    bench.set("app", validator="bitwise")
-    bench.workunit(min_quorum=2, target_nresults=2)
-    bench.transition()
-    bench.compute(b"one", b"other")
-    bench.transition()
-    bench.validate()
-    assert bench.results("validate_state") == [ValidateState.INCONCLUSIVE] * 2
-    bench.transition()
-    assert len(bench.results("id")) == 3
-    bench.answer(bench.send(3), 3, files={"out": b"other"})
-    bench.transition()
-    bench.validate()
-    assert bench.wu["canonical_resultid"] == 2
-    assert bench.results("validate_state") == [
-        ValidateState.INVALID,
-        ValidateState.VALID,
-        ValidateState.VALID,
-    ]
-
-
-def test_a_success_after_the_outputs_are_gone_is_too_late(bench: Bench) -> None:
-    bench.workunit(target_nresults=2)
-    bench.transition()
-    first, late = bench.send(1), bench.send(2)
-    bench.answer(first, 1)
-    bench.now += 101
-    bench.settle()
-    assert bench.results("outcome") == [Outcome.SUCCESS, Outcome.NO_REPLY, Outcome.DIDNT_NEED]
-    bench.answer(late, 2)
-    bench.settle()
-    assert bench.results("outcome")[1] == Outcome.SUCCESS
-    assert bench.results("validate_state")[:2] == [ValidateState.VALID, ValidateState.TOO_LATE]
-
-
-def test_a_host_gets_one_result_of_a_workunit_unless_all_have_failed(bench: Bench) -> None:
-    bench.workunit(min_quorum=2, target_nresults=2, max_error_results=9, max_total_results=20)
-    bench.transition()
-    first = bench.send(1)
-    assert first is not None
-    assert bench.send(1) is None
-    bench.answer(first, 1, status=1)
-    bench.transition()
-    assert bench.send(1) is None
-    bench.set("host", p_fpops=0)
-    with bench.core.db.write() as connection:
-        connection.execute("UPDATE host SET p_fpops = 1e9 WHERE id = 1")
-    assert bench.send(1) is not None
-
-
-def test_higher_priority_goes_first(bench: Bench) -> None:
-    bench.workunit("low", priority=1)
-    bench.workunit("high", priority=5)
-    bench.transition()
-    task = bench.send()
-    assert task is not None
-    assert task.result_name == "high_0"
 
 
 def _finish(bench: Bench) -> None:
@@ -203,8 +63,7 @@ def _batch(bench: Bench, state: int, **columns: float) -> None:
 
 def test_expiry_takes_a_batch_once(bench: Bench) -> None:
     _batch(bench, 1, expire_time=NOW - 1)
-    bench.workunit()
-    bench.transition()
+    bench.made()
     assert expire_batches(bench.core, NOW) == 1
     assert expire_batches(bench.core, NOW) == 0
     bench.settle()
@@ -215,7 +74,7 @@ def test_expiry_takes_a_batch_once(bench: Bench) -> None:
 def test_a_batch_that_was_aborted_is_retired_when_it_expires(bench: Bench) -> None:
     _batch(bench, BatchState.ABORTED, expire_time=NOW - 1, completion_time=NOW - 5)
     assert expire_batches(bench.core, NOW) == 1
-    batch = bench.core.db.connection().execute("SELECT * FROM batch").fetchone()
+    (batch,) = bench.rows("SELECT * FROM batch")
     assert (batch["state"], batch["completion_time"]) == (BatchState.RETIRED, NOW - 5)
 
 
@@ -261,8 +120,7 @@ def test_outputs_of_a_retired_batch_stay_for_a_while(bench: Bench) -> None:
 
 
 def test_outputs_that_come_after_a_retired_batch_was_cleaned_go_as_well(bench: Bench) -> None:
-    bench.workunit(target_nresults=2)
-    bench.transition()
+    bench.made(target_nresults=2)
     first, late = bench.send(1), bench.send(2)
     bench.answer(first, 1)
     bench.settle()
@@ -290,3 +148,37 @@ def test_what_cannot_be_deleted_is_left_and_marked(bench: Bench, table: str) -> 
     bench.settle()
     assert bench.column(table, "file_delete_state")[0] == FileDeleteState.ERROR
     assert bench.column("workunit", "file_delete_state")[1] == FileDeleteState.DONE
+
+
+# Size classes: results that are made INACTIVE, and let out bit by bit.
+
+
+def test_results_of_an_app_with_size_classes_wait_for_the_size_regulator(bench: Bench) -> None:
+    bench.set("app", "id = 1", n_size_classes=2)
+    bench.workunit(size_class=0, target_nresults=3)
+    bench.made("v", size_class=1, target_nresults=2)
+    assert bench.results("server_state") == [INACTIVE] * 5
+    assert regulate_pass(bench.core, low=1, high=2) == 4
+    assert bench.results("server_state") == [UNSENT, UNSENT, INACTIVE, UNSENT, UNSENT]
+    assert regulate_pass(bench.core, low=1, high=2) == 0
+    bench.set("result", "id = 1", server_state=IN_PROGRESS)
+    assert regulate_pass(bench.core, low=1, high=2) == 0
+    bench.set("result", "id = 2", server_state=IN_PROGRESS)
+    assert regulate_pass(bench.core, low=1, high=2) == 1
+    assert bench.results("server_state")[2] == UNSENT
+
+
+def test_the_size_regulator_lets_higher_priority_out_first(bench: Bench) -> None:
+    bench.set("app", "id = 1", n_size_classes=2)
+    bench.workunit("low", priority=1)
+    bench.made("high", priority=5)
+    regulate_pass(bench.core, low=1, high=1)
+    assert bench.results("server_state") == [INACTIVE, UNSENT]
+
+
+def test_results_that_were_made_for_size_classes_do_not_wait_for_ever(bench: Bench) -> None:
+    bench.set("app", "id = 1", n_size_classes=2)
+    bench.made(target_nresults=3)
+    bench.set("app", "id = 1", n_size_classes=0)
+    regulate_pass(bench.core, low=1, high=1)
+    assert bench.results("server_state") == [UNSENT] * 3

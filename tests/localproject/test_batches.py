@@ -6,17 +6,24 @@ import html
 import re
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.helpers import wait_for
 from tests.localproject.client import Client, error, job, value
-from tests.localproject.stage import Stage
+
+
+def test_users_and_apps_that_cannot_be_are_refused(sane: Client) -> None:
+    sane.project.add_user("limited")
+    with pytest.raises(ValueError, match="there is a user 'limited' already"):
+        sane.project.add_user("limited")
+    with pytest.raises(ValueError, match="app not found: nosuch"):
+        sane.project.add_user("wrong", apps=["nosuch"])
 
 
 def test_a_batch_is_submitted_once(client: Client) -> None:
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     assert value(client.submit(batch_id, [job("j", name)]), "batch_id") == str(batch_id)
     assert error(client.submit(batch_id, [job("j2", name)])) == "batch not in init state"
     assert client.project.workunit_names() == ["j"]
@@ -24,8 +31,7 @@ def test_a_batch_is_submitted_once(client: Client) -> None:
 
 @pytest.mark.long
 def test_the_missing_jobs_of_a_half_made_batch_can_be_sent(as_is: Client) -> None:
-    batch_id = as_is.create_batch("b")
-    (name,) = as_is.upload(b"x")
+    batch_id, name = as_is.begun("b")
     names = [f"job_with_a_long_name_{number:05}" for number in range(3000)]
     _insert_other_job(as_is, names[2500])
     reply = as_is.submit(batch_id, [job(one, name) for one in names])
@@ -49,8 +55,7 @@ def _insert_other_job(client: Client, name: str) -> None:
 
 
 def test_a_duplicate_name_makes_no_job_at_all(sane: Client) -> None:
-    batch_id = sane.create_batch("b")
-    (name,) = sane.upload(b"x")
+    batch_id, name = sane.begun("b")
     _insert_other_job(sane, "TAKEN")
     reply = sane.submit(batch_id, [job(f"j{n}", name) for n in range(2000)] + [job("taken", name)])
     assert "Duplicate entry 'taken' for key 'name'" in error(reply)
@@ -58,24 +63,19 @@ def test_a_duplicate_name_makes_no_job_at_all(sane: Client) -> None:
     assert value(sane.submit(batch_id, [job("j0", name)]), "batch_id")
 
 
-@pytest.mark.parametrize("clients", [2, 6])
-def test_of_racing_submits_at_most_one_succeeds(client: Client, clients: int) -> None:
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+def test_of_racing_submits_at_most_one_succeeds(client: Client) -> None:
+    batch_id, name = client.begun("b")
     names = [f"raced_{n}" for n in range(300)]
     replies: list[str] = []
-    start = threading.Barrier(clients)
+    start = threading.Barrier(6)
 
-    def submit() -> None:
+    def submit(_: int) -> None:
         with Client(client.project, client.authenticator) as one:
             start.wait(60)
             replies.append(one.submit(batch_id, [job(name_, name) for name_ in names]))
 
-    threads = [threading.Thread(target=submit) for _ in range(clients)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(submit, range(6)))
     good = [reply for reply in replies if f"<batch_id>{batch_id}<" in reply]
     assert len(good) == 1
     others = {error(reply).partition(" '")[0] for reply in replies if reply not in good}
@@ -87,31 +87,10 @@ def test_of_racing_submits_at_most_one_succeeds(client: Client, clients: int) ->
 
 
 def test_names_compare_as_mariadb_compares_them(client: Client) -> None:
-    batch_id = client.create_batch("Café_A")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("Café_A")
     client.submit(batch_id, [job("Job_É", name)])
     assert client.statuses("cafe_a ") == {"Job_É": "UNSENT"}
     assert value(client.rpc("abort_jobs", job_name="JOB_e"), "success") == "1"
-
-
-def test_a_look_up_by_name_gives_the_oldest_batch(as_is: Client) -> None:
-    first = as_is.create_batch("twice")
-    assert as_is.create_batch("twice") > first
-    assert value(as_is.rpc("query_batch", batch_name="twice"), "id") == str(first)
-    assert as_is.project.batch_count("twice") == 2
-
-
-def test_an_unnamed_batch_gets_a_name(client: Client) -> None:
-    reply = client.rpc("create_batch", batch_name="", app_name="uppercase")
-    name = value(client.rpc("query_batch", batch_id=value(reply, "batch_id")), "name")
-    assert name.startswith("submitter:uppercase:")
-
-
-def test_a_quote_in_a_batch_name_hides_it(as_is: Client, sane: Client) -> None:
-    for one in (as_is, sane):
-        one.create_batch("it's")
-    assert error(as_is.rpc("query_batch2", batch_name="it's")) == r"no batch named it\'s"
-    assert "<batch_size>0<" in sane.rpc("query_batch2", batch_name="it's")
 
 
 def test_query_batches_leaves_out_retired_ones_and_other_users(client: Client) -> None:
@@ -132,8 +111,7 @@ def test_a_template_wins_over_job_params_and_priorities_count(client: Client) ->
     templates = client.project.core.templates
     text = (templates / "uppercase_in").read_text()
     (templates / "lacking_in").write_text(re.sub("<rsc_(disk|memory)_bound>.*", "", text))
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     batch = (
         f"<batch><batch_id>{batch_id}</batch_id><app_name>uppercase</app_name>"
         "<app_version_num>777</app_version_num><priority>17</priority><job_params>"
@@ -146,8 +124,7 @@ def test_a_template_wins_over_job_params_and_priorities_count(client: Client) ->
         + "</batch>"
     )
     client.rpc("submit_batch", batch)
-    rows = client.project.core.db.connection().execute("SELECT * FROM workunit ORDER BY id")
-    plain, own = rows.fetchall()
+    plain, own = client.rows("SELECT * FROM workunit ORDER BY id")
     assert [each["rsc_fpops_est"] for each in (plain, own)] == [1e9, 1e9]
     assert (plain["rsc_fpops_bound"], plain["delay_bound"]) == (1e15, 86400.0)
     assert (plain["priority"], own["priority"]) == (17, 23)
@@ -159,35 +136,22 @@ def test_a_template_wins_over_job_params_and_priorities_count(client: Client) ->
 def test_a_command_line_beside_the_templates_is_refused(client: Client) -> None:
     path = client.project.core.templates / "uppercase_in"
     own = path.read_text().replace("</workunit>", "<command_line>-v</command_line></workunit>")
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     reply = client.submit(batch_id, [job("a", name, command_line="-q", more=own)])
     assert "Can't specify command line -v; already specified as -q" in html.unescape(error(reply))
     assert client.project.workunit_names() == []
     client.submit(batch_id, [job("a", name, more=own)])
-    rows = client.project.core.db.connection().execute("SELECT xml_doc FROM workunit")
-    assert "<command_line>\n-v\n</command_line>" in rows.fetchone()[0]
-
-
-def test_what_stands_in_a_jobs_own_template_reaches_the_workunit(client: Client) -> None:
-    path = client.project.core.templates / "uppercase_in"
-    own = re.sub("(<delay_bound>).*(<)", r"\g<1>4321\2", path.read_text())
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
-    client.submit(batch_id, [job("plain", name), job("own", name, more=own)])
-    rows = client.project.core.db.connection().execute(
-        "SELECT delay_bound FROM workunit ORDER BY id"
+    assert (
+        "<command_line>\n-v\n</command_line>" in client.rows("SELECT xml_doc FROM workunit")[0][0]
     )
-    assert [row[0] for row in rows] == [86400.0, 4321.0]
 
 
 @pytest.mark.parametrize("least", ["whole", "exact"])
 def test_min_mod_time_leaves_out_what_is_older(sane: Client, as_is: Client, least: str) -> None:
     client = as_is if least == "whole" else sane
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     client.submit(batch_id, [job("a", name), job("b", name)])
-    wait_for(lambda: _count(client, "result") == 2, "the transitioner has done with them")
+    wait_for(lambda: len(client.rows("SELECT id FROM result")) == 2, "both have results")
     with client.project.core.db.write() as connection:
         connection.execute("UPDATE workunit SET mod_time = 1000.5 WHERE name = 'a'")
     listed = client.rpc("query_batch2", batch_name="b", min_mod_time="1000.5")
@@ -195,15 +159,9 @@ def test_min_mod_time_leaves_out_what_is_older(sane: Client, as_is: Client, leas
     assert "<job_name>b<" in listed
 
 
-def _count(client: Client, table: str) -> int:
-    rows = client.project.core.db.connection().execute(f"SELECT count(*) FROM {table}")
-    return int(rows.fetchone()[0])
-
-
 def test_no_change_is_lost_between_two_queries(sane: Client) -> None:
     """The server's clock and mod_time fit, also while jobs change in the same second."""
-    batch_id = sane.create_batch("b")
-    (name,) = sane.upload(b"x")
+    batch_id, name = sane.begun("b")
     names = {f"j{n}" for n in range(40)}
     sane.submit(batch_id, [job(one, name) for one in sorted(names)])
 
@@ -225,23 +183,9 @@ def test_no_change_is_lost_between_two_queries(sane: Client) -> None:
     thread.join()
 
 
-def test_an_aborted_job_that_comes_back_is_done(client: Client) -> None:
-    """``web-rpcs.rst``, "Aborting and retiring"."""
-    stage = Stage(client.project)
-    batch_id = stage.batch(client.create_batch("x") + 1, "b", user="submitter")
-    stage.job(batch_id * 10, "j", batch_id, "in_progress")
-    client.rpc("abort_jobs", job_name="j")
-    assert client.statuses("b") == {"j": "ERROR"}
-    stage.returned("j_0")
-    wait_for(lambda: client.statuses("b") == {"j": "DONE"}, "the job is done")
-    details = client.rpc("query_batch", batch_id=batch_id, get_job_details=1)
-    assert (value(details, "error"), value(details, "status")) == ("cancelled", "error")
-
-
 def test_an_unknown_job_among_others(as_is: Client, sane: Client) -> None:
     for client, aborted in ((as_is, ["a"]), (sane, [])):
-        batch_id = client.create_batch("b")
-        (name,) = client.upload(b"x")
+        batch_id, name = client.begun("b")
         client.submit(batch_id, [job("a", name), job("b", name)])
         inner = "".join(f"<job_name>{one}</job_name>" for one in ("a", "nosuch", "b"))
         assert error(client.rpc("abort_jobs", inner)) == "no job nosuch"
@@ -249,40 +193,11 @@ def test_an_unknown_job_among_others(as_is: Client, sane: Client) -> None:
         assert [one for one, state in states.items() if state == "ERROR"] == aborted
 
 
-@pytest.mark.long
-def test_an_expired_batch_is_aborted_and_retired(client: Client) -> None:
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
-    client.submit(batch_id, [job("a", name)])
-    client.rpc("set_expire_time", batch_id=batch_id, expire_time=time.time() - 1)
-    wait_for(lambda: client.project.batches()[0][2] == 4, "the batch is retired")
-    assert client.statuses("b") == {"a": "ERROR"}
-
-
 def test_an_abort_turns_a_retired_batch_into_an_aborted_one(client: Client) -> None:
     batch_id = client.create_batch("b")
     client.rpc("retire_batch", batch_id=batch_id)
     client.rpc("abort_batch", batch_id=batch_id)
     assert value(client.rpc("query_batch", batch_id=batch_id), "state") == "3"
-
-
-def test_rights_are_per_app_and_jobs_can_be_limited(sane: Client) -> None:
-    project = sane.project
-    limited = project.add_user("limited", apps=["uppercase"], max_jobs_in_progress=2)
-    with Client(project, limited) as client:
-        assert error(client.rpc("create_batch", batch_name="m", app_name="multi")) == (
-            "no submit access"
-        )
-        (name,) = client.upload(b"x")
-        first, second = client.create_batch("one"), client.create_batch("two")
-        client.submit(first, [job("l1", name), job("l2", name)])
-        assert "limit on jobs in progress exceeded" in error(
-            client.submit(second, [job("l3", name)])
-        )
-    with pytest.raises(ValueError, match="there is a user 'limited' already"):
-        project.add_user("limited")
-    with pytest.raises(ValueError, match="app not found: nosuch"):
-        project.add_user("wrong", apps=["nosuch"])
 
 
 def test_batches_without_a_name_get_one_each_even_in_the_same_second(sane: Client) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -84,8 +84,7 @@ def _told(bench: Bench, host: int = 1) -> dict[str, float]:
 
 def _jobs(bench: Bench, *names: str) -> None:
     for name in names:
-        bench.workunit(name)
-    bench.transition()
+        bench.made(name)
 
 
 def test_a_behaviour_is_for_the_host_that_was_told(bench: Bench) -> None:
@@ -147,11 +146,8 @@ def test_a_count_is_not_used_twice_by_hosts_that_ask_at_once(bench: Bench) -> No
         while (task := bench.send(host)) is not None:
             told.append("fail" in task.behaviours)
 
-    threads = [threading.Thread(target=work, args=(host,)) for host in (1, 2, 3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, (1, 2, 3)))
     assert (len(told), sum(told)) == (30, 7)
 
 

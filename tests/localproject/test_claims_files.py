@@ -42,8 +42,7 @@ def test_a_later_delete_time_is_kept_though_it_is_said_to_fail(as_is: Client, sa
         Stage(client.project).file("x.dat")
         reply = _query(client, "x.dat", more="<delete_time>4e9</delete_time>")
         assert ("job_file->update() failed:" in reply) == (client is as_is)
-        row = client.project.core.db.connection().execute("SELECT delete_time FROM job_file")
-        assert row.fetchone()[0] == 4e9
+        assert client.rows("SELECT delete_time FROM job_file")[0][0] == 4e9
 
 
 def test_a_name_of_192_characters_dies_after_the_file_was_stored(
@@ -91,8 +90,7 @@ def test_5000_names_can_be_asked_for_at_once(client: Client) -> None:
 
 
 def test_a_good_output_has_its_length_type_and_name(client: Client) -> None:
-    stage = Stage(client.project)
-    stage.job(1, "j", stage.batch(1, "b", user="submitter"), "done", files={0: b"output"})
+    Stage(client.project).only("done", files={0: b"output"})
     reply = client.output("j")
     assert reply.content == b"output"
     assert reply.headers["Content-Type"] == "application/octet-stream"
@@ -113,8 +111,7 @@ def test_a_good_output_has_its_length_type_and_name(client: Client) -> None:
 def test_only_the_owners_signature_opens_an_output(
     client: Client, arguments: dict[str, object], signed_for: str | None
 ) -> None:
-    stage = Stage(client.project)
-    stage.job(1, "j", stage.batch(1, "b", user="submitter"), "done", files={0: b"output"})
+    Stage(client.project).only("done", files={0: b"output"})
     good = client.authenticator if signed_for is None else client.signed(signed_for)
     assert client.get(**arguments, auth_str=good).headers["Content-Type"].startswith("application")
     for wrong in ("x", client.signed("other"), hashlib.md5(b"1").hexdigest(), f"{good} "):
@@ -130,8 +127,7 @@ def test_outputs_of_jobs_without_a_batch_are_nobodys(client: Client) -> None:
 
 
 def test_a_completed_job_is_described_also_when_its_outputs_are_gone(client: Client) -> None:
-    stage = Stage(client.project)
-    stage.job(1, "j", stage.batch(1, "b", user="submitter"), "done", files={0: b"output"})
+    Stage(client.project).only("done", files={0: b"output"})
     client.project.core.upload.remove("j_0_r799338679_0")
     assert client.output("j").text.startswith("ERROR: no such file: ")
     reply = client.rpc("query_completed_job", job_name="j")
@@ -139,29 +135,13 @@ def test_a_completed_job_is_described_also_when_its_outputs_are_gone(client: Cli
 
 
 def test_a_completed_job_is_described_though_its_instance_is_gone(client: Client) -> None:
-    stage = Stage(client.project)
-    stage.job(1, "j", stage.batch(1, "b", user="submitter"), "done")
+    Stage(client.project).only("done")
     with client.project.core.db.write() as connection:
         connection.execute("DELETE FROM result")
     reply = client.rpc("query_completed_job", job_name="j")
     assert int(value(reply, "canonical_resultid")) > 0
     assert reply.endswith("</query_completed_job>\n")
     assert "<exit_status>" not in reply
-
-
-def test_the_stderr_of_a_job_is_escaped_within_its_cdata(client: Client) -> None:
-    stage = Stage(client.project)
-    stage.job(1, "j", stage.batch(1, "b", user="submitter"), "done")
-    stderr = value(client.rpc("query_completed_job", job_name="j"), "stderr_out")
-    assert stderr.startswith("<![CDATA[\n&lt;core_client_version&gt;7.20.5")
-    assert "said &amp; done" in stderr
-
-
-def test_outputs_stay_after_a_batch_was_retired(client: Client) -> None:
-    stage = Stage(client.project)
-    stage.job(1, "j", stage.batch(1, "b", user="submitter"), "done", files={0: b"output"})
-    client.rpc("retire_batch", batch_id=1)
-    assert client.output("j").content == b"output"
 
 
 def test_a_batch_without_outputs_gives_a_zip_of_no_bytes(client: Client) -> None:

@@ -12,7 +12,6 @@ import pytest
 
 from tests.helpers import wait_for
 from tests.localproject.client import Client, error, job, value
-from tests.localproject.deviations import NOT_MODELLED
 from tests.localproject.stage import Stage
 
 if TYPE_CHECKING:
@@ -44,8 +43,7 @@ def test_a_death_of_php_is_status_500_and_the_beginning_of_a_reply(quiet: Client
 def test_a_query_of_a_job_that_is_not_done_ends_after_its_error_mask(
     quiet: Client, state: str
 ) -> None:
-    stage = Stage(quiet.project)
-    stage.job(1, "j", stage.batch(1, "b", user="submitter"), state)
+    Stage(quiet.project).only(state)
     auth = f"<authenticator>{quiet.authenticator}</authenticator>"
     reply = quiet.post(f"<query_completed_job>{auth}<job_name>j</job_name></query_completed_job>")
     assert reply.status_code == 500
@@ -95,15 +93,8 @@ def test_an_error_can_hold_a_megabyte_of_query_that_is_no_xml(as_is: Client) -> 
     assert words.endswith("MySQL error: Duplicate entry 'taken' for key 'name'\n")
 
 
-def test_a_name_with_an_ampersand_breaks_every_later_list_of_batches(as_is: Client) -> None:
-    as_is.create_batch("plain")
-    as_is.create_batch("Q&A")
-    assert "<name>Q&A</name>" in as_is.rpc("query_batches")
-
-
 def test_a_client_that_hangs_up_after_its_request_gets_it_done(client: Client) -> None:
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     request = _submit_request(client, batch_id, name)
     with _connection(client) as connection:
         connection.sendall(request)
@@ -112,8 +103,7 @@ def test_a_client_that_hangs_up_after_its_request_gets_it_done(client: Client) -
 
 @pytest.mark.parametrize("cut", ["in the headers", "in the body", "before the last byte"])
 def test_a_request_that_is_cut_off_does_nothing(client: Client, cut: str) -> None:
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     request = _submit_request(client, batch_id, name)
     length = {"in the headers": 40, "in the body": 300}.get(cut, len(request) - 1)
     with _connection(client) as connection:
@@ -142,7 +132,3 @@ def _connection(client: Client) -> socket.socket:
     return socket.create_connection(
         ("127.0.0.1", urlsplit(client.project.url).port or 0), timeout=20
     )
-
-
-def test_what_is_not_modelled_has_a_reason() -> None:
-    assert all(len(reason) > 20 for reason in NOT_MODELLED.values())

@@ -22,9 +22,8 @@ from boinc_gahp.localproject import (
 from boinc_gahp.localproject.backend.create_work import create_work, submit
 from boinc_gahp.localproject.backend.file_deleter import delete_pass
 from boinc_gahp.localproject.backend.staging import stage_file
-from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.core import Core
-from boinc_gahp.localproject.states import BatchState, ServerState
+from boinc_gahp.localproject.states import BatchState
 from boinc_gahp.templates import (
     InputFileInfo,
     InputTemplate,
@@ -169,17 +168,6 @@ def test_a_command_line_and_a_remote_file_stand_in_the_document(core: Core) -> N
     assert (other.name, other.urls, other.nbytes) == (f"js_{'0' * 32}", (remote.url,), 5)
 
 
-def test_the_transitioner_makes_as_many_results_as_were_asked_for(core: Core) -> None:
-    (workunit_id,) = create_work(
-        core, "uppercase", [new(min_quorum=2, target_nresults=3, input_template=OPEN)]
-    )
-    transition_pass(core, NOW)
-    results = core.db.connection().execute(
-        "SELECT server_state FROM result WHERE workunitid = ?", (workunit_id,)
-    )
-    assert [result["server_state"] for result in results] == [ServerState.UNSENT] * 3
-
-
 def test_a_job_for_a_host_or_a_user_is_assigned(core: Core) -> None:
     with core.db.write() as connection:
         host = connection.execute(
@@ -227,28 +215,6 @@ def test_a_job_that_cannot_be_made_is_refused_with_what_to_do(
 ) -> None:
     fields = {"input_template": OPEN, **fields}
     assert re.search(words, refusal(core, new(**fields)))
-
-
-def test_an_output_template_whose_results_would_not_fit_is_refused(core: Core) -> None:
-    text = (core.templates / "uppercase_out").read_text()
-    info, ref = (
-        text[text.index("<file_info>") : text.index("<result>")],
-        text[text.index("    <file_ref>") : text.index("</result>")],
-    )
-    numbered = [
-        "".join(
-            part.replace("OUTFILE_0", f"OUTFILE_{n}").replace(">out<", f">out{n}<")
-            for n in range(400)
-        )
-        for part in (info, ref)
-    ]
-    large = core.templates / "large_out"
-    large.write_text(
-        f"<output_template>\n{numbered[0]}<result>\n{numbered[1]}</result>\n</output_template>\n"
-    )
-    assert "result.xml_doc_in: it would have" in refusal(
-        core, new(output_template="templates/large_out")
-    )
 
 
 def test_a_name_is_taken_once_in_the_whole_project(core: Core) -> None:
@@ -431,27 +397,9 @@ def test_a_submit_that_fails_leaves_no_batch(core: Core) -> None:
         submit(core, user, _app(core), "taken", [new()])
 
 
-def test_a_submit_wants_the_right_for_the_app_and_keeps_to_the_limit(core: Core) -> None:
-    limited = _user(core, apps=["multi"], max_jobs_in_progress=2)
+def test_a_submit_wants_the_right_for_the_app(core: Core) -> None:
     with pytest.raises(WorkError, match="may not submit jobs to uppercase"):
-        submit(core, limited, _app(core), "no right", [new()])
-    two = [new(files=("in.txt", "in.txt")) for _ in range(2)]
-    submit(core, limited, _app(core, "multi"), "two", two)
-    with pytest.raises(WorkError, match="limit on jobs in progress"):
-        submit(core, limited, _app(core, "multi"), "three", [new(files=("in.txt", "in.txt"))])
-
-
-def test_rights_to_manage_are_for_all_apps_or_for_one(core: Core) -> None:
-    connection = core.db.connection()
-    uppercase, multi = _app(core), _app(core, "multi")
-    owner, boss = _user(core), _user(core, manage_all=True, submit_all=False)
-    helper = _user(core, manage=["multi"], submit_all=False)
-    may = accounts.may_manage
-    assert may(connection, owner, uppercase, owner.id)
-    assert not may(connection, owner, uppercase, boss.id)
-    assert may(connection, boss, uppercase, owner.id)
-    assert [may(connection, helper, app, owner.id) for app in (uppercase, multi)] == [False, True]
-    assert not accounts.may_submit(connection, boss, uppercase)
+        submit(core, _user(core, apps=["multi"]), _app(core), "no right", [new()])
 
 
 def test_a_full_disk_leaves_nothing_half_made(core: Core) -> None:

@@ -18,9 +18,7 @@ from boinc_gahp.templates import (
 from tests.localproject.client import error, job
 
 if TYPE_CHECKING:
-    from tests.localproject.bench import Bench
     from tests.localproject.client import Client
-    from tests.localproject.visitor import Visitor
 
 LARGE = "x" * 70_000
 
@@ -39,8 +37,7 @@ LARGE = "x" * 70_000
 def test_a_job_whose_document_does_not_fit_the_database_is_never_made(
     client: Client, own: InputTemplate | OutputTemplate, told: str
 ) -> None:
-    batch_id = client.create_batch("large")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("large")
     if isinstance(own, InputTemplate):
         text = write_input_template(own)
     else:
@@ -49,24 +46,3 @@ def test_a_job_whose_document_does_not_fit_the_database_is_never_made(
     assert re.search(rf"create_work failed: .*{told}.*it would have 7\d,\d\d\d bytes", error(reply))
     assert "fewer than 65,535" in error(reply)
     assert client.project.workunit_names() == []
-
-
-@pytest.mark.parametrize(
-    ("kind", "text", "told"),
-    [
-        ("in", f"<command_line>{LARGE}</command_line></workunit>", "workunit.xml_doc"),
-        ("out", f"<url>http://h/{LARGE}</url></file_info>", "result.xml_doc_in"),
-    ],
-    ids=["input template", "output template"],
-)
-def test_templates_that_make_too_large_documents_are_told_on_the_page(
-    bench: Bench, visitor: Visitor, kind: str, text: str, told: str
-) -> None:
-    template = bench.core.templates / f"uppercase_{kind}"
-    template.write_text(template.read_text().replace(text[text.rindex("<") :], text))
-    answer = visitor.sign_in().send(
-        "submit", {"app": "uppercase", "batch_name": "b"}, {"file_0": ("in.txt", b"abc")}
-    )
-    assert answer.status_code == 422
-    assert f"Nothing was submitted: job &#39;b_0&#39;: {told}: it would have 7" in answer.text
-    assert bench.column("workunit", "id") == bench.column("batch", "id") == []

@@ -6,7 +6,6 @@ import dataclasses
 import gzip
 import http.client
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 
 
 def test_replies_are_compressed_when_that_is_accepted(client: Client) -> None:
-    batch_id = client.create_batch("b")
-    (name,) = client.upload(b"x")
+    batch_id, name = client.begun("b")
     client.submit(batch_id, [job(f"j{n}", name) for n in range(100)])
     request = (
         f"<query_batch2><authenticator>{client.authenticator}</authenticator>"
@@ -40,42 +38,6 @@ def test_replies_are_compressed_when_that_is_accepted(client: Client) -> None:
     assert packed.headers["Content-Encoding"] == "gzip"
     assert len(raw) < len(plain.content) / 5
     assert gzip.decompress(raw).count(b"<job>") == plain.content.count(b"<job>") == 100
-
-
-def test_a_connection_serves_many_requests(client: Client) -> None:
-    parts = urlsplit(client.project.url)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=60)
-    try:
-        connection.connect()
-        socket = connection.sock
-        for _ in range(5):
-            connection.request(
-                "POST",
-                "/test/submit_rpc_handler.php",
-                "request=%3Cping%3E+%3C%2Fping%3E",
-                {"Content-Type": "application/x-www-form-urlencoded"},
-            )
-            assert b"<success>1</success>" in connection.getresponse().read()
-            assert connection.sock is socket
-    finally:
-        connection.close()
-
-
-@pytest.mark.parametrize(
-    "request_text",
-    [
-        pytest.param('<!DOCTYPE p [<!ENTITY a "x">]><ping>&a;</ping>', id="document type"),
-        pytest.param("<ping>\x00</ping>", id="NUL"),
-        pytest.param('<?xml version="1.0" encoding="UTF-7"?><ping> </ping>', id="UTF-7"),
-        pytest.param("<ping>", id="cut off"),
-        pytest.param("ping", id="no XML"),
-        pytest.param("<a>" * 300 + "</a>" * 300, id="too deep"),
-    ],
-)
-def test_what_is_no_request_is_echoed(client: Client, request_text: str) -> None:
-    reply = client.post(request_text)
-    assert reply.status_code == 200
-    assert "can't parse request message: " in reply.text or "bad command" in reply.text
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 import requests
 
-from boinc_gahp.localproject.database import Database
 from tests.helpers import wait_for
 from tests.localproject.client import job, value
 
@@ -106,27 +105,3 @@ def test_a_full_disk_costs_nothing_but_the_time_that_it_is_full(project: _Projec
         lambda: project.rows("SELECT count(*) FROM result") == [(2000,)], "the back end goes on"
     )
     assert project.rows("SELECT name FROM job_file ORDER BY id") == [("x.dat",), ("y.dat",)]
-
-
-def test_a_transaction_that_finds_the_database_full_is_undone(tmp_path: Path) -> None:
-    database = Database(tmp_path / "db.sqlite")
-    try:
-        connection = database.connection()
-        connection.execute("PRAGMA max_page_count = 1")  # as few as there are now
-        with pytest.raises(sqlite3.OperationalError, match="full"):
-            _insert(database, "small", "n" * 100_000)
-        connection.execute("PRAGMA max_page_count = 1000000")
-        assert connection.execute("SELECT count(*) FROM batch").fetchone()[0] == 0
-        _insert(database, "n" * 100_000)
-        assert connection.execute("SELECT count(*) FROM batch").fetchone()[0] == 1
-    finally:
-        database.close()
-
-
-def _insert(database: Database, *names: str) -> None:
-    with database.write() as connection:
-        connection.executemany(
-            "INSERT INTO batch (user_id, create_time, name, name_key, app_id) "
-            "VALUES (1, 1, ?, '', 1)",
-            [(name,) for name in names],
-        )

@@ -25,14 +25,12 @@ def _cancel(bench: Bench) -> None:
 
 
 def _sent(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
+    bench.made()
     assert bench.send() is not None
 
 
 def _answered(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
+    bench.made()
     bench.compute(b"out")
 
 
@@ -47,13 +45,11 @@ def _to_be_assimilated(bench: Bench) -> None:
 
 
 def _without_version(bench: Bench) -> None:
-    bench.workunit(app_version_num=999)
-    bench.transition()
+    bench.made(app_version_num=999)
 
 
 def _ready(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
+    bench.made()
 
 
 @pytest.mark.parametrize(

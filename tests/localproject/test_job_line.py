@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
+from boinc_gahp.localproject import NewJob, RemoteInput
 from boinc_gahp.localproject.hosts.command_line import split_command_line
 from boinc_gahp.localproject.server.job_line import read_job_line, through_sql
 from boinc_gahp.localproject.server.replies import RpcFailed
@@ -58,25 +60,10 @@ def test_doubling_quotes_and_backslashes_keeps_them(command_line: str) -> None:
     assert through_sql(doubled) == command_line
 
 
-def test_a_space_in_a_name_makes_a_file_of_the_rest() -> None:
-    (job,) = read_job_line(" --wu_name a b file.txt")
-    assert (job.name, job.files) == ("a", ("b", "file.txt"))
-
-
 def test_the_character_after_an_opening_quote_is_not_looked_at() -> None:
     (job,) = read_job_line(' --wu_name n --command_line """" file')
     assert job.command_line == '"'
     assert job.files == (" file\n",)
-
-
-def test_all_of_a_lines_words_are_read() -> None:
-    (job,) = read_job_line(
-        ' --wu_name n --command_line "a b" --priority 7 f1 '
-        "--remote_file http://h/x 11.0 5eb6 --wu_template t/in --result_template t/out"
-    )
-    assert job.files == ("f1", ("http://h/x", 11.0, "5eb6"))
-    assert job.priority == 7
-    assert (job.input_template, job.output_template) == ("t/in", "t/out")
 
 
 @pytest.mark.parametrize("length", [4094, 4095])
@@ -108,3 +95,65 @@ def test_a_line_has_at_most_4094_bytes(length: int) -> None:
 )
 def test_a_volunteer_splits_a_command_line_without_a_shell(text: str, arguments: list[str]) -> None:
     assert split_command_line(text) == arguments
+
+
+# Lines, and the jobs that they are written for.
+
+_WORD = st.text("abcXYZ019_.-", min_size=1, max_size=12).filter(lambda word: word[0] not in "-")
+_LINE = st.text("ab -_=,;$é<&>'", min_size=1, max_size=30).filter(lambda text: text[0] not in "'\"")
+
+
+@st.composite
+def jobs_and_lines(draw: st.DrawFn) -> tuple[NewJob, str]:
+    """Yield a job, and a line that create_work reads as that job."""
+    words: list[list[str]] = []
+    given: dict[str, object] = {}
+    for option, name, values in (
+        ("wu_name", "name", _WORD),
+        ("command_line", "command_line", _LINE),
+        ("priority", "priority", st.integers(-100, 100)),
+        ("wu_template", "input_template", _WORD),
+        ("result_template", "output_template", _WORD),
+        ("target_host", "target_host", st.integers(1, 1000)),
+        ("target_user", "target_user", st.integers(1, 1000)),
+    ):
+        value = draw(st.none() | values)
+        if value is not None:
+            given[name] = value
+            text = f'"{value}"' if name == "command_line" else str(value)
+            words.append([f"--{option}", text])
+    files: list[str | RemoteInput] = []
+    for file in draw(
+        st.lists(_WORD | st.builds(RemoteInput, _WORD, st.integers(0, 10**9).map(float), _WORD))
+    ):
+        files.append(file)
+        words.append([file] if isinstance(file, str) else ["--remote_file", *map(str, file)])
+    # Files keep their order among themselves, and may stand anywhere between the options.
+    rest = words[len(given) :]
+    parts: list[list[str]] = []
+    for part in draw(st.permutations(words[: len(given)])):
+        parts.append(part)
+        following = draw(st.integers(0, len(rest)))
+        parts += rest[:following]
+        rest = rest[following:]
+    separators = st.sampled_from([" ", "  ", "\t"])
+    text = "".join(word + draw(separators) for part in parts + rest for word in part)
+    return NewJob(files=tuple(files), **given), text  # type: ignore[arg-type]
+
+
+@settings(max_examples=40)
+@given(jobs_and_lines())
+def test_a_line_is_read_as_the_job_that_it_was_written_for(case: tuple[NewJob, str]) -> None:
+    job, line = case
+    assert read_job_line(line) == ([job] if line else [])
+
+
+@settings(max_examples=15)
+@given(jobs_and_lines(), jobs_and_lines())
+def test_what_a_line_says_goes_over_the_defaults(
+    own: tuple[NewJob, str], defaults: tuple[NewJob, str]
+) -> None:
+    merged = own[0].over(defaults[0])
+    for field in fields(NewJob):
+        mine, other = getattr(own[0], field.name), getattr(defaults[0], field.name)
+        assert getattr(merged, field.name) == (other if mine in (None, "", ()) else mine)

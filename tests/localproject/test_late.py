@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 def timed_out(bench: Bench, **columns: int) -> Task:
     """Make a workunit whose first result host 1 has, past its deadline; return the task."""
     bench.set("app", validator="bitwise")
-    bench.workunit("w", **columns)
-    bench.transition()
+    bench.made("w", **columns)
     task = bench.send(1)
     assert task is not None
     bench.now += 101

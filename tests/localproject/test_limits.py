@@ -45,27 +45,12 @@ DAEMON = (
 @pytest.mark.parametrize(
     ("program", "bounds", "status", "words"),
     [
-        pytest.param(
-            HOG,
-            {"memory_bound": 50 * MB},
-            198,
-            "working set size > workunit.rsc_memory_bound: ",
-            id="memory",
-        ),
-        pytest.param(
-            f"import os\nfor _ in range(3): os.fork()\n{SLEEP}",
-            {"memory_bound": 30 * MB},
-            198,
-            "MB > 30.00MB",
-            id="memory of children",
-        ),
-        pytest.param(
-            DAEMON.format("x = bytearray(80 << 20); time.sleep(60)") + SLEEP,
-            {"memory_bound": 50 * MB},
-            198,
-            "MB > 50.00MB",
-            id="memory of a daemon",
-        ),
+        pytest.param(HOG, {"memory_bound": 50 * MB}, 198,
+            "working set size > workunit.rsc_memory_bound: ", id="memory"),
+        pytest.param(f"import os\nfor _ in range(3): os.fork()\n{SLEEP}",
+            {"memory_bound": 30 * MB}, 198, "MB > 30.00MB", id="memory of children"),
+        pytest.param(DAEMON.format("x = bytearray(80 << 20); time.sleep(60)") + SLEEP,
+            {"memory_bound": 50 * MB}, 198, "MB > 50.00MB", id="memory of a daemon"),
         pytest.param(
             "import os; os.mkdir('d')\n"
             f"for n in range(3): open(f'd/{{n}}', 'w').write('x' * {MB})\n{SLEEP}",
@@ -74,25 +59,14 @@ DAEMON = (
             "Maximum disk usage exceeded: 3.00MB > 2.00MB",
             id="disk",
         ),
-        pytest.param(
-            f"open('out', 'w').write('x' * {2 * MB + 1})",
-            {"disk_bound": 2 * MB},
-            196,
-            "Maximum disk usage exceeded: 2.00MB > 2.00MB",
-            id="disk at the end",
-        ),
-        pytest.param(
-            f"import sys\nwhile True: sys.stderr.write('x' * {MB})",
-            {"disk_bound": 4 * MB},
-            196,
-            "Maximum disk usage exceeded",
-            id="stderr",
-        ),
-        pytest.param(
-            SLEEP, {"time_limit": 0.2}, 197, "exceeded elapsed time limit 0.20 s", id="time"
-        ),
+        pytest.param(f"open('out', 'w').write('x' * {2 * MB + 1})", {"disk_bound": 2 * MB}, 196,
+            "Maximum disk usage exceeded: 2.00MB > 2.00MB", id="disk at the end"),
+        pytest.param(f"import sys\nwhile True: sys.stderr.write('x' * {MB})",
+            {"disk_bound": 4 * MB}, 196, "Maximum disk usage exceeded", id="stderr"),
+        pytest.param(SLEEP, {"time_limit": 0.2}, 197, "exceeded elapsed time limit 0.20 s",
+            id="time"),
     ],
-)
+)  # fmt: skip
 def test_a_job_over_a_bound_is_ended_and_says_which(
     host: OnHost, program: str, bounds: dict[str, float], status: int, words: str
 ) -> None:
@@ -213,12 +187,6 @@ def test_the_cpu_time_of_all_processes_counts_once(host: OnHost, program: str) -
     report = host.run(program)
     assert report.outcome is Outcome.SUCCESS
     assert 0.28 <= report.cpu_time < 0.5 + start
-
-
-def test_a_job_that_is_ended_has_its_times(host: OnHost) -> None:
-    report = host.run("while True: pass", time_limit=0.3)
-    assert report.elapsed_time >= 0.3
-    assert report.cpu_time > 0
 
 
 def test_other_slots_processes_are_not_of_the_family(tmp_path: Path) -> None:

@@ -113,10 +113,6 @@ def test_a_slow_host_takes_so_many_times_as_long(host: OnHost) -> None:
     assert report.outcome is Outcome.SUCCESS
 
 
-def test_a_host_that_vanishes_reports_nothing(host: OnHost) -> None:
-    assert host.volunteer.compute(host.task(WRITE, wrong={"vanish": 0})) is None
-
-
 @pytest.mark.processes
 def test_behaviours_go_together_and_are_told_in_stderr(host: OnHost) -> None:
     report = host.run(

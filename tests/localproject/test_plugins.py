@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject.backend import plugins
 from boinc_gahp.localproject.backend.plugins import (
     ASSIMILATORS,
     VALIDATORS,
@@ -19,11 +18,6 @@ from tests.localproject.bench import INVALID, VALID, Bench
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def test_supplied_validators_are_found_by_their_names(bench: Bench) -> None:
-    assert load(bench.core, "trivial", VALIDATORS) is plugins.trivial
-    assert load(bench.core, "bitwise", VALIDATORS) is plugins.bitwise
 
 
 def test_a_function_is_found_in_the_projects_own_modules(bench: Bench) -> None:
@@ -86,14 +80,6 @@ def _install(path: Path, point: str) -> None:
     (info / "entry_points.txt").write_text(f"[{VALIDATORS}]\n{point}\n")
 
 
-def test_an_entry_point_is_found_by_its_name(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _install(tmp_path, "by-name = operator:eq")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert load(bench.core, "by-name", VALIDATORS)(1, 1) is True
-
-
 def test_an_apps_entry_point_decides_about_its_results(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,8 +91,7 @@ def test_an_apps_entry_point_decides_about_its_results(
     _install(tmp_path, "lengths = package_for_tests:lengths")
     monkeypatch.syspath_prepend(tmp_path)
     bench.set("app", validator="lengths")
-    bench.workunit(min_quorum=2, target_nresults=3)
-    bench.transition()
+    bench.made(min_quorum=2, target_nresults=3)
     bench.compute(b"one", b"three", b"two")
     bench.settle()
     assert bench.results("validate_state") == [VALID, INVALID, VALID]
@@ -120,11 +105,6 @@ def test_a_broken_entry_point_is_named(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(PluginError, match="is the entry point 'nowhere_at_all:f', which cannot"):
         load(bench.core, "by-broken-name", VALIDATORS)
-
-
-def test_an_object_with_check_set_and_check_pair_is_a_validator(bench: Bench) -> None:
-    bench.module("sets", "def check_set(j, i): ...\ndef check_pair(n, c): ...\n")
-    assert load(bench.core, "sets", VALIDATORS).__name__.endswith(".sets")
 
 
 @pytest.mark.parametrize(
@@ -160,11 +140,3 @@ def test_what_cannot_be_loaded_is_named_with_what_to_do(
         load(bench.core, spec, group)
     assert words.format(modules=bench.directory / "modules") in str(caught.value)
     assert repr(spec) in str(caught.value)
-
-
-def test_a_module_that_was_mended_is_loaded(bench: Bench) -> None:
-    bench.module("mine", "def f(:\n")
-    with pytest.raises(PluginError, match="fix it"):
-        load(bench.core, "mine:f", VALIDATORS)
-    bench.module("mine", "def f():\n    return 'mended'\n")
-    assert load(bench.core, "mine:f", VALIDATORS)() == "mended"

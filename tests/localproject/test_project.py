@@ -52,8 +52,7 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
     files = psutil.Process().num_fds()
     with LocalProject(tmp_path / "p", hosts=2) as project, Client(project) as client:
         port = project.port
-        batch_id = client.create_batch("b")
-        (name,) = client.upload(b"x")
+        batch_id, name = client.begun("b")
         client.submit(batch_id, [job(f"j{n}", name, command_line="--sleep 60") for n in range(3)])
         wait_for(lambda: len(_ours()[1]) == 2, "two jobs running")
         assert client.statuses("b") == {"j0": "IN_PROGRESS", "j1": "IN_PROGRESS", "j2": "UNSENT"}
@@ -75,25 +74,6 @@ def test_nothing_is_left_behind_while_clients_hang(tmp_path: Path) -> None:
         with Client(project) as client:
             client.rpc("ping")
     assert _ours() == before
-
-
-@pytest.mark.long
-def test_a_project_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
-    with LocalProject(tmp_path / "p", hosts=2) as project, Client(project) as client:
-        authenticator, url = project.authenticator, project.url
-        batch_id = client.create_batch("kept")
-        (name,) = client.upload(b"kept\n")
-        jobs = [job(f"kept_{n}", name, command_line="--sleep 0.5") for n in range(4)]
-        client.submit(batch_id, jobs)
-        wait_for(lambda: "IN_PROGRESS" in client.statuses("kept").values(), "a job is running")
-    with LocalProject(tmp_path / "p", hosts=1) as project, Client(project) as client:
-        assert (project.authenticator, project.url) == (authenticator, url)
-        client.wait()
-        assert set(client.statuses("kept").values()) == {"DONE"}
-        assert client.output("kept_3").content == b"KEPT\n"
-        slot = tmp_path / "p" / "slots" / "0"
-        wait_for(lambda: not slot.exists(), "the host keeps nothing of its last job")
-        assert project.workunit_names("kept") == [f"kept_{n}" for n in range(4)]
 
 
 def test_another_port_is_taken_when_the_last_one_is_not_free(tmp_path: Path) -> None:
@@ -208,45 +188,6 @@ def test_a_thread_that_dies_is_told(tmp_path: Path) -> None:
     assert _ours() == before
 
 
-def test_pausing_volunteers_keeps_jobs_unsent(tmp_path: Path) -> None:
-    with LocalProject(tmp_path / "p", hosts=2) as project, Client(project) as client:
-        project.pause_volunteers()
-        batch_id = client.create_batch("b")
-        (name,) = client.upload(b"x")
-        client.submit(batch_id, [job("j", name)])
-        wait_for(lambda: _count(project, "result") == 1, "a result is made")
-        assert client.statuses("b") == {"j": "UNSENT"}
-        project.resume_volunteers()
-        client.wait()
-        assert client.statuses("b") == {"j": "DONE"}
-
-
-def test_a_workunit_can_be_marked_as_failed(tmp_path: Path) -> None:
-    with LocalProject(tmp_path / "p", hosts=0) as project, Client(project) as client:
-        batch_id = client.create_batch("b")
-        (name,) = client.upload(b"x")
-        client.submit(batch_id, [job("j1", name), job("j2", name)])
-        project.fail_workunit("j1")
-        assert client.statuses("b") == {"j1": "ERROR", "j2": "UNSENT"}
-        assert project.unfinished_jobs() == 1
-
-
-def test_switches_stop_and_start_the_rpcs(tmp_path: Path) -> None:
-    with LocalProject(tmp_path / "p", hosts=0) as project, Client(project) as client:
-        project.stop_web()
-        assert value(client.rpc("ping"), "error_num") == "-183"
-        project.stop_web(False)
-        project.database_down()
-        assert value(client.rpc("ping"), "error_num") == "-138"
-        project.database_down(False)
-        assert value(client.rpc("ping"), "success") == "1"
-
-
-def _count(project: LocalProject, table: str) -> int:
-    row = project.core.db.connection().execute(f"SELECT count(*) FROM {table}").fetchone()
-    return int(row[0])
-
-
 @pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
 def test_run_says_where_it_is_and_ends_with_a_signal(
@@ -286,8 +227,7 @@ def test_killing_run_loses_nothing(tmp_path: Path) -> None:
             remote = _Remote(url)
             client = Client(remote, settings.project.authenticator.reveal())  # type: ignore[arg-type]
             client.session = session
-            batch_id = client.create_batch("b")
-            (name,) = client.upload(b"x")
+            batch_id, name = client.begun("b")
             client.submit(batch_id, [job(f"j{n}", name, command_line="--sleep 1") for n in "abc"])
             wait_for(lambda: "IN_PROGRESS" in client.statuses("b").values(), "one is running")
     finally:

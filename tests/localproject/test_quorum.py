@@ -10,7 +10,7 @@ import pytest
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.backend.new_job import NewJob
 from boinc_gahp.localproject.hosts.behaviour import clear, parse_behaviour, set_behaviours
-from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState, ValidateState
+from boinc_gahp.localproject.states import Outcome, ServerState, ValidateState
 from boinc_gahp.templates import InputTemplate, OutputTemplate
 from tests.helpers import wait_for
 from tests.localproject.on_host import out
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VALID, INVALID = ValidateState.VALID, ValidateState.INVALID
-SUCCESS, VALIDATE_ERROR = Outcome.SUCCESS, Outcome.VALIDATE_ERROR
-ERROR, NO_REPLY = Outcome.CLIENT_ERROR, Outcome.NO_REPLY
+SUCCESS, NO_REPLY = Outcome.SUCCESS, Outcome.NO_REPLY
 
 
 def _add_app(project: LocalProject, name: str, program: str, **template: float) -> None:
@@ -110,31 +109,6 @@ def test_a_lying_host_is_outvoted(project: LocalProject) -> None:
         canonical = _workunit(project, workunit)["canonical_resultid"]
         stored = next(row for row in _results(project, workunit) if row["id"] == canonical)
         assert stored["domain_name"] != "volunteer-1"
-
-
-def test_a_job_that_always_crashes_fails_with_too_many_errors(project: LocalProject) -> None:
-    _tell(project, "crash")
-    workunit = _run(project, "once")
-    assert [(row["outcome"], row["exit_status"]) for row in _results(project, workunit)] == [
-        (ERROR, 11),
-        (ERROR, 11),
-    ]
-    assert _workunit(project, workunit)["error_mask"] == ErrorMask.TOO_MANY_ERROR_RESULTS
-
-
-def test_a_host_that_fails_once_is_followed_by_another(project: LocalProject) -> None:
-    _tell(project, "fail=9x1")
-    workunit = _run(project, "once")
-    first, second = _results(project, workunit)
-    assert (first["outcome"], first["exit_status"], second["validate_state"]) == (ERROR, 9, VALID)
-    assert first["hostid"] != second["hostid"]
-
-
-def test_the_server_notices_half_an_output(project: LocalProject) -> None:
-    _tell(project, "truncatex1")
-    workunit = _run(project, "once")
-    outcomes = [(row["outcome"], row["validate_state"]) for row in _results(project, workunit)]
-    assert outcomes == [(VALIDATE_ERROR, INVALID), (SUCCESS, VALID)]
 
 
 def test_a_vanished_result_times_out_and_goes_to_another(project: LocalProject) -> None:

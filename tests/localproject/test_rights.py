@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -141,11 +142,8 @@ def test_submits_at_once_do_not_exceed_the_limit_together(others: dict[str, Clie
             start.wait(60)
             client.submit(batch_id, [job(f"j{batch_id}", "x.dat")])
 
-    threads = [threading.Thread(target=submit, args=(batch_id,)) for batch_id in ids]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(submit, ids))
     assert len(project.workunit_names()) == 3
 
 

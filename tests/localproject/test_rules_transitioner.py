@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.states import (
+    NEVER,
     AssimilateState,
     ErrorMask,
     FileDeleteState,
@@ -43,8 +45,7 @@ if TYPE_CHECKING:
 
 
 def test_sending_sets_the_deadline_and_lets_the_workunit_be_looked_at_then(bench: Bench) -> None:
-    bench.workunit(delay_bound=50.0)
-    bench.transition()
+    bench.made(delay_bound=50.0)
     assert bench.wu["transition_time"] > NOW + 50
     bench.send()
     assert bench.results("server_state") == [IN_PROGRESS]
@@ -54,16 +55,14 @@ def test_sending_sets_the_deadline_and_lets_the_workunit_be_looked_at_then(bench
 
 
 def test_sending_leaves_an_earlier_transition_time(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
+    bench.made()
     bench.set("workunit", transition_time=NOW + 1)
     bench.send()
     assert bench.wu["transition_time"] == NOW + 1
 
 
 def test_a_received_success_is_over_and_the_workunit_is_looked_at_now(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
+    bench.made()
     task = bench.send()
     bench.now += 7
     bench.answer(task)
@@ -75,23 +74,12 @@ def test_a_received_success_is_over_and_the_workunit_is_looked_at_now(bench: Ben
 
 
 def test_a_received_client_error_is_over_and_invalid(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
+    bench.made()
     bench.answer(bench.send(), status=3)
     assert bench.results("server_state") == [OVER]
     assert bench.results("outcome") == [ERROR]
     assert bench.results("validate_state") == [INVALID]
     assert bench.results("exit_status") == [3]
-    assert bench.wu["transition_time"] == NOW
-
-
-def test_a_result_that_no_host_can_take_falls_off_as_couldnt_send(bench: Bench) -> None:
-    bench.workunit(rsc_memory_bound=1e12)
-    bench.transition()
-    while bench.results("outcome") == [Outcome.INIT]:
-        assert bench.send() is None
-    assert bench.results("server_state") == [OVER]
-    assert bench.results("outcome") == [Outcome.COULDNT_SEND]
     assert bench.wu["transition_time"] == NOW
 
 
@@ -120,8 +108,7 @@ def test_a_result_in_progress_past_its_deadline_is_over_without_reply(
 
 
 def test_a_reply_that_comes_after_its_time_is_out_counts_all_the_same(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
+    bench.made()
     task = bench.send()
     bench.now += 101
     bench.transition()
@@ -301,8 +288,7 @@ def test_the_number_in_a_name_is_one_more_than_the_largest_so_far(bench: Bench) 
 
 def test_output_files_have_names_that_cannot_be_guessed(bench: Bench) -> None:
     bench.workunit()
-    bench.workunit("v")
-    bench.transition()
+    bench.made("v")
     first, second = bench.results("random")
     assert first != second
     assert f"<name>w_0_r{first}_0</name>" in bench.results("xml_doc_in")[0]
@@ -316,16 +302,13 @@ def test_no_results_are_made_once_there_is_a_canonical_one(bench: Bench) -> None
 
 
 def test_a_new_result_has_what_the_scheduler_needs_to_know(bench: Bench) -> None:
-    bench.workunit(priority=4, size_class=2, app_version_num=7, batch=9)
-    bench.transition()
-    row = bench.core.db.connection().execute("SELECT * FROM result").fetchone()
-    wanted = ("priority", "size_class", "app_version_num", "batch", "appid")
-    assert [row[column] for column in wanted] == [4, 2, 7, 9, 1]
+    bench.made(priority=4, size_class=2, app_version_num=7, batch=9)
+    wanted = "priority, size_class, app_version_num, batch, appid"
+    assert [*bench.rows(f"SELECT {wanted} FROM result")[0]] == [4, 2, 7, 9, 1]
 
 
 def test_the_output_template_is_read_when_a_result_is_made(bench: Bench) -> None:
-    bench.workunit(target_nresults=1)
-    bench.transition()
+    bench.made(target_nresults=1)
     bench.outputs(out("renamed"))
     bench.set("workunit", target_nresults=2, transition_time=NOW)
     bench.transition()
@@ -365,6 +348,134 @@ def test_an_error_ends_what_is_unsent_and_leaves_successes_unchecked(
 
 @pytest.mark.parametrize("before", list(AssimilateState))
 def test_an_error_calls_the_assimilator_once(bench: Bench, before: AssimilateState) -> None:
-    bench.workunit(error_mask=ErrorMask.CANCELLED, assimilate_state=before)
-    bench.transition()
+    bench.made(error_mask=ErrorMask.CANCELLED, assimilate_state=before)
     assert bench.wu["assimilate_state"] == (before or AssimilateState.READY)
+
+
+# Rule 6: the assimilator, after the canonical result.
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome", "ready"),
+    [
+        pytest.param(OVER, SUCCESS, False, id="a success is unchecked"),
+        pytest.param(IN_PROGRESS, Outcome.INIT, False, id="one is in progress"),
+        pytest.param(UNSENT, Outcome.INIT, False, id="one is unsent"),
+        pytest.param(OVER, ERROR, True, id="the other failed"),
+    ],
+)
+def test_a_workunit_with_a_canonical_result_is_assimilated_when_all_are_over_and_checked(
+    bench: Bench, state: ServerState, outcome: Outcome, ready: bool
+) -> None:
+    bench.workunit()
+    bench.canonical()
+    bench.result(state, outcome, report_deadline=NOW + 9)
+    bench.transition()
+    assert bench.wu["assimilate_state"] == (
+        AssimilateState.READY if ready else AssimilateState.INIT
+    )
+
+
+# Rule 7: files.
+
+
+@pytest.mark.parametrize("assimilated", [AssimilateState.INIT, AssimilateState.READY])
+def test_no_files_are_deleted_before_assimilation(
+    bench: Bench, assimilated: AssimilateState
+) -> None:
+    bench.workunit(assimilate_state=assimilated, error_mask=ErrorMask.CANCELLED)
+    bench.result(OVER, ERROR)
+    bench.transition()
+    assert bench.wu["file_delete_state"] == FileDeleteState.INIT
+    assert bench.results("file_delete_state") == [FileDeleteState.INIT]
+
+
+@pytest.mark.parametrize(
+    ("other", "inputs", "own", "others"),
+    [
+        pytest.param((OVER, SUCCESS, VALID), 1, 1, 1, id="all are valid"),
+        pytest.param((OVER, SUCCESS, INVALID), 1, 1, 1, id="one is invalid"),
+        pytest.param((OVER, SUCCESS, INIT), 0, 0, 0, id="one is unchecked"),
+        pytest.param((OVER, SUCCESS, INCONCLUSIVE), 0, 0, 0, id="one is undecided"),
+        pytest.param((OVER, ERROR, INVALID), 1, 1, 1, id="one failed"),
+        pytest.param((OVER, Outcome.VALIDATE_ERROR, INVALID), 1, 1, 1, id="one had no files"),
+        pytest.param((OVER, NO_REPLY, INIT), 1, 1, 0, id="one is lost"),
+        pytest.param((IN_PROGRESS, Outcome.INIT, INIT), 0, 0, 0, id="one is in progress"),
+    ],
+)
+def test_after_assimilation_files_are_deletable_as_soon_as_nothing_needs_them(
+    bench: Bench,
+    other: tuple[ServerState, Outcome, ValidateState],
+    inputs: int,
+    own: int,
+    others: int,
+) -> None:
+    bench.workunit(assimilate_state=AssimilateState.DONE)
+    bench.canonical()
+    state, outcome, checked = other
+    bench.result(state, outcome, validate_state=checked, report_deadline=NOW + 9)
+    bench.transition()
+    assert bench.wu["file_delete_state"] == inputs
+    assert bench.results("file_delete_state") == [own, others]
+
+
+def test_outputs_of_errors_are_deletable_while_others_are_still_out(bench: Bench) -> None:
+    bench.workunit(assimilate_state=AssimilateState.DONE, error_mask=ErrorMask.CANCELLED)
+    bench.result(IN_PROGRESS, report_deadline=NOW + 9)
+    bench.result(OVER, ERROR)
+    bench.result(OVER, SUCCESS, validate_state=NO_CHECK)
+    bench.transition()
+    ready, untouched = FileDeleteState.READY, FileDeleteState.INIT
+    assert bench.results("file_delete_state") == [untouched, ready, ready]
+    assert bench.wu["file_delete_state"] == untouched
+
+
+@pytest.mark.parametrize("state", [FileDeleteState.DONE, FileDeleteState.ERROR])
+def test_what_was_deleted_is_not_deleted_again(bench: Bench, state: FileDeleteState) -> None:
+    bench.workunit(assimilate_state=AssimilateState.DONE, file_delete_state=state)
+    bench.canonical(file_delete_state=state)
+    bench.transition()
+    assert bench.wu["file_delete_state"] == state
+    assert bench.results("file_delete_state") == [state]
+
+
+def test_deletion_can_be_delayed_from_the_last_report_on(bench: Bench) -> None:
+    bench.workunit(assimilate_state=AssimilateState.DONE)
+    bench.canonical(received_time=NOW - 40)
+    transition_pass(bench.core, NOW, delete_delay=100)
+    assert bench.results("file_delete_state") == [FileDeleteState.INIT]
+    assert bench.wu["transition_time"] == NOW + 60
+    assert transition_pass(bench.core, NOW + 59, delete_delay=100) == 0
+    assert transition_pass(bench.core, NOW + 60, delete_delay=100) == 1
+    assert bench.results("file_delete_state") == [FileDeleteState.READY]
+    assert bench.wu["transition_time"] == NEVER
+
+
+# Rule 8: when to look again.
+
+
+@pytest.mark.parametrize("end", ["canonical result", "error"])
+def test_a_finished_workunit_with_nothing_in_progress_is_never_looked_at_again(
+    bench: Bench, end: str
+) -> None:
+    bench.workunit(error_mask=ErrorMask.CANCELLED if end == "error" else 0)
+    if end == "canonical result":
+        bench.canonical()
+    bench.result(OVER, ERROR)
+    bench.transition()
+    assert bench.wu["transition_time"] == NEVER
+
+
+@pytest.mark.parametrize("mask", [0, ErrorMask.CANCELLED], ids=["open", "cancelled"])
+def test_a_workunit_is_looked_at_at_the_earliest_deadline(bench: Bench, mask: int) -> None:
+    bench.workunit(error_mask=mask)
+    bench.result(IN_PROGRESS, report_deadline=NOW + 90)
+    bench.result(IN_PROGRESS, report_deadline=NOW + 30)
+    bench.result(OVER, NO_REPLY, report_deadline=NOW - 30)
+    bench.transition()
+    assert bench.wu["transition_time"] == NOW + 30
+
+
+def test_an_open_workunit_is_looked_at_after_a_while_in_any_case(bench: Bench) -> None:
+    bench.made()
+    assert NOW < bench.wu["transition_time"] < NOW + 86400

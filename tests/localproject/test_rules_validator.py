@@ -18,15 +18,7 @@ from boinc_gahp.localproject.states import (
     ValidateState,
 )
 from boinc_gahp.templates import OutputFileInfo
-from tests.localproject.bench import (
-    INCONCLUSIVE,
-    INIT,
-    INVALID,
-    NOW,
-    OVER,
-    SUCCESS,
-    VALID,
-)
+from tests.localproject.bench import INCONCLUSIVE, INIT, INVALID, NOW, OVER, SUCCESS, VALID
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,10 +29,9 @@ if TYPE_CHECKING:
 def answered(bench: Bench, *outputs: bytes, validator: str = "bitwise", **columns: object) -> None:
     """Make a workunit with these outputs, each from another host, and let the validator be next."""
     bench.set("app", "id = 1", validator=validator)
-    bench.workunit(
+    bench.made(
         **{"min_quorum": len(outputs), "target_nresults": len(outputs), **columns}  # type: ignore[arg-type]
     )
-    bench.transition()
     bench.compute(*outputs)
     bench.now += 1
     bench.transition()
@@ -54,35 +45,24 @@ def total_credit(bench: Bench, table: str) -> float:
 # Without a canonical result: check_set.
 
 
-def test_consensus_sets_the_canonical_result_and_judges_the_successes(bench: Bench) -> None:
+def test_consensus_judges_the_successes_and_lets_the_other_programs_go_on(bench: Bench) -> None:
     answered(bench, b"no", b"yes", b"yes", min_quorum=2)
+    bench.now += 5
     bench.validate()
     assert bench.wu["canonical_resultid"] == 2
     assert bench.results("validate_state") == [INVALID, VALID, VALID]
     assert bench.wu["need_validate"] == 0
-
-
-def test_consensus_lets_the_assimilator_and_the_transitioner_go_on(bench: Bench) -> None:
-    answered(bench, b"yes", b"yes")
-    bench.now += 5
-    bench.validate()
     assert bench.wu["assimilate_state"] == AssimilateState.READY
     assert bench.wu["transition_time"] == bench.now
 
 
-def test_after_consensus_unsent_results_are_not_needed(bench: Bench) -> None:
-    answered(bench, b"yes", target_nresults=3)
-    bench.set("result", "id = 3", server_state=ServerState.INACTIVE)
-    bench.validate()
-    assert bench.results("server_state") == [OVER] * 3
-    assert bench.results("outcome") == [SUCCESS, Outcome.DIDNT_NEED, Outcome.DIDNT_NEED]
-
-
-def test_after_consensus_a_result_in_progress_stays_so(bench: Bench) -> None:
-    answered(bench, b"yes", target_nresults=2)
+def test_after_consensus_only_what_is_in_progress_is_needed(bench: Bench) -> None:
+    answered(bench, b"yes", target_nresults=4)
     bench.send(2)
+    bench.set("result", "id = 4", server_state=ServerState.INACTIVE)
     bench.validate()
-    assert bench.results("server_state") == [OVER, ServerState.IN_PROGRESS]
+    assert bench.results("server_state") == [OVER, ServerState.IN_PROGRESS, OVER, OVER]
+    assert bench.results("outcome")[2:] == [Outcome.DIDNT_NEED, Outcome.DIDNT_NEED]
 
 
 @pytest.mark.parametrize(
@@ -123,8 +103,7 @@ def test_c_successes_without_consensus_are_undecided_and_one_more_is_wanted(benc
 
 
 def test_a_result_of_an_aborted_job_can_still_become_canonical(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
+    bench.made()
     task = bench.send()
     bench.set("workunit", error_mask=ErrorMask.CANCELLED, transition_time=NOW)
     bench.settle()
@@ -181,8 +160,7 @@ def test_a_success_is_too_late_if_somebody_has_removed_the_canonical_outputs(ben
 
 def test_each_valid_result_is_granted_the_canonical_credit_once(bench: Bench) -> None:
     bench.set("app", "id = 1", validator="bitwise")
-    bench.workunit(min_quorum=2, target_nresults=4)
-    bench.transition()
+    bench.made(min_quorum=2, target_nresults=4)
     tasks = [bench.send(host) for host in range(1, 5)]
     for host, (output, seconds) in enumerate([(b"y", 40.0), (b"n", 1.0), (b"y", 20.0)], 1):
         bench.answer(tasks[host - 1], host, files={"out": output}, elapsed_time=seconds)
@@ -229,8 +207,7 @@ def test_a_result_whose_files_are_not_what_its_host_reported_is_an_error(
     problem: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    bench.workunit()
-    bench.transition()
+    bench.made()
     bench.answer(bench.send(), files=files, says=says)
     bench.settle()
     assert bench.results("outcome") == [Outcome.VALIDATE_ERROR, Outcome.INIT]
@@ -244,8 +221,7 @@ def test_a_result_whose_files_are_not_what_its_host_reported_is_an_error(
 
 
 def test_a_list_of_files_that_is_no_xml_is_an_error(bench: Bench) -> None:
-    bench.workunit()
-    bench.transition()
+    bench.made()
     bench.answer(bench.send())
     bench.set("result", xml_doc_out="<file_info><name>&nbsp;")
     bench.settle()
@@ -253,8 +229,7 @@ def test_a_list_of_files_that_is_no_xml_is_an_error(bench: Bench) -> None:
 
 
 def test_a_bad_result_does_not_count_towards_the_quorum(bench: Bench) -> None:
-    bench.workunit(min_quorum=2, target_nresults=2)
-    bench.transition()
+    bench.made(min_quorum=2, target_nresults=2)
     bench.answer(bench.send(1), 1)
     bench.answer(bench.send(2), 2, files={})
     bench.transition()
@@ -304,8 +279,7 @@ def test_bitwise_wants_the_same_bytes_in_all_files_that_are_validated(
 ) -> None:
     _several(bench)
     bench.set("app", "id = 1", validator="bitwise")
-    bench.workunit(min_quorum=2, target_nresults=2)
-    bench.transition()
+    bench.made(min_quorum=2, target_nresults=2)
     tasks = [bench.send(1), bench.send(2)]
     for host, (task, words) in enumerate(zip(tasks, (first, second), strict=True), 1):
         files = {word.lower(): word.encode() for word in words.split()}

@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject.states import (
-    NEVER,
-)
-from tests.localproject.bench import (
-    IN_PROGRESS,
-    NO_REPLY,
-    NOW,
-    OVER,
-)
+from boinc_gahp.localproject.states import NEVER
+from tests.localproject.bench import IN_PROGRESS, NO_REPLY, NOW, OVER
 
 if TYPE_CHECKING:
     from tests.localproject.bench import Bench
@@ -29,10 +22,8 @@ def test_a_workunit_that_cannot_be_handled_costs_the_others_nothing(bench: Bench
     assert bench.results("name") == ["first_odd", "second_0"]
     assert bench.column("workunit", "transition_time")[0] == NOW + 1
     assert bench.column("workunit", "failures") == [1, 0]
-    program = bench.program("transitioner")
-    assert program is not None
-    assert "ValueError" in program["error"]
-    assert "workunit first, tried again after 1 s" in program["error"]
+    assert "ValueError" in bench.trouble("transitioner")
+    assert "workunit first, tried again after 1 s" in bench.trouble("transitioner")
 
 
 def test_a_workunit_is_tried_again_after_longer_and_longer_times(bench: Bench) -> None:
@@ -70,9 +61,7 @@ def test_without_its_output_template_a_workunit_waits_and_all_else_is_noted(benc
     bench.result(IN_PROGRESS, report_deadline=NOW - 1)
     bench.transition()
     assert bench.results("outcome") == [NO_REPLY]
-    program = bench.program("transitioner")
-    assert program is not None
-    assert "uppercase_out" in program["error"]
+    assert "uppercase_out" in bench.trouble("transitioner")
     template.write_text(text)
     assert bench.transition() == 0
     bench.now += 1

@@ -74,6 +74,11 @@ def test_an_output_that_is_no_file_of_the_jobs_is_missing(host: OnHost, program:
     assert (report.exit_status, "output file is missing" in message(report)) == (-161, True)
 
 
+def test_an_output_outside_the_slot_is_an_error(host: OnHost) -> None:
+    report = host.run("pass", outputs=[out("../../project.sqlite")])
+    assert (report.exit_status, "leads out of the slot" in message(report)) == (-161, True)
+
+
 def test_an_output_without_rights_is_sent(host: OnHost) -> None:
     host.run("import os; open('out', 'w').write('x'); os.chmod('out', 0)", outputs=[out("out")])
     assert host.sent() == b"x"

@@ -1,10 +1,13 @@
-"""Replies without a server: a transport that answers with given bytes."""
+"""Replies without a server: a transport that answers with given bytes; and one RPC to a server."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import pytest
+
+from boinc_gahp.errors import TransportError
 from boinc_gahp.rpc import ClientOptions, WebRpcs
 from tests.contract.replay import ReplayReply
 from tests.rpc.scripted import AUTHENTICATOR
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
 
 URL = "http://boinc.example.edu/test/"
 XML = {"Content-Type": "text/xml"}
+ONCE = ClientOptions(connect_timeout=5, read_timeout=5, retry_total=0)
 
 
 @dataclass
@@ -50,3 +54,16 @@ def inside(rpc: str, content: str | bytes) -> bytes:
     data = content if isinstance(content, bytes) else content.encode()
     prolog = b'<?xml version="1.0" encoding="ISO-8859-1" ?>\n'
     return prolog + f"<{rpc}>\n".encode() + data + f"\n</{rpc}>\n".encode()
+
+
+def ask(url: str, options: ClientOptions = ONCE) -> None:
+    """Send an RPC that may be sent only once."""
+    with WebRpcs(url, AUTHENTICATOR, options=options) as project:
+        assert project.create_batch("b", "uppercase") == 3
+
+
+def trouble(url: str, says: str, options: ClientOptions = ONCE) -> TransportError:
+    """Return the error of :func:`ask`."""
+    with pytest.raises(TransportError, match=says) as caught:
+        ask(url, options)
+    return caught.value

@@ -87,20 +87,10 @@ def test_filename_is_the_last_part_only(
 
 PAGES: list[tuple[str, type[RpcError], str]] = [
     ("ERROR: bad authenticator", PermissionDenied, "bad authenticator"),
-    ("ERROR: bad auth str", PermissionDenied, "bad auth str"),
-    ("ERROR: no job instance x", NotFound, "no job instance x"),
-    ("ERROR: no canonical result for wu x", NotFound, "no canonical result"),
-    ("ERROR: no such file: /srv/x", NotFound, "no such file"),
-    ("ERROR: bad file num: 3 > 1", NotFound, "bad file num: 3 > 1"),
     ("ERROR: something new", ProjectError, "something new"),
     ("bad command", ProtocolError, "'bad command'"),
     ("", ProtocolError, "an empty answer came instead of a file"),
     ("<!DOCTYPE html><html><title>Log in</title></html>", ProtocolError, "'Log in'"),
-    (
-        "<html><title>Project down for maintenance</title>Project down for maintenance</html>",
-        ProjectDown,
-        "try again later",
-    ),
     ("<html><body>Can't connect to database</body></html>", ProjectDown, "try again later"),
 ]
 

@@ -21,12 +21,14 @@ from boinc_gahp.rpc import (
 )
 from tests.faultproxy import FaultProxy, lose_reply, lose_request
 from tests.rpc import scripted
-from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, tunnel
+from tests.rpc.canned import trouble
+from tests.rpc.scripted import Scripted, ok, tunnel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+UNREACHABLE = "the proxy cannot be reached or refuses"
 MD5_OF_NOTHING = "d41d8cd98f00b204e9800998ecf8427e"
 
 
@@ -104,35 +106,21 @@ def test_in_a_tunnel_what_is_lost_may_have_happened(tmp_path: Path) -> None:
         options = ClientOptions(
             retry_total=20, ca_bundle=str(bundle), proxy=f"http://127.0.0.1:{between.port}"
         )
-        with (
-            WebRpcs("https://boinc.example.edu/test/", AUTHENTICATOR, options=options) as project,
-            pytest.raises(TransportError) as caught,
-        ):
-            project.create_batch("b", "uppercase")
+        error = trouble("https://boinc.example.edu/test/", "the connection", options)
         assert [request.rpc for request in safe.requests] == ["create_batch"]
-    assert caught.value.may_have_happened
+    assert error.may_have_happened
 
 
 def test_a_proxy_that_cannot_be_reached_is_tried_again_with_nothing_sent() -> None:
     with Scripted() as gone:
         url = gone.url
-    with (
-        WebRpcs("http://boinc.example.edu/", AUTHENTICATOR, options=behind(url, 1.2)) as project,
-        pytest.raises(TransportError, match="the proxy cannot be reached or refuses") as caught,
-    ):
-        project.create_batch("b", "uppercase")
-    assert not caught.value.may_have_happened
+    error = trouble("http://boinc.example.edu/", UNREACHABLE, behind(url, 1.2))
+    assert not error.may_have_happened
 
 
 @pytest.mark.parametrize("refusal", [403, 407, 502])
 def test_a_proxy_that_refuses_to_connect_has_sent_nothing(refusal: int) -> None:
     with Scripted() as between:
         between.answers += [scripted.status(refusal), ok()]
-        with (
-            WebRpcs(
-                "https://boinc.example.edu/", AUTHENTICATOR, options=behind(between.url, 0)
-            ) as project,
-            pytest.raises(TransportError, match="the proxy cannot be reached or refuses") as caught,
-        ):
-            project.create_batch("b", "uppercase")
-    assert not caught.value.may_have_happened
+        error = trouble("https://boinc.example.edu/", UNREACHABLE, behind(between.url, 0))
+    assert not error.may_have_happened

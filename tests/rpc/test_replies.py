@@ -8,15 +8,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from boinc_gahp.errors import (
-    AppNotFound,
-    BadAuthenticator,
-    BatchNotFound,
-    BatchSubmitted,
     GahpError,
-    JobNotFound,
-    NoFileAccess,
-    NoSubmitAccess,
-    NotOwner,
     ProjectDown,
     ProjectError,
     ProtocolError,
@@ -127,33 +119,6 @@ def test_reply_that_is_no_complete_one_is_a_protocol_error(
     assert caught.value.cut == cut
     assert says in str(caught.value)
     assert "ping of boinc.example.edu" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("words", "kind"),
-    [
-        ("no batch named x", BatchNotFound),
-        ("no such batch", BatchNotFound),
-        ("no job x", JobNotFound),
-        ("app not found: x", AppNotFound),
-        ("no such job", JobNotFound),
-        ("job not found: x", JobNotFound),
-        ("bad authenticator", BadAuthenticator),
-        ("no authenticator", BadAuthenticator),
-        ("no submit access", NoSubmitAccess),
-        ("no file access", NoFileAccess),
-        ("not owner", NotOwner),
-        ("not owner of batch", NotOwner),
-        ("batch not in init state", BatchSubmitted),
-        ("", ProjectError),
-    ],
-)
-def test_error_message_decides_the_class(words: str, kind: type[ProjectError]) -> None:
-    with pytest.raises(ProjectError) as caught:
-        project(inside("ping", ERROR.format(words))).ping()
-    assert type(caught.value) is kind
-    assert caught.value.words == words
-    assert caught.value.number == -1
 
 
 @pytest.mark.parametrize("number", [-183, -138])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from xml.sax.saxutils import escape
 
 import pytest
@@ -178,59 +179,20 @@ def test_whatever_stands_as_a_command_line_the_files_are_read(stored: str) -> No
     assert read.stored_command_line == stored
 
 
-def test_all_kinds_of_input_files_are_filled_in() -> None:
-    template = InputTemplate(
-        (
-            InputFileInfo("a", gzip=True, gzipped_nbytes=7, sticky=True, no_delete=True),
-            InputFileInfo("b", physical_name="constant.dat"),
-            InputFileInfo("c", urls=("http://m/d/",), md5_cksum="cc", nbytes=9),
-            InputFileInfo("d", generate_locally=True),
-            InputFileInfo("e", urls=("http://m/e/",), md5_cksum="ee", nbytes=1, physical_name="e1"),
-        ),
-        command_line="from the template",
-    )
-    document = fill_input(template, [FILE, JobFile("named", 0, "", ())])
-    read = read_workunit(document)
-    assert [(file.name, file.open_name) for file in read.files] == [
-        ("ea6a.txt", "a"),
-        ("constant.dat", "b"),
-        ("named", "c"),
-        ("d", "d"),
-        ("e1", "e"),
-    ]
-    assert read.files[2].urls == ("http://m/d/named",)
-    assert (read.files[2].md5_cksum, read.files[2].nbytes) == ("cc", 9)
-    assert read.files[3].generated_locally
-    assert read.files[0].sticky
-    assert read.files[0].no_delete
-    assert read.command_line == "from the template"
-    assert "<gzipped_url>http://127.0.0.1:8600/test/download/323/ea6a.txt.gz<" in document
-    with pytest.raises(TemplateError, match="remote file 'c' has no <physical_name>"):
-        fill_input(template, [FILE])
+def test_a_remote_file_has_a_name_from_the_template_or_from_the_job() -> None:
+    named = InputFileInfo("e", urls=("http://m/",), md5_cksum="ee", nbytes=1, physical_name="e1")
+    template = InputTemplate((named, replace(named, physical_name=None)), command_line="-x")
+    read = read_workunit(fill_input(template, [JobFile("named", 0, "", ())]))
+    assert [file.name for file in read.files] == ["e1", "named"]
+    assert read.command_line == "-x"
+    with pytest.raises(TemplateError, match="remote file 'e' has no <physical_name>"):
+        fill_input(template)
 
 
 @pytest.mark.parametrize("count", [0, 2])
 def test_the_number_of_files_must_fit(count: int) -> None:
     with pytest.raises(TemplateError, match=f"{count} files are given for the job: expected 1"):
         fill_input(InputTemplate((InputFileInfo("in"),)), [FILE] * count)
-
-
-def test_result_files_are_named_for_the_result_and_their_number() -> None:
-    template = OutputTemplate(
-        (
-            OutputFileInfo("out0", "<OUTFILE_0/>", max_nbytes=5e6, copy_file=True),
-            OutputFileInfo("out1", "<OUTFILE_1/>", optional=True, gzip_when_done=True),
-        ),
-        report_immediately=True,
-    )
-    document = fill_output(template, "w&1_0", "http://h/upload?a&b", "r123")
-    files = read_result(document)
-    assert [file.name for file in files] == ["w&1_0_r123_0", "w&1_0_r123_1"]
-    assert [file.open_name for file in files] == ["out0", "out1"]
-    assert (files[0].max_nbytes, files[0].optional, files[1].optional) == (5e6, False, True)
-    assert files[1].gzip_when_done
-    assert "<url>http://h/upload?a&amp;b</url>" in document
-    assert "<report_immediately/>" in document
 
 
 def test_a_document_over_the_limit_is_refused_with_its_size() -> None:

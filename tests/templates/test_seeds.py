@@ -12,13 +12,10 @@ from boinc_gahp.templates import (
     OutputTemplate,
     Severity,
     TemplateError,
-    WorkunitFile,
     check_template,
     fill_input,
-    fill_output,
     read_input_template,
     read_output_template,
-    read_result_document,
     read_workunit,
     worst_input,
     worst_output,
@@ -180,49 +177,6 @@ def test_what_is_written_has_the_documented_order() -> None:
     ).replace("1e8", "100000000").replace("1e9", "1000000000").replace("1e5", "100000")
 
 
-def test_a_volunteer_can_get_every_input_file() -> None:
-    template = read_input_template(INPUT)
-    own = JobFile("in.txt", 9, "a" * 32, ("http://project/download/2b/in.txt",), 4)
-    named = JobFile("field.nc", 0, "", ())
-    document = fill_input(template, [own, named], staged=staged)
-    assert read_workunit(document).files == (
-        WorkunitFile(
-            name="in.txt",
-            open_name="NAME",
-            copy_file=True,
-            urls=own.urls,
-            md5_cksum="a" * 32,
-            nbytes=9,
-            sticky=True,
-            no_delete=True,
-            report_on_rpc=True,
-            gzipped_urls=("http://project/download/2b/in.txt.gz",),
-            gzipped_nbytes=4,
-        ),
-        WorkunitFile(
-            name="image.vdi",
-            open_name="vm_image.vdi",
-            copy_file=False,
-            urls=("http://project/download/1a/image.vdi",),
-            md5_cksum="c" * 32,
-            nbytes=5,
-            no_delete=True,
-        ),
-        WorkunitFile(
-            name="field.nc",
-            open_name="atmosphere",
-            copy_file=False,
-            urls=(
-                "http://mirror1.example.edu/files/field.nc",
-                "http://mirror2.example.edu/field.nc",
-            ),
-            md5_cksum=MD5,
-            nbytes=10**6,
-        ),
-        WorkunitFile(name="cache", open_name="cache", copy_file=False, generated_locally=True),
-    )
-
-
 def test_the_document_of_a_compressed_file_is_the_real_servers() -> None:
     """As create_work lays it out: what it only copies comes before what it finds out."""
     own = JobFile("in.txt", 9, "a" * 32, ("http://project/download/2b/in.txt",), 4)
@@ -242,11 +196,6 @@ def test_the_document_of_a_compressed_file_is_the_real_servers() -> None:
     )
 
 
-def test_a_file_whose_compressed_copy_is_not_staged_has_no_url_for_it() -> None:
-    document = fill_input(InputTemplate((InputFileInfo("in", gzip=True),)), [staged("in.txt")])
-    assert read_workunit(document).files[0].gzipped_urls == ()
-
-
 def test_a_remote_file_of_the_job_is_called_after_its_md5() -> None:
     remote = JobFile.remote("http://elsewhere.example.edu/x?y=1", 77, MD5)
     [file] = read_workunit(fill_input(InputTemplate((InputFileInfo("in"),)), [remote])).files
@@ -264,18 +213,6 @@ def test_a_constant_file_that_is_not_staged_is_the_callers_error() -> None:
 
     with pytest.raises(LookupError, match=r"image\.vdi is not staged"):
         fill_input(InputTemplate(FILES[1:2]), staged=missing)
-
-
-def test_all_flags_of_an_output_come_back() -> None:
-    document = read_result_document(
-        fill_output(read_output_template(OUTPUT), "w_0", "http://project/upload", "r1")
-    )
-    assert document.report_immediately
-    [file] = document.files
-    assert (file.name, file.open_name, file.max_nbytes) == ("w_0_r1_0", "result.sah", 32768)
-    assert (file.urls, file.generated_locally) == (("http://project/upload",), True)
-    assert (file.gzip_when_done, file.copy_file, file.optional) == (True, True, False)
-    assert (file.no_validate, file.no_delete) == (True, True)
 
 
 def test_about_200_inputs_and_50_outputs_fit() -> None:
