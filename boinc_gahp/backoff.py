@@ -49,7 +49,7 @@ class Backoff:
     def wait(
         self, failures: int, *, stop: threading.Event | None = None, until: float | None = None
     ) -> bool:
-        """Wait for :meth:`seconds`; return whether to go on: not if ``stop`` is set.
+        """Wait for :meth:`seconds`; return whether to continue: not if ``stop`` is set.
 
         Args:
             failures: see :meth:`seconds`.

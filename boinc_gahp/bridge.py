@@ -209,13 +209,13 @@ class Bridge:
     def fetch_output(
         self, request: FetchRequest, scope: CancelScope = NEVER_CANCELLED
     ) -> FetchResult:
-        """See :func:`boinc_gahp.fetch.boinc_fetch.fetch_output`."""
+        """See :func:`boinc_gahp.fetch.job_directory.fetch_output`."""
         return fetch_output(self._context, request, scope)
 
     def write_failure(
         self, request: FetchRequest, text: str, scope: CancelScope = NEVER_CANCELLED
     ) -> None:
-        """See :func:`boinc_gahp.fetch.boinc_fetch.write_failure`."""
+        """See :func:`boinc_gahp.fetch.job_directory.write_failure`."""
         write_failure(request, text, scope)
 
     def fetch(

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import controlling, fetching, finding, leases, watching
+from boinc_gahp.api import control, fetching, finding, watching
 from boinc_gahp.api.job import BatchJob
 from boinc_gahp.api.types import JobState
 from boinc_gahp.api.watching import Forecast, Poll
@@ -274,7 +274,7 @@ class Batch:
             RpcError: the project is down or away, or refuses the account.
             TemplateError: the app's output template cannot be read.
         """
-        leases.renew(self, stale=True)
+        control.renew(self, stale=True)
         return fetching.fetch(
             self,
             directory,
@@ -300,7 +300,7 @@ class Batch:
         See :func:`boinc_gahp.api.fetching.fetch_zip`. The archive's directory must exist; the
         other arguments and the errors are those of :meth:`fetch`.
         """
-        leases.renew(self, stale=True)
+        control.renew(self, stale=True)
         return fetching.fetch_zip(
             self,
             path,
@@ -338,9 +338,9 @@ class Batch:
         """
         several = _several(jobs)
         if several is None:
-            controlling.abort(self)
+            control.abort(self)
         else:
-            controlling.abort_jobs(self, several)
+            control.abort_jobs(self, several)
 
     def retire(self) -> None:
         """Let the project delete the batch's files and records; unfinished jobs are aborted.
@@ -350,7 +350,7 @@ class Batch:
         Raises:
             RpcError: the project could not be asked, or refused.
         """
-        controlling.retire(self)
+        control.retire(self)
 
     def extend(self, until: float) -> None:
         """Set the lease: after this time the project may abort and retire the batch.
@@ -362,7 +362,7 @@ class Batch:
             BadRequest: the time is not in the future.
             RpcError: the project could not be asked, or refused.
         """
-        controlling.extend(self, until)
+        control.extend(self, until)
 
     # -- for people
 

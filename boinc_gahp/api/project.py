@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp import config as settings_files
-from boinc_gahp.api import finding, leases, splitting, submission, watching
+from boinc_gahp.api import control, finding, splitting, submission, watching
 from boinc_gahp.api.app import look_up
 from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.comparing import is_final
@@ -251,7 +251,7 @@ class Project:
             batch.trouble = error
         batch.existed, batch.compared = not sending, compared
         if batch.existed:
-            leases.renew(batch)
+            control.renew(batch)
         return batch
 
     def submit_split(

@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import leases
+from boinc_gahp.api import control
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     BadRequest,
@@ -232,7 +232,7 @@ class _Look:
                 changed = True
             else:
                 changed = batch.see(info) or changed
-                leases.renew(batch, project)
+                control.renew(batch, project)
         return changed
 
     def _news(self, project: rpc.WebRpcs, open_: Sequence[Batch]) -> dict[int, rpc.BatchInfo]:

@@ -192,7 +192,7 @@ class Gahp:
         try:
             line = self._unread.lines.get(timeout=timeout)
         except queue.Empty:
-            raise ConversationError(f"the daemon said nothing for {timeout:g} s") from None
+            raise ConversationError(f"the daemon did not answer within {timeout:g} s") from None
         if line is None:
             self._unread.lines.put(None)
             raise ConversationError(f"the daemon has ended{self._last_words()}")

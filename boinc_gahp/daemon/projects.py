@@ -240,7 +240,7 @@ class Projects:
                 bridge.reconcile()
             except GahpError as error:
                 log.warning("Requests that are owed to a project could not be sent: %s", error)
-            except Exception:  # the thread has to go on: the next debt may be a different one
+            except Exception:  # the thread has to continue: the next debt may be a different one
                 log.exception("sending the requests that are owed to a project failed")
             delay = SETTLING_INTERVAL
 

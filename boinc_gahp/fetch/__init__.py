@@ -29,11 +29,6 @@ from typing import TYPE_CHECKING
 from boinc_gahp.lazy import exports
 
 if TYPE_CHECKING:
-    from boinc_gahp.fetch.boinc_fetch import (
-        NoResult as NoResult,
-        fetch_output as fetch_output,
-        write_failure as write_failure,
-    )
     from boinc_gahp.fetch.cancel import (
         NEVER_CANCELLED as NEVER_CANCELLED,
         CancelScope as CancelScope,
@@ -48,6 +43,11 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.fetch.engine import FetchedFiles as FetchedFiles, fetch as fetch
     from boinc_gahp.fetch.failures import failure as failure, failure_of as failure_of
+    from boinc_gahp.fetch.job_directory import (
+        NoResult as NoResult,
+        fetch_output as fetch_output,
+        write_failure as write_failure,
+    )
     from boinc_gahp.fetch.leftovers import sweep as sweep
     from boinc_gahp.fetch.locate import Located as Located
     from boinc_gahp.fetch.names import new_file as new_file, shown as shown
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = exports(
     __name__,
     {
-        "boinc_fetch": ["NoResult", "fetch_output", "write_failure"],
+        "job_directory": ["NoResult", "fetch_output", "write_failure"],
         "cancel": ["CancelScope", "NEVER_CANCELLED", "Stopped"],
         "context": ["FetchContext"],
         "delivered": ["Delivered"],

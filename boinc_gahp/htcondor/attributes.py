@@ -92,17 +92,17 @@ class Attributes:
         try:
             shown = str(self._ad.lookup(name).simplify(self._ad)).strip()
             if not (shown.startswith('"') and shown.endswith('"')):
-                raise AdRefused(f"{name} holds bytes that are not UTF-8: {show(shown)}")
+                raise AdRefused(f"{name} contains bytes that are not UTF-8: {show(shown)}")
             raw = _ESCAPE.sub(_unescape, shown[1:-1].encode())
         except UnicodeError:
-            raise AdRefused(f"{name} holds bytes that are not UTF-8") from None
+            raise AdRefused(f"{name} contains bytes that are not UTF-8") from None
         return raw.decode("utf-8", "surrogateescape")
 
     def _shown(self, name: str) -> str:
         try:
             return show(str(self._ad.lookup(name)))
         except UnicodeError:
-            return "it holds bytes that are not UTF-8"
+            return "it contains bytes that are not UTF-8"
 
 
 def as_text(name: str, value: object) -> str:
@@ -118,7 +118,9 @@ def as_word(name: str, value: object) -> str:
     try:
         text.encode()
     except UnicodeError:
-        raise AdRefused(f"{name} is {show(text)}, which holds bytes that are not UTF-8") from None
+        raise AdRefused(
+            f"{name} is {show(text)}, which contains bytes that are not UTF-8"
+        ) from None
     return text
 
 

@@ -145,7 +145,7 @@ def _project_and_app(
     for what, name in (("project", project), ("app", app)):
         if name is not None and not _is_utf8(name):
             raise AdRefused(
-                f"the job's {what} is {show(name)}, which holds bytes that are not UTF-8"
+                f"the job's {what} is {show(name)}, which contains bytes that are not UTF-8"
             )
     return project, app
 

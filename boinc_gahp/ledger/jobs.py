@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from boinc_gahp.ledger.batches import Batches
-from boinc_gahp.ledger.listing import Listing
-from boinc_gahp.ledger.moving import Moving
+from boinc_gahp.ledger.listing import Listing, Moving
 from boinc_gahp.ledger.progress import Progress
 from boinc_gahp.ledger.rows import (
     ALIVE,

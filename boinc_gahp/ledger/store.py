@@ -10,16 +10,19 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from boinc_gahp.errors import LedgerError
+from boinc_gahp.ledger.account_lock import renew_locks
 from boinc_gahp.ledger.filesystem import MOUNTINFO, network_filesystem
 from boinc_gahp.ledger.migrations import VERSION
 from boinc_gahp.ledger.opening import BUSY_TIMEOUT, explain, open_to_read, open_to_write
-from boinc_gahp.ledger.place import place_of, put_back
 from boinc_gahp.ledger.upgrading import Copy, check_version
 from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    #: Device and inode.
+    Place = tuple[int, int]
 
 T = TypeVar("T")
 
@@ -176,8 +179,9 @@ class Store:
     def keep_place(self) -> Literal["kept", "put back", "replaced"]:
         """Check whether the file still has its name; give it back if the file was deleted.
 
-        If another file has replaced it, that one is left alone, and this one is lost with the
-        process.
+        SQLite keeps using a file without a name, and all of it is lost when the process ends. So
+        the contents are saved under the old name. If another file has replaced it, that one is left
+        alone, and this one is lost with the process.
         """
         self._check_open()
         try:
@@ -335,3 +339,52 @@ class Store:
 
 def _data_version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA data_version").fetchone()[0])
+
+
+def place_of(path: Path) -> Place | None:
+    """Return which file has this name now; None if there is none.
+
+    Raises:
+        OSError: the file cannot be examined.
+    """
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def put_back(connection: sqlite3.Connection, path: Path) -> bool:
+    """Write everything that a connection sees into a new file of the old name.
+
+    The locks of this process's managers come first, because managers need a ledger.
+
+    Returns:
+        Whether it was written: not if another process has created a file of that name.
+
+    Raises:
+        OSError, sqlite3.Error, LedgerError: it cannot be written.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = path.with_name(f"{path.name}.{os.getpid()}")
+    with suppress(FileNotFoundError):
+        new.unlink()
+    os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    try:
+        copy = sqlite3.connect(new, isolation_level=None)
+        try:
+            connection.backup(copy)
+        finally:
+            copy.close()
+        # They belong to the deleted file, and must not be used with the new one.
+        for end in ("-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                path.with_name(path.name + end).unlink()
+        renew_locks(path.parent)
+        try:
+            os.link(new, path)
+        except FileExistsError:
+            return False
+        return True
+    finally:
+        new.unlink()

@@ -12,7 +12,7 @@ from boinc_gahp.localproject import accounts
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.database import Database
 from boinc_gahp.localproject.quirks import Quirks
-from boinc_gahp.localproject.server.server import free_port
+from boinc_gahp.localproject.server.addresses import free_port
 from boinc_gahp.localproject.settings import (
     SUBMITTER,
     SUBMITTER_FILE,

@@ -18,9 +18,9 @@ from boinc_gahp.localproject.hosts import hosts
 from boinc_gahp.localproject.hosts.volunteer import Volunteer, clean_up
 from boinc_gahp.localproject.names import name_key
 from boinc_gahp.localproject.quirks import Quirks
-from boinc_gahp.localproject.server.addresses import names_of
+from boinc_gahp.localproject.server.addresses import HOST, names_of
 from boinc_gahp.localproject.server.application import body_allowance, make_app
-from boinc_gahp.localproject.server.server import HOST, WebServer, port_is_free
+from boinc_gahp.localproject.server.server import WebServer, port_is_free
 from boinc_gahp.localproject.states import BatchState, ErrorMask
 from boinc_gahp.threads import start
 

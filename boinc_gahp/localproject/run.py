@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject import directory as layout
 from boinc_gahp.localproject.project import LocalProject
-from boinc_gahp.localproject.server.server import HOST
+from boinc_gahp.localproject.server.addresses import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

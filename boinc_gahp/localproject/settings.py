@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from boinc_gahp.files import write_whole
-from boinc_gahp.localproject.server.server import HOST
+from boinc_gahp.localproject.server.addresses import HOST
 
 if TYPE_CHECKING:
     import sqlite3

@@ -20,7 +20,7 @@ from boinc_gahp.rpc.command_lines import check_stored
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
     from boinc_gahp.secret import Authenticator
@@ -252,3 +252,34 @@ def _template(tag: str, text: str, where: str) -> etree._Element:
         element.tail = None
         return element
     raise BadRequest(f"{where}{tag} is not well-formed XML: {trouble}")
+
+
+def said(batch_id: int | None, batch_name: str | None) -> str:
+    """Return how error messages refer to the batch."""
+    return f"batch {batch_name!r}" if batch_id is None else f"batch {batch_id}"
+
+
+def which(batch_id: int | None, batch_name: str | None) -> etree._Element:
+    """Return the element that identifies the batch; raise BadRequest without an id or name."""
+    if batch_id is not None:
+        return leaf("batch_id", str(batch_id))
+    if batch_name is None:
+        raise BadRequest("neither batch_id nor batch_name is given")
+    return leaf("batch_name", batch_name)
+
+
+def flags(**wanted: bool) -> Iterable[etree._Element]:
+    """Return an element for each flag that is set."""
+    return (leaf(name, "1") for name, on in wanted.items() if on)
+
+
+def files(
+    names: Sequence[str], batch_id: int | None, delete_time: float | None
+) -> Iterable[etree._Element]:
+    """Return the elements for files in query_files and upload_files."""
+    if batch_id is not None:
+        yield leaf("batch_id", str(batch_id))
+    if delete_time is not None:
+        yield leaf("delete_time", number(int(delete_time), "delete_time"))
+    for name in names:
+        yield leaf("phys_name", name)

@@ -11,17 +11,16 @@ from urllib.parse import urlencode
 
 from boinc_gahp.config import ProjectUrl
 from boinc_gahp.errors import BadRequest, RpcError
-from boinc_gahp.rpc import build, fields, regular_form, results, table
+from boinc_gahp.rpc import build, regular_form, results, table
 from boinc_gahp.rpc.bodies import FormBody, size_of
 from boinc_gahp.rpc.caller import Caller, RpcCall
-from boinc_gahp.rpc.clock import Clock, ClockedTransport
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.outputs import OutputStream
 from boinc_gahp.rpc.redact import Redactor
 from boinc_gahp.rpc.redirects import upgraded
 from boinc_gahp.rpc.replies import RepeatedElements
 from boinc_gahp.rpc.spool import Dropped, SpooledJobs
-from boinc_gahp.rpc.transport import HttpTransport
+from boinc_gahp.rpc.transport import Clock, ClockedTransport, HttpTransport
 from boinc_gahp.rpc.types import BatchDetails
 from boinc_gahp.secret import Authenticator
 
@@ -56,7 +55,7 @@ class WebRpcs:
     RPCs that may be repeated are retried with growing pauses for ``options.retry_total`` seconds
     while the trouble looks passing. create_batch, submit_batch and upload_files are sent once, and
     again only if no connection was made. Times are given by this machine's clock, and converted to
-    the project's clock (:mod:`boinc_gahp.rpc.clock`).
+    the project's clock (:mod:`boinc_gahp.rpc.transport`).
 
     Attributes:
         url: the project's address; always ends in ``/``.
@@ -174,7 +173,7 @@ class WebRpcs:
         return self._simple(
             table.QUERY_BATCHES,
             lambda _: tuple(batches.items),
-            *fields.flags(get_cpu_time=get_cpu_time),
+            *build.flags(get_cpu_time=get_cpu_time),
             records=batches,
         )
 
@@ -194,10 +193,10 @@ class WebRpcs:
         return self._simple(
             table.QUERY_BATCH,
             lambda root: BatchDetails(results.batch(root), tuple(jobs.items)),
-            fields.which(batch_id, batch_name),
-            *fields.flags(get_job_details=get_job_details, get_cpu_time=get_cpu_time),
+            build.which(batch_id, batch_name),
+            *build.flags(get_job_details=get_job_details, get_cpu_time=get_cpu_time),
             records=jobs,
-            subject=fields.said(batch_id, batch_name),
+            subject=build.said(batch_id, batch_name),
         )
 
     def batch(self, batch_id: int, *, get_cpu_time: bool = False) -> BatchInfo:
@@ -225,10 +224,10 @@ class WebRpcs:
         return self._simple(
             table.QUERY_BATCH,
             results.batch,
-            fields.which(batch_id, None),
-            *fields.flags(**flags),
+            build.which(batch_id, None),
+            *build.flags(**flags),
             records=jobs,
-            subject=fields.said(batch_id, None),
+            subject=build.said(batch_id, None),
         )
 
     def query_batch2(
@@ -257,8 +256,8 @@ class WebRpcs:
         self._simple(
             table.ABORT_BATCH,
             results.success,
-            fields.which(batch_id, batch_name),
-            subject=fields.said(batch_id, batch_name),
+            build.which(batch_id, batch_name),
+            subject=build.said(batch_id, batch_name),
         )
 
     def retire_batch(self, *, batch_id: int | None = None, batch_name: str | None = None) -> None:
@@ -266,8 +265,8 @@ class WebRpcs:
         self._simple(
             table.RETIRE_BATCH,
             results.success,
-            fields.which(batch_id, batch_name),
-            subject=fields.said(batch_id, batch_name),
+            build.which(batch_id, batch_name),
+            subject=build.said(batch_id, batch_name),
         )
 
     def set_expire_time(
@@ -277,9 +276,9 @@ class WebRpcs:
         self._simple(
             table.SET_EXPIRE_TIME,
             results.success,
-            fields.which(batch_id, batch_name),
+            build.which(batch_id, batch_name),
             build.leaf("expire_time", build.number(self._theirs(expire_time), "expire_time")),
-            subject=fields.said(batch_id, batch_name),
+            subject=build.said(batch_id, batch_name),
         )
 
     # -- jobs
@@ -347,7 +346,7 @@ class WebRpcs:
         return self._simple(
             table.QUERY_FILES,
             lambda root: results.absent(root, absent.items, len(physical_names)),
-            *fields.files(physical_names, batch_id, delete_time and self._theirs(delete_time)),
+            *build.files(physical_names, batch_id, delete_time and self._theirs(delete_time)),
             records=absent,
         )
 
@@ -369,7 +368,7 @@ class WebRpcs:
                 request is broken off.
         """
         names = [file.physical_name for file in files]
-        kept = fields.files(names, batch_id, delete_time and self._theirs(delete_time))
+        kept = build.files(names, batch_id, delete_time and self._theirs(delete_time))
         xml = build.document("upload_files", self._authenticator, kept)
         form = partial(FormBody, xml, files, sent)
         question = RpcCall(table.UPLOAD_FILES, self.url + table.UPLOAD_FILES.handler, form)

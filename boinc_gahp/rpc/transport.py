@@ -7,18 +7,24 @@ handled like real ones.
 from __future__ import annotations
 
 import http.cookiejar
+import ssl
+import threading
+import time
 from dataclasses import dataclass
+from datetime import timezone
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
+from requests.utils import DEFAULT_CA_BUNDLE_PATH
+from urllib3.util.ssl_ import create_urllib3_context
 
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.rpc.limits import TIMED_POOLS, limited
 from boinc_gahp.rpc.redact import guard_library_logs
-from boinc_gahp.rpc.trust import trusting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -234,3 +240,141 @@ class _Adapter(HTTPAdapter):
         # requests would add certifi's file to the context's own certificates.
         if conn.scheme == "https":
             conn.conn_kw["ssl_context"] = self._trust()
+
+
+#: Clocks that differ by less than this, in seconds, count as equal, and times are sent unchanged.
+_SLACK = 60.0
+#: The Date of an exchange that took longer than this, in seconds, is too inexact: some servers give
+#: the time of the request, others that of the reply.
+_SLOW = 10.0
+#: Seconds after which the project's time must be asked for again.
+_LASTS = 600.0
+
+
+class Clock:
+    """What is known of a project's clock; thread-safe.
+
+    A few requests contain a time at which the project is to do something: when a batch expires, or
+    when a file may be deleted. The project compares it with its own clock, and a submit node's may
+    be wrong by an hour or a day, so times are converted before they are sent. The project's time is
+    the ``Date`` of its replies, which web servers always send, even with a ping or an error page;
+    ``server_time`` only comes with query_batch2, which is too late for a new batch's lease.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        #: The project's time, and the uptime at that moment; None: the project tells no time.
+        self._heard: tuple[float, float] | None = None
+        self._when: float | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the project has recently told its time, or sent no time."""
+        when = self._when
+        return when is not None and _uptime() - when < _LASTS
+
+    def hear(self, date: str | None, began: float) -> None:
+        """Take the Date of a reply that has just begun.
+
+        Args:
+            date: the header's text, None if there is none.
+            began: uptime in seconds right before the request was sent.
+        """
+        now = _uptime()
+        if now - began > _SLOW:
+            return
+        stamp = _seconds(date)
+        with self._lock:
+            self._when = now
+            # A Date has whole seconds, so on average half a second is lost.
+            self._heard = None if stamp is None else (stamp + 0.5, (began + now) / 2)
+
+    def theirs(self, at: float) -> float:
+        """Return what the project's clock shows when this machine's clock shows ``at``.
+
+        Both are seconds since the epoch. Clocks that differ by a minute or less count as equal.
+        """
+        with self._lock:
+            heard = self._heard
+        if heard is None:
+            return at
+        ahead = heard[0] + _uptime() - heard[1] - time.time()
+        return at if abs(ahead) <= _SLACK else at + ahead
+
+
+class ClockedTransport:
+    """A transport that reads the time from its replies.
+
+    Args:
+        transport: sends the requests.
+        clock: receives the times.
+    """
+
+    def __init__(self, transport: Transport, clock: Clock) -> None:
+        self._transport = transport
+        self._clock = clock
+
+    def send(self, request: HttpRequest) -> HttpReply:
+        """Send ``request``; see :class:`Transport`."""
+        began = _uptime()
+        reply = self._transport.send(request)
+        self._clock.hear(reply.headers.get("Date"), began)
+        return reply
+
+
+def _uptime() -> float:
+    """Return seconds by a clock that is never set, and that runs while the machine sleeps."""
+    boottime = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boottime is None else time.clock_gettime(boottime)
+
+
+def _seconds(date: str | None) -> float | None:
+    """Return a Date header's time in seconds since the epoch; None if it is not a date."""
+    try:
+        when = parsedate_to_datetime(date or "")
+        if when.tzinfo is None:
+            when = when.replace(tzinfo=timezone.utc)
+        return when.timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def trusting(ca_bundle: str | None) -> Callable[[], ssl.SSLContext]:
+    """Return a function that makes the context of all connections to a project once, when needed.
+
+    Args:
+        ca_bundle: a PEM file with the authorities to trust, or a directory of such; None: those of
+            the system, that is of OpenSSL's own directory (``openssl version -d``), or of
+            ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``. Where a Python knows of none, those of certifi.
+    """
+    made: list[ssl.SSLContext] = []
+
+    def context() -> ssl.SSLContext:
+        # Two threads may both make one; that only costs time.
+        if not made:
+            made.append(_context(ca_bundle))
+        return made[0]
+
+    return context
+
+
+def _context(ca_bundle: str | None) -> ssl.SSLContext:
+    context = create_urllib3_context()
+    if ca_bundle is None:
+        if _system_has_any():
+            context.load_default_certs()
+            return context
+        ca_bundle = DEFAULT_CA_BUNDLE_PATH
+    is_directory = Path(ca_bundle).is_dir()
+    context.load_verify_locations(
+        cafile=None if is_directory else ca_bundle, capath=ca_bundle if is_directory else None
+    )
+    return context
+
+
+def _system_has_any() -> bool:
+    """Tell whether this Python's OpenSSL finds anything where it looks for authorities."""
+    paths = ssl.get_default_verify_paths()
+    # Each is None if there is no such file or directory.
+    places = [Path(place) for place in (paths.cafile, paths.capath) if place]
+    return any(place.is_file() or any(place.iterdir()) for place in places)

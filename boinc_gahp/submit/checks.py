@@ -298,8 +298,8 @@ def check_one_command_line(job_name: str, template: InputTemplate, app_name: str
     if template.command_line:
         raise JobRefused(
             f"job {quoted(job_name)} has arguments, and so has the input template of app "
-            f"{app_name} ({quoted(template.command_line)}): a project takes one of them; leave "
-            "out the job's",
+            f"{app_name} ({quoted(template.command_line)}): a project accepts only one of them; "
+            "leave out the job's",
             job_name=job_name,
         )
 

@@ -12,7 +12,6 @@ from boinc_gahp.templates.documents import (
 )
 from boinc_gahp.templates.filling import JobFile, fill_input, fill_output
 from boinc_gahp.templates.reading import read_input_template, read_output_template, read_templates
-from boinc_gahp.templates.setting import set_parameters
 from boinc_gahp.templates.sizes import WorstCase, worst_input, worst_output
 from boinc_gahp.templates.types import (
     DEFAULTS,
@@ -27,7 +26,7 @@ from boinc_gahp.templates.types import (
     TemplateError,
     safe_open_name,
 )
-from boinc_gahp.templates.writing import write_input_template, write_output_template
+from boinc_gahp.templates.writing import set_parameters, write_input_template, write_output_template
 
 __all__ = [
     "DEFAULTS",

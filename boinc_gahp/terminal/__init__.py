@@ -8,7 +8,13 @@ from boinc_gahp.lazy import exports
 
 if TYPE_CHECKING:
     from boinc_gahp.terminal.live import Live as Live, Work as Work, remark as remark
-    from boinc_gahp.terminal.output import command_line as command_line, complain as complain
+    from boinc_gahp.terminal.output import (
+        bar as bar,
+        coloured as coloured,
+        command_line as command_line,
+        complain as complain,
+        width_of as width_of,
+    )
     from boinc_gahp.terminal.parsing import (
         PROGRAM as PROGRAM,
         Group as Group,
@@ -19,7 +25,6 @@ if TYPE_CHECKING:
         not_empty as not_empty,
     )
     from boinc_gahp.terminal.table import Cell as Cell, Column as Column
-    from boinc_gahp.terminal.terminal import bar as bar, coloured as coloured, width_of as width_of
     from boinc_gahp.terminal.words import (
         at as at,
         moment as moment,
@@ -31,10 +36,9 @@ __getattr__, __dir__ = exports(
     __name__,
     {
         "live": ["Live", "Work", "remark"],
-        "output": ["command_line", "complain"],
+        "output": ["bar", "coloured", "command_line", "complain", "width_of"],
         "parsing": ["Group", "PROGRAM", "Parser", "arguments_of", "ended", "kind_of", "not_empty"],
         "table": ["Cell", "Column"],
-        "terminal": ["bar", "coloured", "width_of"],
         "words": ["at", "moment", "now", "one_line"],
     },
 )

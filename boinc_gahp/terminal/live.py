@@ -22,7 +22,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 from boinc_gahp.terminal import words
-from boinc_gahp.terminal.terminal import bar, coloured, is_live, width_of
+from boinc_gahp.terminal.output import bar, coloured, is_live, width_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

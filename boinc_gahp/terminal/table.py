@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TextIO
 
-from boinc_gahp.terminal.terminal import can_show, has_colours, painted, width_of
+from boinc_gahp.terminal.output import can_show, has_colours, painted, width_of
 from boinc_gahp.terminal.words import printable
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.api import Counts, JobState, controlling
+from boinc_gahp.api import Counts, JobState, control
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
@@ -289,7 +289,7 @@ def test_a_lost_answer_is_asked_for_again(site: Site, rpc: str) -> None:
 @pytest.fixture
 def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses between an abort and the looks after it that are for tests."""
-    monkeypatch.setattr(controlling, "_BACKOFF", Backoff(0.01))
+    monkeypatch.setattr(control, "_BACKOFF", Backoff(0.01))
 
 
 def _half_submitted(site: Site) -> Batch:

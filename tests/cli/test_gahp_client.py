@@ -57,7 +57,7 @@ def test_an_error_line_is_said_with_its_command(tmp_path: Path) -> None:
 
 def test_silence_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gahp_client, "RETURN_LINE_TIMEOUT", 0.3)
-    assert "said nothing for 0.3 s" in begin("input()", tmp_path)
+    assert "did not answer within 0.3 s" in begin("input()", tmp_path)
 
 
 def test_a_line_without_the_prefix_is_said(tmp_path: Path) -> None:

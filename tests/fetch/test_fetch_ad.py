@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from boinc_gahp.errors import NotFound, OutputError
-from boinc_gahp.fetch.boinc_fetch import NoResult, fetch_output
 from boinc_gahp.fetch.cancel import CancelScope, Stopped
 from boinc_gahp.fetch.failures import failure
-from boinc_gahp.fetch.job_directory import JobDirectory
+from boinc_gahp.fetch.job_directory import JobDirectory, NoResult, fetch_output
 from boinc_gahp.fetch.names import plain_names
 from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles, FetchRequest

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 import pytest
 
 from boinc_gahp.errors import NotFound, OutputError, ProtocolError, RpcError
-from boinc_gahp.fetch.boinc_fetch import fetch_output
+from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.types import FetchRequest, FetchResult
 from tests.submit.scripted import Arguments, Script, batch, error, job
 

@@ -122,7 +122,7 @@ def test_a_ledger_of_the_first_version_keeps_its_debts_and_gets_jobs(path: Path)
 def test_processes_that_migrate_at_the_same_time_get_one_token(path: Path) -> None:
     first_version(path)
     show = (
-        "import sys; from pathlib import Path; from boinc_gahp.ledger import *;"
+        "import sys; from pathlib import Path; from boinc_gahp.ledger import JobLedger, Store;"
         "print(JobLedger(Store(Path(sys.argv[1]))).token)"
     )
     processes = [

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 HOLDER = """
 import subprocess, sys
 from pathlib import Path
-from boinc_gahp.ledger import KeeperLock
-lock = KeeperLock(Path(sys.argv[1]), sys.argv[2], sys.argv[3])
+from boinc_gahp.ledger import AccountLock
+lock = AccountLock(Path(sys.argv[1]), sys.argv[2], sys.argv[3])
 assert lock.try_acquire()
 # What it has started must not keep the lock from others.
 child = subprocess.Popen(["sleep", "60"], stdout=subprocess.DEVNULL, close_fds=False)

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.localproject.hosts.fetch import FetchError, fetch
 from boinc_gahp.localproject.names import name_key, safe_open_name, valid_physical_name
-from boinc_gahp.localproject.server.server import free_port
+from boinc_gahp.localproject.server.addresses import free_port
 from boinc_gahp.localproject.store import FileStore, ImmutabilityViolation, directory_of
 
 if TYPE_CHECKING:

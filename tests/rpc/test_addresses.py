@@ -12,7 +12,7 @@ import trustme
 
 from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, ProtocolError, TransportError
 from boinc_gahp.rpc import ClientOptions, WebRpcs
-from boinc_gahp.rpc.trust import trusting
+from boinc_gahp.rpc.transport import trusting
 from tests.rpc import scripted
 from tests.rpc.canned import inside
 from tests.rpc.scripted import AUTHENTICATOR, PONG, Scripted, http, ok, status, tunnel

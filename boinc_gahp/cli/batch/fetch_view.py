@@ -105,9 +105,8 @@ def failure_lines(failures: Sequence[JobFailure]) -> Iterator[str]:
 
 def failure_summary(failed: int, where: Path) -> str:
     """Return where to find more about the failed jobs."""
-    return (
-        f"{count(failed, 'job')} failed; more in failure.txt in folders of {printable(str(where))}"
-    )
+    place = printable(str(where))
+    return f"{count(failed, 'job')} failed; see failure.txt in the job folders of {place}"
 
 
 def none_failed(jobs: Jobs) -> str:

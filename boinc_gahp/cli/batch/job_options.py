@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import placeholders
 from boinc_gahp.cli.batch.arguments import add_common, span, whole_number
-from boinc_gahp.cli.batch.units import nbytes, operations
+from boinc_gahp.cli.batch.placeholders import nbytes, operations
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.terminal import not_empty
 

@@ -116,11 +116,11 @@ def submit(arguments: list[str], config: str | None) -> int:
             with Work(stream=sys.stderr) as work:
                 batches = _sent(project, options, more, work)
         except KeyboardInterrupt:
-            complain(f"interrupted; to go on: {go_on}")
+            complain(f"interrupted; to continue: {go_on}")
             return INTERRUPTED
         except _Unfinished as trouble:
             complain(str(trouble))
-            complain(f"to go on: {go_on}")
+            complain(f"to continue: {go_on}")
             return 1
         except _Refused as trouble:
             complain(str(trouble))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
+HOST = "127.0.0.1"
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -54,3 +56,10 @@ def names_of(listen: str, more: Iterable[str] = ()) -> HostNames:
         return HostNames(frozenset(names))
     names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
     return HostNames(frozenset(names - {""}), all_addresses=True)
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that is free now."""
+    with socket.create_server((HOST, 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port

@@ -105,7 +105,9 @@ def parse_request(data: bytes) -> RpcRequest:
     """
     prolog = _PROLOG.match(data)
     if b"\0" in data or _ENCODING.match(data) or (prolog is not None and prolog[1]):
-        raise MalformedRequest("document types, NUL and rare encodings are not accepted")
+        raise MalformedRequest(
+            "the request has a document type, a NUL or a rare encoding, which are not accepted"
+        )
     jobs: list[JobRequest] = []
     try:
         context = etree.iterparse(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+import re
 import shlex
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -10,10 +11,10 @@ from typing import TYPE_CHECKING
 from boinc_gahp.localproject.accounts import AppRow, User, authenticate, check_job_limit, find_app
 from boinc_gahp.localproject.backend import batches, work
 from boinc_gahp.localproject.backend.job_templates import keep_template, refused_by_create_work
+from boinc_gahp.localproject.backend.work import COLUMNS
 from boinc_gahp.localproject.hosts.fetch import FetchError, fetch
 from boinc_gahp.localproject.hosts.hosts import mean_speed
 from boinc_gahp.localproject.server.job_line import read_job_line
-from boinc_gahp.localproject.server.raw_sql import row_text, with_query
 from boinc_gahp.localproject.server.replies import RpcFailed, php_number
 from boinc_gahp.localproject.server.request import as_integer, php_float
 from boinc_gahp.localproject.states import BatchState
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
     #: Checks or makes a request's batch, in the transaction that makes its jobs.
     Begin = Callable[[sqlite3.Connection], int]
+    from collections.abc import Iterable
+
+    from boinc_gahp.localproject.backend.work import NewWorkunit
 
 #: The real server inserts about a megabyte of SQL at a time, each in its own transaction.
 _PIECE_BYTES = 1_000_000
@@ -345,3 +349,46 @@ class _Stager:
         finally:
             incoming.discard()
         return name
+
+
+#: The columns of a workunit in the order of the real server's table, with the values it writes.
+_FIELDS = (
+    "{create_time}, {appid}, '{name}', '{xml_doc}', {batch}, {rsc_fpops_est:f}, "
+    "{rsc_fpops_bound:f}, {rsc_memory_bound:f}, {rsc_disk_bound:f}, 0, 0, 0.000000, "
+    "{transition_time:.0f}, {delay_bound:.0f}, 0, 0, 0, 0, 0.000000, {min_quorum}, "
+    "{target_nresults}, {max_error_results}, {max_total_results}, {max_success_results}, "
+    "'{result_template_file}', {priority}, NOW(), {rsc_bandwidth_bound:f}, 0, 0, 0, {size_class}, "
+    "'', {app_version_num} "
+)
+
+
+_REFUSED = re.compile(
+    r"create_work failed: Database error: (.*)\nwu\.insert_batch\(\) failed: 1\n", re.DOTALL
+)
+_NEAR = re.compile(r"near '(.*)' at line 1", re.DOTALL)
+_QUOTED = 80
+
+
+def row_text(row: NewWorkunit) -> str:
+    """Return a row as it appears in the query; its texts are not escaped."""
+    return f"(0, {_FIELDS.format_map(dict(zip(COLUMNS, row.values, strict=True)))})"
+
+
+def with_query(error: RpcFailed, rows: Iterable[NewWorkunit]) -> RpcFailed:
+    """Return create_work's error for a query that the database has refused, with the query."""
+    found = _REFUSED.fullmatch(error.message)
+    if found is None:
+        return error
+    texts = ",".join(map(row_text, rows))
+    words = _NEAR.sub(lambda near: f"near '{_following(texts, near[1])}' at line 1", found[1])
+    return RpcFailed(
+        f"create_work failed: Database error: {words}\n"  # noqa: S608
+        f"query=insert into workunit values {texts}\n"
+        f"wu.insert_batch() failed: 1\nMySQL error: {words}\n"
+    )
+
+
+def _following(texts: str, near: str) -> str:
+    """Return the part of a query that the database quotes, from where it could not go on."""
+    place = texts.find(f"'{near}") + 1
+    return f"{texts[place : place + _QUOTED]}..."

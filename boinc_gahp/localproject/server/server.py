@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import waitress.server
 from waitress import wasyncore
 
+from boinc_gahp.localproject.server.addresses import HOST
 from boinc_gahp.localproject.server.bodies import Allowance
 from boinc_gahp.localproject.server.connections import CONNECTIONS, Crowd, channel_class
 
@@ -27,7 +28,6 @@ log = logging.getLogger("boinc_gahp.localproject")
 # It warns about each request that waits for a thread, however briefly.
 logging.getLogger("waitress.queue").setLevel(logging.ERROR)
 
-HOST = "127.0.0.1"
 _THREADS = 24
 #: The limit for a body is decided when its head has arrived (``bodies.Allowance``).
 _NO_LIMIT = 1 << 62
@@ -160,10 +160,3 @@ def port_is_free(port: int, host: str = HOST) -> bool:
             return False
         raise
     return True
-
-
-def free_port() -> int:
-    """Return a port of 127.0.0.1 that is free now."""
-    with _bound(0, HOST) as probe:
-        port: int = probe.getsockname()[1]
-        return port

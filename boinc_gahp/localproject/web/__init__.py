@@ -12,7 +12,7 @@ from boinc_gahp.localproject.web.access import (
     sign_in_link,
 )
 from boinc_gahp.localproject.web.blueprint import make_blueprint
-from boinc_gahp.localproject.web.plain import error_page, not_found
+from boinc_gahp.localproject.web.layout import error_page, not_found
 
 __all__ = [
     "STRANGERS_BODY",

@@ -17,7 +17,7 @@ from boinc_gahp_docs import rooms
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
-WIDTH, HEIGHT = 960, 720
+WIDTH, HEIGHT = 960, 990
 _TALL = 88
 
 
@@ -37,36 +37,35 @@ class Box:
 
 
 BOXES = {
-    "cli": Box(20, 940, 16, "the command line, one module a subcommand"),
-    "daemon": Box(110, 440, 150, "what HTCondor starts: lines in and out"),
-    "remote": Box(500, 760, 150, "the Python API of handles"),
-    "localproject": Box(785, 940, 150, "a whole project"),
-    "gahp": Box(50, 210, 284, "the protocol"),
-    "blah": Box(235, 395, 284, "HTCondor's jobs"),
-    "bridge": Box(290, 610, 418, "each request as a sequence of RPCs"),
-    "ledger": Box(170, 370, 552, "what must outlive us"),
-    "rpc": Box(400, 690, 552, "the project's web RPCs"),
-    "templates": Box(715, 940, 552, "job templates"),
+    "cli": Box(20, 940, 16, "the command line, a module or a package for each command"),
+    "daemon": Box(20, 350, 150, "what HTCondor starts: lines in and out"),
+    "api": Box(385, 615, 150, "the Python API of handles"),
+    "localproject": Box(650, 940, 150, "a whole BOINC project"),
+    "gahp": Box(20, 180, 284, "the protocol"),
+    "htcondor": Box(205, 415, 284, "HTCondor 10 and later"),
+    "bridge": Box(205, 615, 418, "each BOINC_* request as a method"),
+    "fetch": Box(205, 615, 552, "outputs, from the project to their places"),
+    "submit": Box(80, 615, 686, "batches: validated, staged, sent, asked about, aborted"),
+    "ledger": Box(20, 230, 820, "what outlives the process"),
+    "rpc": Box(255, 465, 820, "the project's web RPCs"),
+    "templates": Box(490, 720, 820, "job templates"),
+    "terminal": Box(745, 940, 820, "what commands print"),
 }
 
 #: Where each arrow goes straight down.
 WAYS = {
-    ("daemon", "gahp"): 160,
-    ("daemon", "blah"): 315,
-    ("daemon", "bridge"): 415,
-    ("blah", "bridge"): 340,
-    ("blah", "ledger"): 265,
-    ("remote", "bridge"): 560,
-    ("remote", "rpc"): 650,
-    ("remote", "templates"): 748,
-    ("bridge", "ledger"): 320,
-    ("bridge", "rpc"): 450,
-    ("bridge", "templates"): 724,
-    ("localproject", "templates"): 870,
+    ("daemon", "gahp"): 100,
+    ("daemon", "htcondor"): 280,
+    ("htcondor", "bridge"): 310,
+    ("api", "bridge"): 500,
+    ("bridge", "fetch"): 410,
+    ("fetch", "submit"): 410,
+    ("submit", "ledger"): 155,
+    ("submit", "rpc"): 360,
+    ("submit", "templates"): 552,
+    ("localproject", "templates"): 685,
+    ("localproject", "terminal"): 842,
 }
-#: How an arrow comes to its way that does not begin above it, and where its number stands: this one
-#: leaves bridge on the right, and bows over the arrow from remote to rpc.
-BENDS = {("bridge", "templates"): ("M610 462 H643 a7 7 0 0 1 14 0 H714 q10 0 10 10", (616, 454))}
 
 _STYLE = """\
   .rooms { color: #1c2430; background: #fff; }
@@ -88,7 +87,7 @@ def draw(*, standalone: bool) -> str:
     modules = rooms.rooms()
     everything = rooms.arrows()
     found = rooms.between_rooms(everything)
-    drawn = {pair: number for pair, number in found.items() if pair[0] != "cli"}
+    drawn = {pair: found[pair] for pair in rooms.direct(found) if pair[0] != "cli"}
     by_cli = {pair[1]: number for pair, number in everything.items() if pair[0] == "cli"}
     _must_fit(modules, {*BOXES, *rooms.FLOOR}, "room")
     _must_fit(drawn, WAYS, "arrow")
@@ -130,7 +129,9 @@ def _box(name: str, box: Box, modules: int, by_cli: int | None) -> Iterator[str]
     yield f"<rect {size} fill-opacity='.07' stroke='currentColor' stroke-width='1.6'/>"
     yield _text(middle, box.top + 29, name, "font-size='19' font-weight='600'")
     yield _text(middle, box.top + 51, box.text, "font-size='14.5'")
-    count = f"{modules} modules" + ("" if by_cli is None else f" \u00b7 cli {by_cli}")
+    count = f"{modules} module{'' if modules == 1 else 's'}" + (
+        "" if by_cli is None else f" \u00b7 cli {by_cli}"
+    )
     yield _text(middle, box.top + 73, count, "font-size='13' fill-opacity='.75'")
 
 
@@ -138,13 +139,12 @@ def _arrows(drawn: rooms.Arrows) -> Iterator[str]:
     for pair, number in drawn.items():
         x = WAYS[pair]
         top, bottom = BOXES[pair[0]].bottom, BOXES[pair[1]].top
-        begin, (left, base) = BENDS.get(pair, (f"M{x} {top}", (x + 8, top + 25)))
         yield (
-            f"<path d='{begin} V{bottom - 9}' stroke='currentColor' stroke-width='1.8' "
+            f"<path d='M{x} {top} V{bottom - 9}' stroke='currentColor' stroke-width='1.8' "
             "fill='none'/>"
         )
         yield f"<path d='M{x - 6} {bottom - 11} h12 l-6 11 z'/>"
-        yield _text(left, base, str(number), "font-size='15' font-weight='600'", "start")
+        yield _text(x + 8, top + 25, str(number), "font-size='15' font-weight='600'", "start")
 
 
 def _floor(floor: dict[str, int]) -> Iterator[str]:
@@ -156,7 +156,7 @@ def _floor(floor: dict[str, int]) -> Iterator[str]:
     shared = ", ".join(f"{name} {floor[name]}" for name in rooms.OPEN)
     others = ", ".join(f"{name} {floor[name]}" for name in rooms.FLOOR if name not in rooms.OPEN)
     words = f"open to all: {shared} \u00b7 for cli alone: {others}"
-    yield _text(480, top + 26, words, "font-size='15'")
+    yield _text(480, top + 25, words, "font-size='14'")
 
 
 def _text(x: float, y: float, text: str, style: str, anchor: str = "middle") -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import boinc_gahp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 PACKAGE = Path(boinc_gahp.__file__).parent
 
@@ -65,6 +65,23 @@ def between_rooms(found: Mapping[tuple[str, str], int]) -> Arrows:
         for pair, number in found.items()
         if pair[0] not in FLOOR and pair[1] not in FLOOR
     }
+
+
+def direct(found: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the arrows that no way over other arrows replaces (the transitive reduction)."""
+    arrows = list(found)
+
+    def reaches(begin: str, end: str) -> bool:
+        return any(one == begin and (other == end or reaches(other, end)) for one, other in arrows)
+
+    return [
+        (one, other)
+        for one, other in arrows
+        if not any(
+            begin == one and between != other and reaches(between, other)
+            for begin, between in arrows
+        )
+    ]
 
 
 def _room(path: Path) -> str:

@@ -250,7 +250,7 @@ def test_a_submit_that_failed_tells_how_to_go_on(batch: Command, here: Path) -> 
     status, _, err = batch(*words)
     found = re.fullmatch(
         r"boinc_gahp: input file 'data/new file.txt' cannot be read: .*\n"
-        r"boinc_gahp: to go on: boinc_gahp batch (.*) --name (uppercase-\S+)\n",
+        r"boinc_gahp: to continue: boinc_gahp batch (.*) --name (uppercase-\S+)\n",
         err,
     )
     assert (status, bool(found)) == (1, True)

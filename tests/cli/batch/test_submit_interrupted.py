@@ -46,7 +46,7 @@ def test_an_interrupted_submit_tells_how_to_go_on_and_that_makes_each_job_once(
     wait_for(lambda: proxy.count("submit_batch"), "the jobs on their way")
     child.expect("sending jobs")
     child.sendintr()
-    child.expect(r"boinc_gahp: interrupted; to go on: boinc_gahp batch (submit [^\r\n]*)")
+    child.expect(r"boinc_gahp: interrupted; to continue: boinc_gahp batch (submit [^\r\n]*)")
     again = shlex.split(child.match.group(1))
     child.expect_exact("\r\n")
     child.expect(pexpect.EOF)
@@ -67,7 +67,7 @@ def test_a_project_in_trouble_is_told_with_how_to_go_on(batch: Command, proxy: F
     assert (exit_status, out) == (1, "")
     assert "query_files" in first
     assert second.endswith(
-        f"to go on: boinc_gahp batch submit uppercase --input in=in.txt --name {proxy.url}"
+        f"to continue: boinc_gahp batch submit uppercase --input in=in.txt --name {proxy.url}"
     )
     proxy.heal()
     assert batch("submit", "uppercase", "--input", "in=in.txt", "--name", proxy.url)[0] == 0
@@ -126,7 +126,7 @@ def test_what_goes_on_is_told_as_a_shell_reads_it_and_harmless_to_the_terminal(
     (tmp_path / "it's  \x1b[31m\udcff").write_text("hello")
     _, _, err = batch("submit", "uppercase", "--input", "in=it's  \x1b[31m\udcff")
     assert "\x1b" not in err
-    line = err.splitlines()[-1].partition("to go on: ")[2]
+    line = err.splitlines()[-1].partition("to continue: ")[2]
     told = subprocess.run(
         ["bash", "-c", f"printf '%s\\n' {line}"], stdout=subprocess.PIPE, check=True, timeout=60
     ).stdout.splitlines()

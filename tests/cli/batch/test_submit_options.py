@@ -8,8 +8,7 @@ from pathlib import PurePath
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.cli.batch.placeholders import Filling, WrongPattern, check
-from boinc_gahp.cli.batch.units import nbytes, operations
+from boinc_gahp.cli.batch.placeholders import Filling, WrongPattern, check, nbytes, operations
 from boinc_gahp.cli.main import main
 
 

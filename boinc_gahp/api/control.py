@@ -1,20 +1,73 @@
-"""Abort, retire and extend a batch; the project is always given its id."""
+"""Aborts, retires and extends batches, and renews their leases; the project is given their ids."""
 
 from __future__ import annotations
 
+import logging
 import math
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import finding
 from boinc_gahp.backoff import Backoff
-from boinc_gahp.errors import BadRequest, BatchConflict
+from boinc_gahp.errors import BadRequest, BatchConflict, GahpError
 from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boinc_gahp.api.batch import Batch
+    from boinc_gahp.rpc import WebRpcs as Rpc
+
+
+log = logging.getLogger("boinc_gahp.api")
+
+#: Seconds between two renewals of a lease.
+_OFTEN = 86400.0
+#: Seconds until a failed renewal is repeated, and the limit for one renewal, so that it does not
+#: keep a waiting program from looking at its batch.
+_PAUSE = 300.0
+_PATIENCE = 5.0
+_ENDED = (BatchState.ABORTED, BatchState.RETIRED)
+
+
+def renew(batch: Batch, rpc: Rpc | None = None, *, stale: bool = False) -> None:
+    """Extend a batch's lease to ``[jobs] batch_lease`` from now; never shortens it.
+
+    If the project cannot be asked, the renewal is tried again at the next look at the batch.
+
+    Args:
+        batch: its lease must be as the project said just now.
+        rpc: the RPCs to use, perhaps with a deadline; None: the project's.
+        stale: whether the batch's data may be old: then the project is asked first.
+    """
+    now = time.monotonic()
+    try:
+        if now < batch.renew_from or not _is_due(batch):
+            return
+        if stale and not _is_due(batch.refresh()):
+            return
+        until = float(int(time.time() + _kept(batch)))
+        rpc = (rpc or batch.project.rpc).until(now + _PATIENCE)
+        rpc.set_expire_time(until, batch_id=batch.id)
+    except GahpError as error:
+        batch.renew_from = now + _PAUSE
+        log.warning("Cannot renew the lease of batch %d (%s): %s", batch.id, batch.name, error)
+    else:
+        batch.info = replace(batch.info, expire_time=until)
+
+
+def _kept(batch: Batch) -> float:
+    return batch.project.session.settings.jobs.batch_lease
+
+
+def _is_due(batch: Batch) -> bool:
+    end = batch.expire_time
+    if end is None or batch.gone or batch.trouble is not None or batch.state in _ENDED:
+        return False
+    kept = _kept(batch)
+    return end < time.time() + kept - min(_OFTEN, kept / 4)
+
 
 #: How often to look at an aborted batch, in 3.75 s, while a submit_batch may still be running: the
 #: largest that PHP takes by default needs 2.2 s (``web-rpcs.rst``, "Timings").
