@@ -216,7 +216,7 @@ def _explained(url: str, error: BaseException) -> _Passing | StagingError:
     links = chain(error)
     words = next((str(getattr(x, "strerror", None) or x) for x in reversed(links)), "")
     why = hide_logins(shorten(words, 200))
-    if any(isinstance(link, requests.exceptions.SSLError) for link in links):
+    if any(isinstance(link, urllib3.exceptions.SSLError) for link in links):
         return StagingError(
             f"remote file {_shown(url)}: its server's certificate is not trusted ({why}): "
             "volunteers would not fetch it either; its admin has to fix that",

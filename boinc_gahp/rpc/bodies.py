@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from requests_toolbelt import MultipartEncoder
+from urllib3 import encode_multipart_formdata
 
 from boinc_gahp.errors import StagingError
 
@@ -38,8 +39,16 @@ class FormBody:
         files: Sequence[UploadFile] = (),
         sent: Callable[[int], None] = lambda _: None,
     ) -> None:
-        fields: list[tuple[str, object]] = [("request", _Memory(xml))]
+        self._sent = sent
         self._files = [_Checked(file) for file in files]
+        self._source: io.BytesIO | MultipartEncoder
+        self.content_type: str
+        if not files:
+            # Most requests; the encoder takes ten times as long.
+            body, self.content_type = encode_multipart_formdata([("request", xml)])
+            self._source, self._size = io.BytesIO(body), len(body)
+            return
+        fields: list[tuple[str, object]] = [("request", _Memory(xml))]
         fields += [
             (f"file_{index}", (file.name, file, "application/octet-stream"))
             for index, file in enumerate(self._files)
@@ -50,10 +59,9 @@ class FormBody:
         except BaseException:
             self.close()
             raise
-        self._encoder = MultipartEncoder(fields=fields)
-        self._sent = sent
-        self.content_type: str = self._encoder.content_type
-        self._size: int = self._encoder.len
+        self._source = MultipartEncoder(fields=fields)
+        self.content_type = self._source.content_type
+        self._size = int(self._source.len)
 
     @property
     def len(self) -> int:
@@ -66,7 +74,7 @@ class FormBody:
         Raises:
             StagingError: a file cannot be read, or has changed.
         """
-        block: bytes = self._encoder.read(size)
+        block: bytes = self._source.read(size)
         self._sent(len(block))
         return block
 

@@ -108,7 +108,7 @@ _RULES = (
         "with http://",
     ),
     _Rule(
-        (ssl.SSLError, requests.exceptions.SSLError),
+        (ssl.SSLError, requests.exceptions.SSLError, urllib3.exceptions.SSLError),
         "no secure connection was made ({why}): check whether the URL should begin with http://",
         permanent=True,
     ),

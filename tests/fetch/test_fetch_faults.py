@@ -79,7 +79,8 @@ def test_a_project_that_is_down_is_told(healthy: Farm, home: Path) -> None:
 FETCHER = """
 import sys
 from pathlib import Path
-from boinc_gahp.bridge import Bridge, FetchRequest
+from boinc_gahp.bridge import Bridge
+from boinc_gahp.fetch import FetchRequest
 from boinc_gahp.config import Settings
 from boinc_gahp.rpc import WebRpcs
 url, authenticator, home, cache = sys.argv[1:]

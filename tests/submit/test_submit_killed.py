@@ -27,7 +27,8 @@ pytestmark = pytest.mark.long
 SUBMITTER = """
 import json, sys, time
 from pathlib import Path
-from boinc_gahp.bridge import Bridge, Job, SubmitRequest
+from boinc_gahp.bridge import Bridge
+from boinc_gahp.submit import Job, SubmitRequest
 from boinc_gahp.config import Settings
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.rpc import WebRpcs
