@@ -24,6 +24,13 @@ def test_every_file_that_a_page_names_is_there(page: str) -> None:
         assert (ROOT / name).exists(), name
 
 
+def test_every_module_that_contributing_names_is_there() -> None:
+    named = re.findall(r"``([\w/]+\.py)``", (ROOT / "CONTRIBUTING.rst").read_text("utf-8"))
+    above = (ROOT, ROOT / "boinc_gahp", ROOT / "tests")
+    assert "daemon/dispatch.py" in named
+    assert [name for name in named if not any((each / name).exists() for each in above)] == []
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_that_a_page_names_is_there(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.fetch import FetchRequest
-from boinc_gahp.gahp import NO_AD, is_number, requests, seconds, words
+from boinc_gahp.gahp import (
+    NO_AD,
+    AsyncRequest,
+    blah_commands,
+    boinc_commands,
+    is_number,
+    seconds,
+    words,
+)
 from boinc_gahp.secret import mask
 from boinc_gahp.submit import Client, Job, LocalFile, Parameters, SubmitRequest, by_open_name
 from boinc_gahp.text import quoted, visible
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
 _NOWHERE = frozenset({"", words.NULL, os.devnull})
 
 
-def carry_out(bridge: Bridge, request: requests.AsyncRequest, client: Client) -> Iterable[str]:
+def carry_out(bridge: Bridge, request: AsyncRequest, client: Client) -> Iterable[str]:
     """Do what the request asks for; return the values after NULL in its Result Line.
 
     Raises:
@@ -31,17 +39,19 @@ def carry_out(bridge: Bridge, request: requests.AsyncRequest, client: Client) ->
     return _HANDLERS[type(request)](bridge, request, client)
 
 
-def _ping(bridge: Bridge, _request: requests.Ping, _client: Client) -> Iterable[str]:
+def _ping(bridge: Bridge, _request: boinc_commands.Ping, _client: Client) -> Iterable[str]:
     bridge.ping()
     return ()
 
 
-def _submit(bridge: Bridge, request: requests.Submit, client: Client) -> Iterable[str]:
+def _submit(bridge: Bridge, request: boinc_commands.Submit, client: Client) -> Iterable[str]:
     bridge.boinc_submit(_submission(request), client.answer_by)
     return ()
 
 
-def _query_batches(bridge: Bridge, request: requests.QueryBatches, client: Client) -> Iterable[str]:
+def _query_batches(
+    bridge: Bridge, request: boinc_commands.QueryBatches, client: Client
+) -> Iterable[str]:
     answer = bridge.query_batches(request.batches, request.min_mod_time, client)
     values = [visible(answer.server_time)]
     for batch in answer.batches:
@@ -51,7 +61,9 @@ def _query_batches(bridge: Bridge, request: requests.QueryBatches, client: Clien
     return values
 
 
-def _fetch_output(bridge: Bridge, request: requests.FetchOutput, _client: Client) -> Iterable[str]:
+def _fetch_output(
+    bridge: Bridge, request: boinc_commands.FetchOutput, _client: Client
+) -> Iterable[str]:
     result = bridge.fetch_output(
         FetchRequest(
             job_name=request.job,
@@ -64,54 +76,60 @@ def _fetch_output(bridge: Bridge, request: requests.FetchOutput, _client: Client
     return str(result.exit_status), seconds(result.elapsed_time), seconds(result.cpu_time)
 
 
-def _abort_jobs(bridge: Bridge, request: requests.AbortJobs, _client: Client) -> Iterable[str]:
+def _abort_jobs(
+    bridge: Bridge, request: boinc_commands.AbortJobs, _client: Client
+) -> Iterable[str]:
     bridge.abort_jobs(request.jobs)
     return ()
 
 
-def _retire_batch(bridge: Bridge, request: requests.RetireBatch, _client: Client) -> Iterable[str]:
+def _retire_batch(
+    bridge: Bridge, request: boinc_commands.RetireBatch, _client: Client
+) -> Iterable[str]:
     bridge.retire_batch(request.batch)
     return ()
 
 
-def _set_lease(bridge: Bridge, request: requests.SetLease, _client: Client) -> Iterable[str]:
+def _set_lease(bridge: Bridge, request: boinc_commands.SetLease, _client: Client) -> Iterable[str]:
     bridge.set_lease(request.batch, float(request.unix_time))
     return ()
 
 
-_HANDLERS: dict[type[requests.AsyncRequest], Callable[[Bridge, Any, Client], Iterable[str]]] = {
-    requests.Ping: _ping,
-    requests.Submit: _submit,
-    requests.QueryBatches: _query_batches,
-    requests.FetchOutput: _fetch_output,
-    requests.AbortJobs: _abort_jobs,
-    requests.RetireBatch: _retire_batch,
-    requests.SetLease: _set_lease,
+_HANDLERS: dict[type[AsyncRequest], Callable[[Bridge, Any, Client], Iterable[str]]] = {
+    boinc_commands.Ping: _ping,
+    boinc_commands.Submit: _submit,
+    boinc_commands.QueryBatches: _query_batches,
+    boinc_commands.FetchOutput: _fetch_output,
+    boinc_commands.AbortJobs: _abort_jobs,
+    boinc_commands.RetireBatch: _retire_batch,
+    boinc_commands.SetLease: _set_lease,
 }
 
 
-def carry_out_blah(service: Service | Refusals, request: requests.BlahRequest) -> Iterable[str]:
+def carry_out_blah(
+    service: Service | Refusals, request: blah_commands.BlahRequest
+) -> Iterable[str]:
     """Do what the request asks for; return the values after ``0 NULL`` in its Result Line.
 
     Raises:
         GahpError: the request failed. For a submit, the text becomes the job's HoldReason.
     """
     match request:
-        case requests.BlahPing():
+        case blah_commands.Ping():
             service.ping()
-        case requests.BlahJobSubmit(ad=ad):
+        case blah_commands.JobSubmit(ad=ad):
             return (service.submit(ad),)
-        case requests.BlahJobStatus(job_id=job_id):
+        case blah_commands.JobStatus(job_id=job_id):
             status, ad = service.status(job_id)
             return f"{status:d}", mask(ad) or NO_AD
-        case requests.BlahJobCancel(job_id=job_id):
+        case blah_commands.JobCancel(job_id=job_id):
             service.cancel(job_id)
-        case requests.BlahJobRefreshProxy(job_id=job_id):
+        case blah_commands.JobRefreshProxy(job_id=job_id):
             service.refresh_proxy(job_id)
     return ()
 
 
-def _submission(request: requests.Submit) -> SubmitRequest:
+def _submission(request: boinc_commands.Submit) -> SubmitRequest:
     given = request.estimates
     version = _number("app_version_num", given.app_version_num)
     if version is not None and version != int(version):

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.daemon.projects import Selection
 from boinc_gahp.errors import NO_BATCH_NAMED, BadRequest, GahpError
-from boinc_gahp.gahp import BUSY, COMMANDS, Conversation, fitting, parse_request, requests
+from boinc_gahp.gahp import (
+    BUSY,
+    COMMANDS,
+    AsyncRequest,
+    Conversation,
+    Request,
+    blah_commands,
+    boinc_commands,
+    common_commands,
+    fitting,
+    parse_request,
+)
 from boinc_gahp.secret import mask
 from boinc_gahp.threads import Pool
 
@@ -57,7 +68,7 @@ class LineAnswer:
     """
 
     output: bytes
-    request: requests.Request | None = None
+    request: Request | None = None
     reason: str = ""
     accepted: bool = True
     ended: tuple[JobEnd, ...] = ()
@@ -74,7 +85,7 @@ class FinishedRequest:
         ended: the ended job that the line reports, or None.
     """
 
-    request: requests.AsyncRequest
+    request: AsyncRequest
     line: bytes
     error: str | None
     ended: JobEnd | None = None
@@ -84,7 +95,7 @@ class FinishedRequest:
 class _Ticket:
     """A request with the state in force when its line was read."""
 
-    request: requests.AsyncRequest
+    request: AsyncRequest
     selection: Selection | None
     gridmanager: bool
     read_at: float
@@ -152,10 +163,10 @@ class Engine:
             request = parse_request(line)
             # Results that this line itself asks for need no R.
             announcement = self.announce()
-            if isinstance(request, requests.Results):
+            if isinstance(request, common_commands.Results):
                 announcement = b""
             reply = self._answer(request, read_at)
-            if isinstance(request, requests.Results):
+            if isinstance(request, common_commands.Results):
                 reply = replace(reply, ended=tuple(self._given))
                 self._given.clear()
         except BadRequest as error:
@@ -205,14 +216,14 @@ class Engine:
             self.announce() + self.conversation.syntax_error(), reason=reason, accepted=False
         )
 
-    def _answer(self, request: requests.Request, read_at: float) -> LineAnswer:
-        if isinstance(request, requests.AsyncRequest):
+    def _answer(self, request: Request, read_at: float) -> LineAnswer:
+        if isinstance(request, AsyncRequest):
             return self._accept(request, read_at)
-        if isinstance(request, requests.SelectProject):
+        if isinstance(request, boinc_commands.SelectProject):
             return self._select(request)
         return LineAnswer(self.conversation.answer(request))
 
-    def _select(self, request: requests.SelectProject) -> LineAnswer:
+    def _select(self, request: boinc_commands.SelectProject) -> LineAnswer:
         """Use this project from now on.
 
         Address and authenticator are the user's own words, from grid_resource and the
@@ -223,7 +234,7 @@ class Engine:
         self._at = self._selection.url or request.url
         return LineAnswer(self.conversation.success(), reason=self._selection.wrong)
 
-    def _accept(self, request: requests.AsyncRequest, read_at: float) -> LineAnswer:
+    def _accept(self, request: AsyncRequest, read_at: float) -> LineAnswer:
         limit = self._projects.limits.pending_requests
         if self.unanswered >= limit:
             reason = f"{BUSY}: {limit} requests are unanswered; wait for some of their results"
@@ -248,7 +259,7 @@ class Engine:
         except GahpError as error:
             # For a gridmanager the name ends the line: it would take a code after it as a part of
             # it.
-            read = isinstance(request, requests.QueryBatches) and NO_BATCH_NAMED in str(error)
+            read = isinstance(request, boinc_commands.QueryBatches) and NO_BATCH_NAMED in str(error)
             message = fitting(mask(str(error) if read else error.told()))
             log.warning("%s %s: %s", request.command, request.request_id, message)
             self._finish(request, message)
@@ -262,7 +273,7 @@ class Engine:
         else:
             log.debug("%s %s: done", request.command, request.request_id)
             ended = None
-            if isinstance(request, requests.BlahJobStatus) and values[0] in _ENDS:
+            if isinstance(request, blah_commands.JobStatus) and values[0] in _ENDS:
                 ended = JobEnd(request.job_id, int(values[0]))
             self._finished.append(FinishedRequest(request, line, None, ended))
             self._on_result()
@@ -271,19 +282,19 @@ class Engine:
         from boinc_gahp.daemon.dispatch import carry_out, carry_out_blah  # noqa: PLC0415
         from boinc_gahp.submit import Client  # noqa: PLC0415  (heavy: after the banner)
 
-        if isinstance(ticket.request, requests.BlahRequest):
+        if isinstance(ticket.request, blah_commands.BlahRequest):
             # Show people at once what is wrong; a gridmanager would not pass it on.
             gridmanager = ticket.gridmanager
             service = self._projects.refusals() if gridmanager else self._projects.service()
             return list(carry_out_blah(service, ticket.request))
         answer_by = None
-        if ticket.gridmanager and isinstance(ticket.request, requests.Submit):
+        if ticket.gridmanager and isinstance(ticket.request, boinc_commands.Submit):
             answer_by = ticket.read_at + self._projects.settings().timeouts.submit
         bridge = self._projects.bridge(ticket.selection)
         client = Client(gridmanager=ticket.gridmanager, answer_by=answer_by)
         return list(carry_out(bridge, ticket.request, client))
 
-    def _finish(self, request: requests.AsyncRequest, error: str) -> None:
+    def _finish(self, request: AsyncRequest, error: str) -> None:
         error = mask(error)  # a server's message may contain it
         last = _name_in_error(request, error)
         message = error.removesuffix(last)
@@ -300,13 +311,15 @@ class Engine:
             log.exception("cannot record that HTCondor knows the end of %s", ended.job_id)
 
 
-def _name_in_error(request: requests.AsyncRequest, error: str) -> str:
+def _name_in_error(request: AsyncRequest, error: str) -> str:
     """Return the name of a requested batch that the error ends in, or nothing.
 
     A gridmanager compares it with its own name of the batch.
     """
     name = error.rpartition(NO_BATCH_NAMED)[2]
-    return name if isinstance(request, requests.QueryBatches) and name in request.batches else ""
+    return (
+        name if isinstance(request, boinc_commands.QueryBatches) and name in request.batches else ""
+    )
 
 
 def log_file() -> str:

@@ -1,13 +1,19 @@
-"""Looks after a process's ledger: its file stays in place, and does not grow for ever."""
+"""Looks after the files of a running daemon: its program and its ledger.
+
+The program on the disk may be replaced, as by an upgrade, or removed. A daemon has all of its
+modules in memory and would stay at the old version for as long as its user has jobs, which may be
+weeks. So it ends, and HTCondor starts a new one within seconds (``gridmanager-batch.rst``,
+"Crashes"). The ledger has to stay in its place, and must not grow for ever.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
 import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger import JobLedger, drop_unneeded
 
 if TYPE_CHECKING:
     import threading
@@ -16,12 +22,73 @@ if TYPE_CHECKING:
     from boinc_gahp.bridge import Opener
     from boinc_gahp.ledger import Ledger
 
-log = logging.getLogger("boinc_gahp.ledger")
+    #: Inode, size and time of the last change: another file hardly has the same three. Not the
+    #: device: a file server's device number changes when it is mounted again.
+    Identity = tuple[int, int, int]
 
-#: Seconds between checks whether the ledger is still in its place.
+log = logging.getLogger("boinc_gahp.daemon")
+ledger_logger = logging.getLogger("boinc_gahp.ledger")
+
+#: Seconds between two checks.
 INTERVAL = 10.0
+#: Seconds for which a program has to be missing: while pip installs another version, there is none.
+GONE = 60.0
 #: Seconds after which HTCondor has asked about all jobs that it still has.
 HTCONDOR_HAS_ASKED = 3600.0
+
+
+class Program:
+    """The program that this process was started from.
+
+    Args:
+        path: the program that was run; links are followed: they may lead to another version later.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        try:
+            self._began_as = _identity(path)
+        except OSError:
+            self._began_as = None
+
+    def watch(self, closing: threading.Event, end: Callable[[], object]) -> None:
+        """Watch it until ``closing`` is set, if it was found at the start; never raises.
+
+        Args:
+            closing: ends the watch.
+            end: ends the process.
+        """
+        if self._began_as is None:
+            return
+        seen = time.monotonic()
+        while not closing.wait(INTERVAL):
+            try:
+                found = _identity(self._path)
+            except OSError:  # a file server that does not answer: try again next time
+                continue
+            if found is None and time.monotonic() - seen > GONE:
+                log.error("The program %s was removed while it ran: this process ends", self._path)
+                break
+            if found is not None and found != self._began_as:
+                log.warning(
+                    "The program %s was replaced by another while it ran: this process ends, and "
+                    "HTCondor starts the new one",
+                    self._path,
+                )
+                break
+            if found is not None:
+                seen = time.monotonic()
+        else:
+            return
+        end()
+
+
+def _identity(path: str) -> Identity | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116  (pathlib would be imported for it)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def ledger_housekeeping(
@@ -38,6 +105,8 @@ def ledger_housekeeping(
         closing: ends this function when it is set.
         end: ends the process: another file has replaced its ledger.
     """
+    from boinc_gahp.ledger import JobLedger, drop_unneeded  # noqa: PLC0415  (after the banner)
+
     began = time.monotonic()
     last_message = ""
     while not closing.wait(INTERVAL):
@@ -53,22 +122,24 @@ def ledger_housekeeping(
                 JobLedger(ledger.store), time.time(), forget_after(), closing, untold=has_asked
             )
         except LedgerError as error:
-            log.log(logging.DEBUG if str(error) == last_message else logging.ERROR, "%s", error)
+            ledger_logger.log(
+                logging.DEBUG if str(error) == last_message else logging.ERROR, "%s", error
+            )
             last_message = str(error)
         except Exception:  # there is a next time
-            log.exception("housekeeping of the ledger failed")
+            ledger_logger.exception("housekeeping of the ledger failed")
 
 
 def _has_its_place(ledger: Ledger) -> bool:
     became = ledger.store.keep_place()
     if became == "put back":
-        log.error(
+        ledger_logger.error(
             "The ledger %s was deleted while boinc_gahp was running: it was restored with all its "
             "contents",
             ledger.path,
         )
     elif became == "replaced":
-        log.critical(
+        ledger_logger.critical(
             "The ledger %s was replaced by another file while boinc_gahp was running: this process "
             "ends, and HTCondor starts another, which continues with that file",
             ledger.path,

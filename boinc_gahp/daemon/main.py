@@ -139,7 +139,7 @@ def _watch_program() -> None:
     import signal  # noqa: PLC0415
     import threading  # noqa: PLC0415
 
-    from boinc_gahp.daemon.program import Program  # noqa: PLC0415  (after the banner)
+    from boinc_gahp.daemon.housekeeping import Program  # noqa: PLC0415  (after the banner)
     from boinc_gahp.threads import start  # noqa: PLC0415
 
     program, never = Program(sys.argv[0]), threading.Event()

@@ -1,9 +1,11 @@
 """The protocol, without I/O: bytes to requests, results to lines, state of a conversation.
 
 Modules, in the order of a request's way: ``lines`` (bytes to Request Lines), ``words`` (lines to
-arguments), ``commands`` (the table of commands) on ``grammar``, ``parse`` (arguments to typed
-``requests``), ``conversation`` (Return Lines, RESULTS, ``R``, the prefix), ``results`` (Result
-Lines), ``banner``. Nothing is imported here: the banner has to be out before anything else loads.
+arguments), ``commands`` (all commands, arguments to typed requests), ``conversation`` (Return
+Lines, RESULTS, ``R``, the prefix), ``results`` (Result Lines). ``common_commands``,
+``boinc_commands`` and ``blah_commands`` have each command's request, syntax and help; they are made
+of ``command`` and ``grammar``. ``banner`` comes first: before it is out, nothing else may load, so
+nothing is imported here.
 """
 
 from __future__ import annotations
@@ -14,10 +16,15 @@ from boinc_gahp.lazy import exports
 
 if TYPE_CHECKING:
     from boinc_gahp.gahp.banner import BANNER as BANNER
+    from boinc_gahp.gahp.command import (
+        AsyncRequest as AsyncRequest,
+        Request as Request,
+        help_text as help_text,
+    )
     from boinc_gahp.gahp.commands import (
         COMMANDS as COMMANDS,
         PREFIXES as PREFIXES,
-        help_text as help_text,
+        parse_request as parse_request,
     )
     from boinc_gahp.gahp.conversation import BUSY as BUSY, Conversation as Conversation
     from boinc_gahp.gahp.grammar import (
@@ -33,7 +40,6 @@ if TYPE_CHECKING:
         is_number as is_number,
     )
     from boinc_gahp.gahp.lines import LineSplitter as LineSplitter, TooLong as TooLong
-    from boinc_gahp.gahp.parse import parse_request as parse_request
     from boinc_gahp.gahp.results import NO_AD as NO_AD, fitting as fitting, seconds as seconds
     from boinc_gahp.gahp.words import (
         decode as decode,
@@ -46,7 +52,8 @@ __getattr__, __dir__ = exports(
     __name__,
     {
         "banner": ["BANNER"],
-        "commands": ["COMMANDS", "PREFIXES", "help_text"],
+        "command": ["AsyncRequest", "Request", "help_text"],
+        "commands": ["COMMANDS", "PREFIXES", "parse_request"],
         "conversation": ["BUSY", "Conversation"],
         "grammar": [
             "Choice",
@@ -61,7 +68,6 @@ __getattr__, __dir__ = exports(
             "is_number",
         ],
         "lines": ["LineSplitter", "TooLong"],
-        "parse": ["parse_request"],
         "results": ["NO_AD", "fitting", "seconds"],
         "words": ["decode", "encode", "join", "split"],
     },

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.gahp import requests, words
+from boinc_gahp.gahp import common_commands, words
 from boinc_gahp.gahp.banner import VERSION_TEXT
 from boinc_gahp.gahp.commands import COMMANDS
 
 if TYPE_CHECKING:
-    from boinc_gahp.gahp.requests import Request
+    from boinc_gahp.gahp.command import Request
 
 #: The gridmanager's back-pressure: it lowers its number of requests under way and sends this
 #: request again later (``gahp.rst``, "Back-pressure").
@@ -67,19 +67,19 @@ class Conversation:
             TypeError: the request is not for the conversation.
         """
         match request:
-            case requests.Results():
+            case common_commands.Results():
                 return self._take_results()
-            case requests.ResponsePrefix(prefix=prefix):
+            case common_commands.ResponsePrefix(prefix=prefix):
                 return self._set_prefix(prefix)
-            case requests.Commands():
+            case common_commands.Commands():
                 return self.success(*COMMANDS)
-            case requests.Version():
+            case common_commands.Version():
                 return self._line(b"S " + VERSION_TEXT.encode("ascii"))
-            case requests.AsyncModeOn():
+            case common_commands.AsyncModeOn():
                 self.async_mode = True
-            case requests.AsyncModeOff():
+            case common_commands.AsyncModeOff():
                 self.async_mode = False
-            case requests.Quit():
+            case common_commands.Quit():
                 self.quitting = True
             case _:
                 raise TypeError(f"{request.command} is not a synchronous command")

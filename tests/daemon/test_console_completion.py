@@ -20,9 +20,8 @@ from boinc_gahp.daemon.console.completion import (
     typed_words,
 )
 from boinc_gahp.gahp import words
-from boinc_gahp.gahp.commands import COMMANDS
-from boinc_gahp.gahp.parse import parse_request
-from boinc_gahp.gahp.requests import AsyncRequest
+from boinc_gahp.gahp.command import AsyncRequest
+from boinc_gahp.gahp.commands import COMMANDS, parse_request
 
 if TYPE_CHECKING:
     from pathlib import Path

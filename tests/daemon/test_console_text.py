@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from boinc_gahp.daemon.console import display
-from boinc_gahp.gahp.commands import COMMANDS
-from boinc_gahp.gahp.parse import parse_request
-from boinc_gahp.gahp.requests import AsyncRequest
+from boinc_gahp.gahp.command import AsyncRequest
+from boinc_gahp.gahp.commands import COMMANDS, parse_request
 
 
 def said(line: str, values: list[str] | None, error: str = "") -> list[str]:

@@ -10,7 +10,7 @@ from boinc_gahp.config import Settings
 from boinc_gahp.daemon.engine import Engine, FinishedRequest
 from boinc_gahp.daemon.projects import Projects
 from boinc_gahp.errors import ConfigError
-from boinc_gahp.gahp import requests
+from boinc_gahp.gahp import Request, boinc_commands
 from boinc_gahp.gahp.lines import TooLong
 from boinc_gahp.gahp.results import LONGEST
 from boinc_gahp.secret import Authenticator
@@ -331,11 +331,11 @@ def test_r_comes_before_a_return_line_and_not_before_results(conversation: Conve
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("BOINC_PING 2", FinishedRequest(requests.Ping("2"), b"2 NULL", None)),
+        ("BOINC_PING 2", FinishedRequest(boinc_commands.Ping("2"), b"2 NULL", None)),
         (
             "BOINC_RETIRE_BATCH 3 fail\\ why\\ not",
             FinishedRequest(
-                requests.RetireBatch("3", "fail why not"),
+                boinc_commands.RetireBatch("3", "fail why not"),
                 b"3 why\\ not\\ [BG-GAHP]",
                 "why not [BG-GAHP]",
             ),
@@ -364,7 +364,7 @@ def test_a_refused_line_has_its_reason(conversation: Conversation) -> None:
 def test_a_fault_in_parsing_is_answered(
     conversation: Conversation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(_line: bytes) -> requests.Request:
+    def broken(_line: bytes) -> Request:
         raise MemoryError
 
     monkeypatch.setattr("boinc_gahp.daemon.engine.parse_request", broken)

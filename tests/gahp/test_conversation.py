@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.gahp import requests
+from boinc_gahp.gahp import boinc_commands, common_commands
 from boinc_gahp.gahp.conversation import Conversation
 from boinc_gahp.gahp.results import BOINC, seconds
 
-RESULTS = requests.Results()
-ON = requests.AsyncModeOn()
-OFF = requests.AsyncModeOff()
+RESULTS = common_commands.Results()
+ON = common_commands.AsyncModeOn()
+OFF = common_commands.AsyncModeOff()
 
 
 def test_without_asynchronous_mode_there_is_no_r() -> None:
@@ -50,21 +50,21 @@ def test_r_is_not_repeated_when_asynchronous_mode_is_switched_off_and_on() -> No
 def test_the_prefix_is_on_every_line_after_the_answer_that_set_it() -> None:
     conversation = Conversation()
     conversation.answer(ON)
-    assert conversation.answer(requests.ResponsePrefix("GAHP:")) == b"S\n"
+    assert conversation.answer(common_commands.ResponsePrefix("GAHP:")) == b"S\n"
     assert conversation.success() == b"GAHP:S\n"
     assert conversation.syntax_error() == b"GAHP:E\n"
     assert conversation.busy() == b"GAHP:F Threads\\ limit\\ reached\n"
     assert conversation.add_result(b"2 NULL") == b"GAHP:R\n"
     assert conversation.answer(RESULTS) == b"GAHP:S 1\nGAHP:2 NULL\n"
-    assert conversation.answer(requests.ResponsePrefix("b\udcff ")) == b"GAHP:S\n"
+    assert conversation.answer(common_commands.ResponsePrefix("b\udcff ")) == b"GAHP:S\n"
     assert conversation.success() == b"b\xff S\n"
 
 
 @pytest.mark.parametrize("none", ["", "NULL"])
 def test_a_prefix_can_be_taken_back(none: str) -> None:
     conversation = Conversation()
-    conversation.answer(requests.ResponsePrefix("GAHP:"))
-    assert conversation.answer(requests.ResponsePrefix(none)) == b"GAHP:S\n"
+    conversation.answer(common_commands.ResponsePrefix("GAHP:"))
+    assert conversation.answer(common_commands.ResponsePrefix(none)) == b"GAHP:S\n"
     assert conversation.success() == b"S\n"
     assert conversation.prefix == ""
 
@@ -73,12 +73,12 @@ def test_a_prefix_can_be_taken_back(none: str) -> None:
 def test_a_prefix_that_breaks_lines_is_refused(prefix: str) -> None:
     conversation = Conversation()
     with pytest.raises(BadRequest):
-        conversation.answer(requests.ResponsePrefix(prefix))
+        conversation.answer(common_commands.ResponsePrefix(prefix))
     assert conversation.success() == b"S\n"
 
 
 def test_commands_lists_all_in_alphabetical_order_itself_and_the_prefix_too() -> None:
-    answer = Conversation().answer(requests.Commands()).decode().split()
+    answer = Conversation().answer(common_commands.Commands()).decode().split()
     assert answer[0] == "S"
     assert answer[1:] == sorted(answer[1:])
     assert {"COMMANDS", "RESPONSE_PREFIX", "BOINC_SUBMIT"} < set(answer)
@@ -86,13 +86,13 @@ def test_commands_lists_all_in_alphabetical_order_itself_and_the_prefix_too() ->
 
 def test_quit_is_answered() -> None:
     conversation = Conversation()
-    assert conversation.answer(requests.Quit()) == b"S\n"
+    assert conversation.answer(common_commands.Quit()) == b"S\n"
     assert conversation.quitting
 
 
 def test_what_is_not_for_the_conversation_is_a_bug() -> None:
     with pytest.raises(TypeError, match="BOINC_PING"):
-        Conversation().answer(requests.Ping("2"))
+        Conversation().answer(boinc_commands.Ping("2"))
 
 
 @pytest.mark.parametrize(

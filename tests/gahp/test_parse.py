@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.gahp import requests, words
-from boinc_gahp.gahp.commands import COMMANDS
+from boinc_gahp.gahp import Request, boinc_commands, common_commands, words
+from boinc_gahp.gahp.commands import COMMANDS, parse_request
 from boinc_gahp.gahp.lines import TooLong
-from boinc_gahp.gahp.parse import parse_request
 from boinc_gahp.secret import Authenticator
 
 SUBMIT = "BOINC_SUBMIT 2 b app"
@@ -16,65 +15,79 @@ SUBMIT = "BOINC_SUBMIT 2 b app"
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("COMMANDS", requests.Commands()),
-        ("commands", requests.Commands()),
-        ("Version", requests.Version()),
-        ("QUIT", requests.Quit()),
-        ("RESULTS", requests.Results()),
-        ("ASYNC_MODE_ON", requests.AsyncModeOn()),
-        ("ASYNC_MODE_OFF", requests.AsyncModeOff()),
-        ("RESPONSE_PREFIX GAHP:", requests.ResponsePrefix("GAHP:")),
-        ("RESPONSE_PREFIX ", requests.ResponsePrefix("")),
+        ("COMMANDS", common_commands.Commands()),
+        ("commands", common_commands.Commands()),
+        ("Version", common_commands.Version()),
+        ("QUIT", common_commands.Quit()),
+        ("RESULTS", common_commands.Results()),
+        ("ASYNC_MODE_ON", common_commands.AsyncModeOn()),
+        ("ASYNC_MODE_OFF", common_commands.AsyncModeOff()),
+        ("RESPONSE_PREFIX GAHP:", common_commands.ResponsePrefix("GAHP:")),
+        ("RESPONSE_PREFIX ", common_commands.ResponsePrefix("")),
         (
             "BOINC_SELECT_PROJECT http://x/ k",
-            requests.SelectProject("http://x/", Authenticator("k")),
+            boinc_commands.SelectProject("http://x/", Authenticator("k")),
         ),
-        ("BOINC_SELECT_PROJECT http://x/ ", requests.SelectProject("http://x/", Authenticator(""))),
-        ("BOINC_PING 007", requests.Ping("007")),
-        ("BOINC_PING 2 ", requests.Ping("2")),
-        ("BOINC_QUERY_BATCHES 2 0 0", requests.QueryBatches("2", "0", ())),
-        ("BOINC_QUERY_BATCHES 2 1.5 2 A B", requests.QueryBatches("2", "1.5", ("A", "B"))),
+        (
+            "BOINC_SELECT_PROJECT http://x/ ",
+            boinc_commands.SelectProject("http://x/", Authenticator("")),
+        ),
+        ("BOINC_PING 007", boinc_commands.Ping("007")),
+        ("BOINC_PING 2 ", boinc_commands.Ping("2")),
+        ("BOINC_QUERY_BATCHES 2 0 0", boinc_commands.QueryBatches("2", "0", ())),
+        ("BOINC_QUERY_BATCHES 2 1.5 2 A B", boinc_commands.QueryBatches("2", "1.5", ("A", "B"))),
         (
             "BOINC_FETCH_OUTPUT 2 j d NULL all 0",
-            requests.FetchOutput("2", "j", "d", "NULL", "ALL", ()),
+            boinc_commands.FetchOutput("2", "j", "d", "NULL", "ALL", ()),
         ),
         (
             "BOINC_FETCH_OUTPUT 2 j d  SOME 1  x",
-            requests.FetchOutput("2", "j", "d", "", "SOME", (("", "x"),)),
+            boinc_commands.FetchOutput("2", "j", "d", "", "SOME", (("", "x"),)),
         ),
-        ("BOINC_ABORT_JOBS 2 a", requests.AbortJobs("2", ("a",))),
-        ("BOINC_ABORT_JOBS 2 a b", requests.AbortJobs("2", ("a", "b"))),
-        ("BOINC_RETIRE_BATCH 2 b@x.y#1", requests.RetireBatch("2", "b@x.y#1")),
-        ("BOINC_SET_LEASE 2 b 1.8e9", requests.SetLease("2", "b", "1.8e9")),
-        (f"{SUBMIT} 1 j 0 0", requests.Submit("2", "b", "app", (requests.SubmitJob("j", (), ()),))),
+        ("BOINC_ABORT_JOBS 2 a", boinc_commands.AbortJobs("2", ("a",))),
+        ("BOINC_ABORT_JOBS 2 a b", boinc_commands.AbortJobs("2", ("a", "b"))),
+        ("BOINC_RETIRE_BATCH 2 b@x.y#1", boinc_commands.RetireBatch("2", "b@x.y#1")),
+        ("BOINC_SET_LEASE 2 b 1.8e9", boinc_commands.SetLease("2", "b", "1.8e9")),
+        (
+            f"{SUBMIT} 1 j 0 0",
+            boinc_commands.Submit("2", "b", "app", (boinc_commands.SubmitJob("j", (), ()),)),
+        ),
         (
             f"{SUBMIT} 1 j 0 1 /home/a/dir/ ",
-            requests.Submit(
+            boinc_commands.Submit(
                 "2",
                 "b",
                 "app",
-                (requests.SubmitJob("j", (), (requests.SubmitInput("/home/a/dir/", ""),)),),
+                (
+                    boinc_commands.SubmitJob(
+                        "j", (), (boinc_commands.SubmitInput("/home/a/dir/", ""),)
+                    ),
+                ),
             ),
         ),
         (
             f"{SUBMIT} 1 j 0 0 1e9 NULL",
-            requests.Submit(
-                "2", "b", "app", (requests.SubmitJob("j", (), ()),), requests.Estimates("1e9")
+            boinc_commands.Submit(
+                "2",
+                "b",
+                "app",
+                (boinc_commands.SubmitJob("j", (), ()),),
+                boinc_commands.Estimates("1e9"),
             ),
         ),
         (
             f"{SUBMIT} 1 j 0 0  fast\\ enough",
-            requests.Submit(
+            boinc_commands.Submit(
                 "2",
                 "b",
                 "app",
-                (requests.SubmitJob("j", (), ()),),
-                requests.Estimates(None, "fast enough"),
+                (boinc_commands.SubmitJob("j", (), ()),),
+                boinc_commands.Estimates(None, "fast enough"),
             ),
         ),
     ],
 )
-def test_a_line_makes_its_request(line: str, expected: requests.Request) -> None:
+def test_a_line_makes_its_request(line: str, expected: Request) -> None:
     assert parse_request(line.encode()) == expected
 
 
@@ -173,7 +186,7 @@ def test_a_request_does_not_show_its_authenticator() -> None:
     assert "5ecre7" not in repr(request)
 
 
-def request_or_reason(line: bytes) -> requests.Request | str:
+def request_or_reason(line: bytes) -> Request | str:
     try:
         return parse_request(line)
     except BadRequest as error:
@@ -203,20 +216,22 @@ def test_any_bytes_are_a_request_or_a_bad_one(line: bytes) -> None:
 
 
 job = st.builds(
-    requests.SubmitJob,
+    boinc_commands.SubmitJob,
     st.text(min_size=1, max_size=6).filter(lambda name: "\0" not in name),
     st.lists(st.text(max_size=6).map(lambda text: text.replace("\0", "")), max_size=4).map(tuple),
-    st.lists(st.builds(requests.SubmitInput, st.just("/a b"), st.just("in\\")), max_size=3).map(
-        tuple
-    ),
+    st.lists(
+        st.builds(boinc_commands.SubmitInput, st.just("/a b"), st.just("in\\")), max_size=3
+    ).map(tuple),
 )
 
 
 @given(st.lists(job, min_size=1, max_size=5))
-def test_a_submit_gives_back_the_jobs_that_it_was_made_of(jobs: list[requests.SubmitJob]) -> None:
+def test_a_submit_gives_back_the_jobs_that_it_was_made_of(
+    jobs: list[boinc_commands.SubmitJob],
+) -> None:
     line = ["BOINC_SUBMIT", "2", "b", "app", str(len(jobs))]
     for one in jobs:
         line += [one.name, str(len(one.args)), *one.args, str(len(one.inputs))]
         line += [text for pair in one.inputs for text in pair]
     request = parse_request(words.join(line))
-    assert request == requests.Submit("2", "b", "app", tuple(jobs))
+    assert request == boinc_commands.Submit("2", "b", "app", tuple(jobs))

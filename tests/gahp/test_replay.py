@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.gahp import requests
+from boinc_gahp.gahp import AsyncRequest, Request, blah_commands, boinc_commands, common_commands
 from boinc_gahp.gahp.banner import BANNER
+from boinc_gahp.gahp.commands import parse_request
 from boinc_gahp.gahp.conversation import Conversation
 from boinc_gahp.gahp.lines import LineSplitter
-from boinc_gahp.gahp.parse import parse_request
 from tests.gahp.conversations import ARGUMENTS, BASIC, BATCH, BATCH_AD, CONVERSATIONS, FETCH_SOME
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Peer:
         self.splitter = LineSplitter()
         self.conversation = Conversation()
         self.output = BANNER
-        self.requests: list[requests.Request | None] = []
+        self.requests: list[Request | None] = []
 
     def send(self, data: bytes) -> None:
         for line in self.splitter.feed(data):
@@ -53,7 +53,7 @@ class Peer:
                 self.output += self.conversation.syntax_error()
                 continue
             self.requests.append(request)
-            if isinstance(request, requests.AsyncRequest | requests.SelectProject):
+            if isinstance(request, AsyncRequest | boinc_commands.SelectProject):
                 self.output += self.conversation.success()
             else:
                 self.output += self.conversation.answer(request)
@@ -99,33 +99,33 @@ def test_input_cut_at_any_place_is_answered_the_same(name: str) -> None:
         assert output == expected, f"cut after {place} bytes"
 
 
-def only_request(text: str) -> requests.Request | None:
+def only_request(text: str) -> Request | None:
     _expected, _output, peer = replay(text, whole)
     return peer.requests[-1]
 
 
 def test_arguments_of_a_submit_arrive_as_they_were_meant() -> None:
-    assert only_request(ARGUMENTS) == requests.Submit(
+    assert only_request(ARGUMENTS) == boinc_commands.Submit(
         "2",
         "b",
         "app",
         (
-            requests.SubmitJob("b#1.10", ("one two", "back\\slash", 'dq"x', "", "last"), ()),
-            requests.SubmitJob(
+            boinc_commands.SubmitJob("b#1.10", ("one two", "back\\slash", 'dq"x', "", "last"), ()),
+            boinc_commands.SubmitJob(
                 "b#1.9",
                 ("line\nend", "cr\r\nlf"),
                 (
-                    requests.SubmitInput("/home/a/in put", "in"),
-                    requests.SubmitInput("/home/a/x", "x"),
+                    boinc_commands.SubmitInput("/home/a/in put", "in"),
+                    boinc_commands.SubmitInput("/home/a/x", "x"),
                 ),
             ),
         ),
-        requests.Estimates("1e12", "86400.0", None, None, None, "12"),
+        boinc_commands.Estimates("1e12", "86400.0", None, None, None, "12"),
     )
 
 
 def test_pairs_of_a_fetch_arrive_in_their_order() -> None:
-    assert only_request(FETCH_SOME) == requests.FetchOutput(
+    assert only_request(FETCH_SOME) == boinc_commands.FetchOutput(
         "7",
         "b#1.0",
         "/home/alice/t",
@@ -144,31 +144,31 @@ def test_a_basic_job_makes_the_requests_that_it_says() -> None:
     _expected, _output, peer = replay(BASIC, whole)
     batch = "condor#vm#uppercase#1795261016"
     assert [type(request) for request in peer.requests if request] == [
-        requests.SelectProject,
-        requests.Submit,
-        requests.Results,
-        requests.SetLease,
-        requests.Ping,
-        requests.QueryBatches,
-        requests.Results,
-        requests.Results,
-        requests.QueryBatches,
-        requests.FetchOutput,
-        requests.Results,
-        requests.RetireBatch,
+        boinc_commands.SelectProject,
+        boinc_commands.Submit,
+        common_commands.Results,
+        boinc_commands.SetLease,
+        boinc_commands.Ping,
+        boinc_commands.QueryBatches,
+        common_commands.Results,
+        common_commands.Results,
+        boinc_commands.QueryBatches,
+        boinc_commands.FetchOutput,
+        common_commands.Results,
+        boinc_commands.RetireBatch,
     ]
-    assert requests.SetLease("3", batch, "1795282616") in peer.requests
-    assert requests.QueryBatches("6", "1795261323.469543", (batch,)) in peer.requests
+    assert boinc_commands.SetLease("3", batch, "1795282616") in peer.requests
+    assert boinc_commands.QueryBatches("6", "1795261323.469543", (batch,)) in peer.requests
 
 
 def test_jobs_of_the_batch_grid_type_make_the_requests_that_they_say() -> None:
     _expected, _output, peer = replay(BATCH, whole)
     job = "boinc/0a1b2c3d.1"
-    assert [one for one in peer.requests if not isinstance(one, requests.Results)] == [
-        requests.BlahPing("2", "boinc"),
-        requests.BlahJobSubmit("3", BATCH_AD),
-        requests.BlahJobStatus("4", job),
-        requests.BlahJobStatus("5", "boinc/0a1b2c3d.2"),
-        requests.BlahJobRefreshProxy("6", job, "/tmp/x509up_u1000"),
-        requests.BlahJobCancel("7", job),
+    assert [one for one in peer.requests if not isinstance(one, common_commands.Results)] == [
+        blah_commands.Ping("2", "boinc"),
+        blah_commands.JobSubmit("3", BATCH_AD),
+        blah_commands.JobStatus("4", job),
+        blah_commands.JobStatus("5", "boinc/0a1b2c3d.2"),
+        blah_commands.JobRefreshProxy("6", job, "/tmp/x509up_u1000"),
+        blah_commands.JobCancel("7", job),
     ]

@@ -20,13 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TextIO
 
-    from boinc_gahp.api import Batch, BatchJob
-    from boinc_gahp.rpc import ResultInfo
+    from boinc_gahp.api import Batch
 
 __all__ = [
     "batch_json",
-    "instance_json",
-    "job_json",
     "moment",
     "news_json",
     "print_json",
@@ -62,29 +59,6 @@ def news_json(batch: Batch, now: float) -> dict[str, Any]:
         "is_over": batch.is_over,
         "is_gone": batch.gone,
         "trouble": None if batch.trouble is None else str(batch.trouble),
-    }
-
-
-def job_json(job: BatchJob) -> dict[str, Any]:
-    """Return a job; ``cpu_time`` is that of its canonical instance."""
-    return {
-        "id": job.id,
-        "name": job.name,
-        "state": job.state.name.lower(),
-        "canonical_instance": job.canonical_instance_id or None,
-        "cpu_time": job.cpu_time,
-        "errors": list(job.errors),
-        "exit_statuses": list(job.exit_statuses),
-    }
-
-
-def instance_json(instance: ResultInfo) -> dict[str, Any]:
-    """Return an instance; ``output_sizes`` are in the order of its uploads."""
-    return {
-        "id": instance.id,
-        "name": instance.name,
-        "state": instance.state,
-        "output_sizes": list(instance.outfile_sizes),
     }
 
 

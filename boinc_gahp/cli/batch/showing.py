@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
-from boinc_gahp.cli.batch.jsons import batch_json, instance_json, job_json, print_json
+from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.listing import lease_lines
 from boinc_gahp.cli.batch.opening import opened
 from boinc_gahp.states import BatchState, JobState
@@ -63,6 +63,29 @@ _DETAILS: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = (
     ),
     (Column("why", minimum=16), states.reason_words),
 )
+
+
+def _job_json(job: BatchJob) -> dict[str, Any]:
+    """Return a job; ``cpu_time`` is that of its canonical instance."""
+    return {
+        "id": job.id,
+        "name": job.name,
+        "state": job.state.name.lower(),
+        "canonical_instance": job.canonical_instance_id or None,
+        "cpu_time": job.cpu_time,
+        "errors": list(job.errors),
+        "exit_statuses": list(job.exit_statuses),
+    }
+
+
+def _instance_json(instance: ResultInfo) -> dict[str, Any]:
+    """Return an instance; ``output_sizes`` are in the order of its uploads."""
+    return {
+        "id": instance.id,
+        "name": instance.name,
+        "state": instance.state,
+        "output_sizes": list(instance.outfile_sizes),
+    }
 
 
 def show_parser(config: str | None = None) -> Parser:
@@ -130,11 +153,11 @@ def _print_json(
 ) -> None:
     chosen = islice((job for job in jobs if _is_wanted(job, options)), options.limit)
     if not options.instances:
-        shown: Iterable[dict[str, Any]] = map(job_json, chosen)
+        shown: Iterable[dict[str, Any]] = map(_job_json, chosen)
     else:
         _say_requests(batch, options)
         shown = (
-            {**job_json(job), "instances": list(map(instance_json, instances))}
+            {**_job_json(job), "instances": list(map(_instance_json, instances))}
             for job, instances in _with_instances(chosen)
         )
     # Ask for the first job before anything is printed: no answer is better than half of one.

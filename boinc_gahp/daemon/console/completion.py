@@ -16,6 +16,7 @@ from boinc_gahp.errors import BadRequest
 from boinc_gahp.gahp import (
     COMMANDS,
     PREFIXES,
+    AsyncRequest,
     Choice,
     Counted,
     Field,
@@ -24,7 +25,8 @@ from boinc_gahp.gahp import (
     RequestId,
     Rest,
     Several,
-    requests,
+    blah_commands,
+    boinc_commands,
     words,
 )
 
@@ -135,32 +137,32 @@ class CompletionNames:
             project.job.add(jobs)
             project.app.add(apps)
 
-    def note_request(self, url: str, request: requests.AsyncRequest) -> None:
+    def note_request(self, url: str, request: AsyncRequest) -> None:
         """Add the names in an accepted request, and its id."""
         with self._lock:
             self._last_id = max(self._last_id, int(request.request_id))
         match request:
-            case requests.Submit(batch=batch, app=app, jobs=jobs):
+            case boinc_commands.Submit(batch=batch, app=app, jobs=jobs):
                 self.learn(url, batches=[batch], apps=[app], jobs=(job.name for job in jobs))
-            case requests.QueryBatches(batches=batches):
+            case boinc_commands.QueryBatches(batches=batches):
                 self.learn(url, batches=batches)
-            case requests.FetchOutput(job=job):
+            case boinc_commands.FetchOutput(job=job):
                 self.learn(url, jobs=[job])
-            case requests.AbortJobs(jobs=names):
+            case boinc_commands.AbortJobs(jobs=names):
                 self.learn(url, jobs=names)
-            case requests.RetireBatch(batch=batch) | requests.SetLease(batch=batch):
+            case boinc_commands.RetireBatch(batch=batch) | boinc_commands.SetLease(batch=batch):
                 self.learn(url, batches=[batch])
-            case requests.BlahJobStatus(job_id=job_id) | requests.BlahJobCancel(job_id=job_id):
+            case blah_commands.JobStatus(job_id=job_id) | blah_commands.JobCancel(job_id=job_id):
                 self._learn_job_id(job_id)
 
-    def note_result(self, url: str, request: requests.AsyncRequest, line: bytes) -> None:
+    def note_result(self, url: str, request: AsyncRequest, line: bytes) -> None:
         """Add the names and the server_time in a result of BOINC_QUERY_BATCHES, and job ids."""
         error, values = COMMANDS[request.command].form.read(line)
         if error is not None:
             return
-        if isinstance(request, requests.BlahJobSubmit):
+        if isinstance(request, blah_commands.JobSubmit):
             self._learn_job_id(values[0])
-        if not isinstance(request, requests.QueryBatches):
+        if not isinstance(request, boinc_commands.QueryBatches):
             return
         jobs: list[str] = []
         at = 1

@@ -29,7 +29,7 @@ from boinc_gahp.daemon.engine import Engine, FinishedRequest
 from boinc_gahp.daemon.main import CLOSING, leave, prepare_process
 from boinc_gahp.daemon.projects import Projects, Selection
 from boinc_gahp.errors import GahpError
-from boinc_gahp.gahp import LineSplitter, decode, requests
+from boinc_gahp.gahp import AsyncRequest, LineSplitter, boinc_commands, common_commands, decode
 from boinc_gahp.text import count, visible
 from boinc_gahp.threads import start
 
@@ -111,7 +111,7 @@ class _Engine(Engine):
         self._to_show += taken
         self._kept_bytes += sum(len(one.line) for one in taken)
         if self._kept_bytes > KEPT_RESULTS:
-            self.conversation.answer(requests.Results())
+            self.conversation.answer(common_commands.Results())
             self._kept_bytes = 0
         return taken
 
@@ -236,10 +236,10 @@ class Console:
             self._print("bad", "error:", f" {visible(reply.reason)}")
         if not reply.accepted:
             return
-        if isinstance(reply.request, requests.AsyncRequest):
+        if isinstance(reply.request, AsyncRequest):
             self._urls[id(reply.request)] = self._url
             self._names.note_request(self._url, reply.request)
-        elif isinstance(reply.request, requests.SelectProject):
+        elif isinstance(reply.request, boinc_commands.SelectProject):
             self._selected(reply.request)
         for answer in decode(reply.output).splitlines():
             self._print("faint", visible(answer))
@@ -252,7 +252,7 @@ class Console:
 
     # -- projects
 
-    def _selected(self, request: requests.SelectProject) -> None:
+    def _selected(self, request: boinc_commands.SelectProject) -> None:
         selection = Selection.of(request.url, request.authenticator)
         self._select(selection.url or "", selection)  # the reply says what was wrong with it
 

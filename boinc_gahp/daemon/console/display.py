@@ -9,7 +9,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from boinc_gahp.gahp import COMMANDS, PREFIXES, help_text, requests
+from boinc_gahp.gahp import (
+    COMMANDS,
+    PREFIXES,
+    AsyncRequest,
+    blah_commands,
+    boinc_commands,
+    help_text,
+)
 from boinc_gahp.states import HTCondorState
 from boinc_gahp.text import count, quoted, visible
 
@@ -49,7 +56,7 @@ def folded(text: str, width: int) -> str:
     )
 
 
-def result(request: requests.AsyncRequest, line: bytes) -> ConsoleMessage:
+def result(request: AsyncRequest, line: bytes) -> ConsoleMessage:
     """Return the meaning of a Result Line.
 
     Args:
@@ -65,25 +72,25 @@ def result(request: requests.AsyncRequest, line: bytes) -> ConsoleMessage:
     return ConsoleMessage("good", head, [visible(one) for one in lines])
 
 
-def _success(request: requests.AsyncRequest, values: list[str]) -> Iterator[str]:
+def _success(request: AsyncRequest, values: list[str]) -> Iterator[str]:
     match request:
-        case requests.Submit(batch=batch, jobs=jobs):
+        case boinc_commands.Submit(batch=batch, jobs=jobs):
             yield f", {count(len(jobs), 'job')} in batch {batch}"
-        case requests.QueryBatches(batches=batches):
+        case boinc_commands.QueryBatches(batches=batches):
             yield from _statuses(batches, values)
-        case requests.FetchOutput(directory=directory):
+        case boinc_commands.FetchOutput(directory=directory):
             status, elapsed, cpu = values
             yield f", exit status {status}; {elapsed} s elapsed, {cpu} s CPU"
             yield f"  outputs in {directory}"
-        case requests.AbortJobs(jobs=names):
+        case boinc_commands.AbortJobs(jobs=names):
             yield f", {count(len(names), 'job')} aborted"
-        case requests.RetireBatch(batch=batch):
+        case boinc_commands.RetireBatch(batch=batch):
             yield f", batch {batch} is retired"
-        case requests.SetLease(batch=batch, unix_time=until):
+        case boinc_commands.SetLease(batch=batch, unix_time=until):
             yield f", batch {batch} is kept until {_moment(until)}"
-        case requests.Ping():
+        case boinc_commands.Ping():
             yield ", the project answers"
-        case requests.BlahRequest():
+        case blah_commands.BlahRequest():
             yield from _blah_success(request, values)
         case _:
             yield f" {' '.join(values)}".rstrip()
@@ -108,19 +115,19 @@ def _statuses(batches: tuple[str, ...], values: list[str]) -> Iterator[str]:
                 yield f"    {name:<{wide}}  {status}"
 
 
-def _blah_success(request: requests.BlahRequest, values: list[str]) -> Iterator[str]:
+def _blah_success(request: blah_commands.BlahRequest, values: list[str]) -> Iterator[str]:
     match request:
-        case requests.BlahPing():
+        case blah_commands.Ping():
             yield ", jobs can be accepted"
-        case requests.BlahJobSubmit():
+        case blah_commands.JobSubmit():
             yield f", the job is {values[0]}"
-        case requests.BlahJobStatus(job_id=job_id):
+        case blah_commands.JobStatus(job_id=job_id):
             status, ad = values
             yield f", {job_id} is {_htcondor_words(status)}"
             yield from (f"  {line}" for line in _attributes(ad))
-        case requests.BlahJobCancel(job_id=job_id):
+        case blah_commands.JobCancel(job_id=job_id):
             yield f", {job_id} is cancelled"
-        case requests.BlahJobRefreshProxy():
+        case blah_commands.JobRefreshProxy():
             yield ", there was nothing to do"
 
 

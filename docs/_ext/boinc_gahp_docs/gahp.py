@@ -12,7 +12,7 @@ from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp_docs import rst
 
 if TYPE_CHECKING:
-    from boinc_gahp.gahp.commands import Command
+    from boinc_gahp.gahp.command import Command
     from boinc_gahp.gahp.grammar import Piece
 
 #: Which threads work on it, by the pool.
