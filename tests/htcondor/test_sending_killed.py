@@ -24,7 +24,7 @@ SENDER = """
 import sys, threading
 from pathlib import Path
 from boinc_gahp.bridge import Bridge
-from boinc_gahp.htcondor.context import Gates, Kept
+from boinc_gahp.htcondor.context import AccountContext, CancelScopes
 from boinc_gahp.config import ProjectSettings, Settings
 from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.ledger.jobs import JobLedger
@@ -38,7 +38,7 @@ project = WebRpcs(url, authenticator)
 bridge = Bridge(project, settings, ledger, Path(directory) / "cache", ProjectSettings(project.url))
 jobs = JobLedger(ledger.store)
 stopping = threading.Event()
-kept = Kept(
+context = AccountContext(
     bridge=bridge,
     jobs=jobs,
     url=project.url,
@@ -46,9 +46,9 @@ kept = Kept(
     settings=settings,
     wake=lambda: None,
     stopping=stopping,
-    gates=Gates(),
+    scopes=CancelScopes(),
 )
-desk = Desk(None, kept)
+desk = Desk(None, context)
 while not desk.is_idle():
     stopping.wait(0.01)
 """
