@@ -119,24 +119,6 @@ def test_members_that_exclude_each_other_are_refused(
         pass
 
 
-def test_too_many_members_are_refused(tmp_path: Path) -> None:
-    path = make(tmp_path / "a", *map(str, range(11)))
-    with pytest.raises(OutputError, match="more than 10 members"), opened(path, max_files=10):
-        pass
-    with opened(path, max_files=11) as archive:
-        assert len(archive.files) == 11
-
-
-def test_too_many_members_that_are_not_counted_are_refused(tmp_path: Path) -> None:
-    path = make(tmp_path / "a", *map(str, range(11)))
-    data = bytearray(path.read_bytes())
-    end = data.rindex(b"PK\x05\x06")
-    data[end + 8 : end + 12] = b"\x01\x00\x01\x00"
-    path.write_bytes(data)
-    with pytest.raises(OutputError, match="more than 10 members"), opened(path, max_files=10):
-        pass
-
-
 def test_a_list_of_members_that_would_fill_the_memory_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "a"
     size = 0x7FFF_FFFF

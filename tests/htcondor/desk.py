@@ -14,7 +14,7 @@ from boinc_gahp.htcondor.sending import Sender
 from boinc_gahp.ledger.jobs import NewJob
 from boinc_gahp.submit import abort
 from boinc_gahp.submit.types import LocalFile, Parameters
-from tests.faultproxy import Reply
+from tests import faultproxy
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
@@ -172,17 +172,20 @@ def desk_of(site: Site) -> Iterator[Desk]:
         yield Desk(site, context)
 
 
-def refuse(words: str, marker: bytes = b"", *, rpc: str = "submit_batch") -> Fault:
-    """Refuse with ``words`` a request that holds ``marker``, have the project do any other."""
+def only_for(fault: Fault, *markers: bytes) -> Fault:
+    """Have ``fault`` happen to requests that hold one of the markers, the project do any other."""
 
     def run(exchange: Exchange) -> bool:
         exchange.read_body()
-        if marker in exchange.body:
-            text = f"<{rpc}><error><error_num>-1</error_num><error_msg>{words}</error_msg></error>"
-            headers = [("Content-Type", "text/xml")]
-            exchange.send(Reply(200, headers, f"{text}</{rpc}>".encode()))
-        else:
-            exchange.send(exchange.forward())
+        if any(marker in exchange.body for marker in markers):
+            return bool(fault(exchange))
+        exchange.send(exchange.forward())
         return True
 
     return run
+
+
+def refuse(words: str, marker: bytes = b"", *, rpc: str = "submit_batch") -> Fault:
+    """Refuse with ``words`` a request that holds ``marker``, have the project do any other."""
+    text = f"<{rpc}><error><error_num>-1</error_num><error_msg>{words}</error_msg></error>"
+    return only_for(faultproxy.body(f"{text}</{rpc}>".encode()), marker)

@@ -266,6 +266,17 @@ def await_status(
     wait_for(have, f"status {status} of {len(job_ids)} jobs", timeout)
 
 
+def change(site: Site, statement: str, *values: object) -> None:
+    """Change the project's database behind its back."""
+    with site.local.core.db.write() as connection:
+        connection.execute(statement, values)
+
+
+def expire_times(site: Site) -> list[float]:
+    """Return until when the project keeps the account's batches, the oldest first."""
+    return [float(value) for value in site._names("batch b", "b.expire_time")]
+
+
 def failed(site: Site) -> int:
     """Return how many workunits of the account were aborted or failed."""
     rows = site.local.core.db.connection().execute(

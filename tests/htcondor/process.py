@@ -99,12 +99,6 @@ class Gahp:
         assert (error, words) == ("0", "NULL"), words
         return int(status), ad
 
-    def look(self, job_id: str) -> tuple[int, str]:
-        """Return the status of a job, whatever it is, and its ad."""
-        error, words, status, ad = self._gridmanager.do("BLAH_JOB_STATUS", job_id)
-        assert (error, words) == ("0", "NULL"), words
-        return int(status), ad
-
     def refusal(self, ad: str) -> str:
         """Return why a job is not accepted."""
         error, words, job_id = self._gridmanager.do("BLAH_JOB_SUBMIT", ad)

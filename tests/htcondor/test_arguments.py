@@ -45,14 +45,6 @@ def test_quotes_group_and_are_written_twice_inside(text: str, words: tuple[str, 
     assert split_v2(text) == words
 
 
-def test_arguments_as_htcondor_sent_them_come_apart() -> None:
-    # Recorded (gridmanager-batch.rst, "A whole BLAH_JOB_SUBMIT line").
-    text = "one two' 'words \"dq\" its $ENV back\\slash semi;colon br]ack[et"
-    assert split_v2(text) == (
-        *("one", "two words", '"dq"', "its", "$ENV", "back\\slash", "semi;colon", "br]ack[et"),
-    )
-
-
 @pytest.mark.parametrize("text", ["'", "a '", "'a", "a 'b''", "'a' 'b c"])
 def test_a_quote_that_is_not_closed_is_named(text: str) -> None:
     with pytest.raises(ValueError, match="is not closed"):

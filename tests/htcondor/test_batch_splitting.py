@@ -15,8 +15,8 @@ from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit import abort
 from tests import faultproxy
-from tests.htcondor.desk import Desk, desk_of, for_sending, refuse
-from tests.htcondor.helpers import failed
+from tests.htcondor.desk import Desk, desk_of, for_sending, only_for, refuse
+from tests.htcondor.helpers import change, failed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -244,15 +244,7 @@ def test_a_php_that_dies_of_a_job_each_time_is_asked_about_the_halves(
 ) -> None:
     monkeypatch.setattr("boinc_gahp.submit.engine._ROUNDS", 1)
     dying = faultproxy.status(500, text=b'<?xml version="1.0"?>\n<submit_batch>\n')
-
-    def run(exchange: faultproxy.Exchange) -> bool:
-        exchange.read_body()
-        if BAD in exchange.body:
-            return dying(exchange)
-        exchange.send(exchange.forward())
-        return True
-
-    site.proxy.fail("submit_batch", run, times=None)
+    site.proxy.fail("submit_batch", only_for(dying, BAD), times=None)
     ids = desk.accept(1, "number5") + desk.accept(1, "number17")
     desk.turn()
     # It may have been chance.
@@ -303,12 +295,11 @@ def test_a_limit_that_another_node_has_filled_is_waited_for_in_one_batch(
 
 def limit(site: Site, jobs: int) -> None:
     """Let the account have so many jobs in progress; 0: any number."""
-    with site.local.core.db.write() as connection:
-        connection.execute(
-            "UPDATE user_submit SET max_jobs_in_progress = ? WHERE user_id = "
-            "(SELECT id FROM user WHERE authenticator = ?)",
-            (jobs, site.authenticator),
-        )
+    statement = (
+        "UPDATE user_submit SET max_jobs_in_progress = ? WHERE user_id = "
+        "(SELECT id FROM user WHERE authenticator = ?)"
+    )
+    change(site, statement, jobs, site.authenticator)
 
 
 @pytest.mark.parametrize(

@@ -40,13 +40,6 @@ def test_a_group_goes_when_no_new_job_comes_and_at_the_latest_after_the_longest_
     assert at == (None if next_ is None else pytest.approx(NOW + next_))
 
 
-def test_200_jobs_50_at_a_time_are_one_batch() -> None:
-    bounds = replace(BOUNDS, jobs=10_000)
-    jobs = waiting(*[age for age in (4.5, 3.0, 1.5, 0.0) for _ in range(50)])
-    assert due_batches(jobs, NOW, bounds) == ([], NOW + 2.0)
-    assert due_batches(jobs, NOW + 2.0, bounds) == ([jobs], None)
-
-
 def test_groups_wait_each_for_itself() -> None:
     old, new = waiting(3.0, 2.5), waiting(1.0, group_key="b", first=3)
     assert due_batches([*old, *new], NOW, BOUNDS) == ([old], NOW + 1.0)

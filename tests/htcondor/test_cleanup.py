@@ -13,10 +13,11 @@ from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
 from tests.helpers import wait_for
+from tests.htcondor.helpers import expire_times
 from tests.htcondor.task_runner import TaskRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.ledger.jobs import BatchRow
@@ -52,15 +53,18 @@ def planned(context: AccountContext, site: Site, jobs: int = 2) -> tuple[BatchRo
     return batch, ids
 
 
-def submit(context: AccountContext, site: Site, batch: BatchRow) -> None:
+def submit(
+    context: AccountContext, site: Site, batch: BatchRow, names: Sequence[str] | None = None
+) -> None:
+    """Have the project make the batch, of the jobs with these names (default: of all)."""
     file = site.directory / "in"
     file.write_bytes(b"text")
-    names = [job.job_name for job in context.jobs.jobs_of(batch.id)]
+    names = names or [str(job.job_name) for job in context.jobs.jobs_of(batch.id)]
     context.bridge.submit(
         SubmitRequest(
             batch.name,
             "uppercase",
-            [(str(name), Job(inputs={"in": LocalFile(str(file))})) for name in names],
+            [(name, Job(inputs={"in": LocalFile(str(file))})) for name in names],
         )
     )
     context.jobs.submitted(batch.id, 1)
@@ -151,16 +155,7 @@ def test_jobs_that_the_project_does_not_have_keep_no_others_from_their_abort(
     (left_out, cancelled, alive) = ids
     context.jobs.cancel(left_out)
     names = [f"{batch.name}-{number}" for number in (2, 3)]
-    file = site.directory / "in"
-    file.write_bytes(b"text")
-    context.bridge.submit(
-        SubmitRequest(
-            batch.name,
-            "uppercase",
-            [(name, Job(inputs={"in": LocalFile(str(file))})) for name in names],
-        )
-    )
-    context.jobs.submitted(batch.id, 1)
+    submit(context, site, batch, names)
     context.jobs.cancel(cancelled)
     TaskRunner(context).run(time.time())
     assert pending(context) == 0
@@ -343,10 +338,6 @@ def test_a_retirement_that_a_list_of_batches_undoes_is_done_once_more(
     assert site.proxy.count("retire_batch") == 2
 
 
-def expire_times(site: Site) -> list[float]:
-    return [float(value) for value in site._names("batch b", "b.expire_time")]
-
-
 def test_leases_are_renewed_while_htcondor_asks_about_the_jobs(
     context: AccountContext, site: Site
 ) -> None:
@@ -371,20 +362,6 @@ def test_leases_are_renewed_while_htcondor_asks_about_the_jobs(
     assert expire_times(site) == pytest.approx([much_later + lease, later + lease], abs=2)
     rows = [context.jobs.batch(batch.id) for batch in (first, second)]
     assert [row.lease_until for row in rows if row] == [much_later + lease, later + lease]
-
-
-def test_a_lease_that_cannot_be_renewed_is_tried_again(context: AccountContext, site: Site) -> None:
-    _, ids = submitted(context, site, 1)
-    later = time.time() + 2 * DAY
-    context.jobs.htcondor_polled(ids, later)
-    runner = TaskRunner(context)
-    site.local.stop_web()
-    runner.run(later)
-    site.local.stop_web(False)
-    again = runner.due(later)
-    assert again > later
-    runner.run(again)
-    assert expire_times(site) == pytest.approx([again + context.settings.htcondor.lease], abs=2)
 
 
 def test_a_batch_that_the_project_has_lost_is_asked_about_leases_once(

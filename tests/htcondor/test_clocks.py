@@ -12,6 +12,7 @@ import pytest
 from boinc_gahp.bridge import Opener
 from tests.helpers import wait_for
 from tests.htcondor.desk import desk_of
+from tests.htcondor.helpers import expire_times
 from tests.htcondor.onproject import send
 from tests.htcondor.process import Gahp, write_settings
 from tests.htcondor.task_runner import TaskRunner
@@ -36,10 +37,6 @@ def other_clock(ahead: float) -> Fault:
         return True
 
     return run
-
-
-def expire_times(site: Site) -> list[float]:
-    return [float(value) for value in site._names("batch b", "b.expire_time")]
 
 
 def delete_times(site: Site) -> list[float]:

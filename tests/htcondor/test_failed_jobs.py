@@ -19,6 +19,7 @@ from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.localproject.states import Outcome
 from tests import faultproxy
 from tests.helpers import wait_for
+from tests.htcondor.helpers import change
 from tests.htcondor.onproject import follow, send
 from tests.htcondor.process import Gahp, write_settings
 
@@ -48,7 +49,7 @@ def end_of(gahp: Gahp, job_id: str) -> End:
     seen: list[End] = []
 
     def is_over() -> bool:
-        status, ad = gahp.look(job_id)
+        status, ad = gahp.told(job_id)
         seen.append(End(status, dict(classad2.ClassAd(ad).items())))
         return status in {3, COMPLETED, HELD}
 
@@ -163,12 +164,6 @@ def context(site: Site) -> Iterator[AccountContext]:
     site.reset(poll_shortest=1.0, poll_longest=4.0, poll_all=600.0)
     with site.context() as context:
         yield context
-
-
-def change(site: Site, statement: str, *values: object) -> None:
-    """Change the project's database behind its back."""
-    with site.local.core.db.write() as connection:
-        connection.execute(statement, values)
 
 
 def instances(site: Site, sent: Sent) -> list[list[int]]:

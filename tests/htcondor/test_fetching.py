@@ -17,7 +17,7 @@ from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.fetching import Fetcher, clear_away, request_for
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from tests import faultproxy
-from tests.htcondor.helpers import listing
+from tests.htcondor.helpers import change, listing
 from tests.htcondor.onproject import follow, send
 
 if TYPE_CHECKING:
@@ -328,11 +328,8 @@ def test_a_job_that_the_project_has_lost_is_held_for_that(
     site: Site, context: AccountContext
 ) -> None:
     sent = finished(site, context)
-    with site.local.core.db.write() as connection:
-        connection.execute(
-            "UPDATE workunit SET name = 'x' || name, name_key = 'x' || name_key WHERE name = ?",
-            (sent.job.job_name,),
-        )
+    lose = "UPDATE workunit SET name = 'x' || name, name_key = 'x' || name_key WHERE name = ?"
+    change(site, lose, sent.job.job_name)
     with site.context() as fresh:
         Fetcher(fresh).fetch(sent.job)
     assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.LOST)

@@ -18,6 +18,8 @@ from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.ledger.overview import OverviewOptions, overviews
 from tests import faultproxy
 from tests.helpers import wait_for
+from tests.htcondor.desk import only_for
+from tests.htcondor.helpers import change
 from tests.htcondor.onproject import follow, send
 
 if TYPE_CHECKING:
@@ -55,12 +57,6 @@ class Ear:
         self.names.append(re.findall(r"<batch_name>(.*?)</batch_name>", text))
         exchange.send(exchange.forward())
         return True
-
-
-def change(site: Site, statement: str, *values: object) -> None:
-    """Change the project's database behind its back."""
-    with site.local.core.db.write() as connection:
-        connection.execute(statement, values)
 
 
 def test_a_job_is_queued_then_running_then_finished(site: Site, context: AccountContext) -> None:
@@ -384,14 +380,7 @@ def test_one_batch_on_which_the_project_dies_does_not_hide_the_others(
     batches = [send(site, context) for _ in range(4)]
     bad = batches[0]
     site.timeouts = HASTY
-
-    def dies(exchange: Exchange) -> bool:
-        exchange.read_body()
-        if bad.batch.name.encode() in exchange.body:
-            return faultproxy.status(500)(exchange)
-        exchange.send(exchange.forward())
-        return True
-
+    dies = only_for(faultproxy.status(500), bad.batch.name.encode())
     with site.context() as hasty:
         follower = Follower(hasty)
         follower.poll(1000.0)
@@ -411,16 +400,8 @@ def test_one_batch_that_cannot_be_asked_about_keeps_no_failure_of_another_from_b
         deadly.append(other.batch.name.encode())
     other.await_end()
     site.timeouts = HASTY
-
-    def dies(exchange: Exchange) -> bool:
-        exchange.read_body()
-        if any(each in exchange.body for each in deadly):
-            return faultproxy.status(500)(exchange)
-        exchange.send(exchange.forward())
-        return True
-
     for rpc in ("query_batch", "query_batch2"):
-        site.proxy.fail(rpc, dies, times=None)
+        site.proxy.fail(rpc, only_for(faultproxy.status(500), *deadly), times=None)
     with site.context() as hasty:
         follow(hasty, other, "failed")
     assert bad.states == ["queued"]

@@ -290,15 +290,6 @@ def test_arguments_that_cannot_be_taken_apart_are_shown(tmp_path: Path) -> None:
     assert "Arguments is 5" in refused(tmp_path, Arguments=5)
 
 
-def test_arguments_in_the_old_syntax_are_words_in_which_nothing_quotes(tmp_path: Path) -> None:
-    old = "--sleep\t1  'b c' \"q\" x\\y "
-    assert job(tmp_path, Args=old, Arguments=None).args == (
-        *("--sleep", "1", "'b", "c'", '"q"', "x\\y"),
-    )
-    assert job(tmp_path, Args="old", Arguments="new").args == ("new",)
-    assert job(tmp_path, Arguments=None).args == ()
-
-
 def test_bytes_that_are_no_utf_8_arrive_in_arguments_and_names(tmp_path: Path) -> None:
     name = "\udcff\\\udc80é"
     files = local(tmp_path, name)
@@ -356,7 +347,6 @@ def test_requested_memory_is_in_megabytes_and_gives_way_to_the_bound(tmp_path: P
     assert job(tmp_path, RequestMemory=0).parameters.memory_bound is None
     assert job(tmp_path, RequestMemory=1.5).parameters.memory_bound == 1.5 * 2**20
     assert job(tmp_path, RequestMemory=512, BoincRscMemoryBound=7).parameters.memory_bound == 7
-    assert job(tmp_path, RequestMemory=0).parameters.memory_bound is None
     assert "RequestMemory is -1" in refused(tmp_path, RequestMemory=-1)
 
 
@@ -375,12 +365,6 @@ def test_options_that_there_are_not_are_named_with_those_that_there_are(
     found = refused(tmp_path, BatchExtraSubmitArgs=text)
     for each in words:
         assert each in found
-
-
-def test_every_attribute_has_an_option() -> None:
-    assert {name: option(name) for name in NAMES}["AppVersionNum"] == "--app-version-num"
-    assert option("RemoteFiles") == "--remote-files"
-    assert len({option(name) for name in NAMES}) == len(NAMES) == 13
 
 
 def test_remote_files_travel_as_an_option_too(tmp_path: Path) -> None:

@@ -221,41 +221,7 @@ def test_a_job_that_was_held_and_released_is_run_again_in_the_same_directory(
     assert failed(site) == 1
 
 
-def test_a_job_that_fails_is_held_with_the_reason(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
-    bad, good = site.job("--fail 11", BoincFailedJobs='"hold"'), site.job()
-    ids = [service.submit(job.ad) for job in (bad, good)]
-    await_status(service, ids[1:], 4)
-    await_state(jobs, ids[0], "failed")
-    word, ad = service.status(ids[0])
-    assert word == 5
-    assert "HoldReasonCode = 2304" in ad
-    assert "HoldReasonSubCode = 11" in ad
-    # HTCondor then cancels it.
-    service.end_reported(ids[0], 5)
-    service.cancel(ids[0])
-    await_end(jobs, site)
-    assert site.batch_states() == [BatchState.RETIRED]
-
-
-def test_the_last_job_of_a_batch_is_completed_only_after_its_retirement(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
-    hang = faultproxy.hang()
-    site.proxy.fail("retire_batch", hang)
-    job = site.job()
-    job_id = service.submit(job.ad)
-    wait_for(hang.reached.is_set, "the retirement")
-    assert row_of(jobs, job_id).state == "fetched"
-    assert service.status(job_id)[0] == 2
-    assert job.is_right()
-    hang.release()
-    await_status(service, [job_id], 4)
-    assert site.batch_states() == [BatchState.RETIRED]
-
-
-def test_a_retirement_that_does_not_come_in_time_stays_pending(site: Site, jobs: JobLedger) -> None:
+def test_a_retirement_that_does_not_come_in_time_is_owed(site: Site, jobs: JobLedger) -> None:
     site.reset(retire_wait=0.5)
     site.proxy.fail("retire_batch", faultproxy.status(503), times=None)
     with site.service() as service:

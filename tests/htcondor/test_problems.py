@@ -18,7 +18,7 @@ from boinc_gahp.htcondor.following import Follower
 from boinc_gahp.threads import Workers
 from tests import faultproxy
 from tests.helpers import refusal, wait_for
-from tests.htcondor.desk import refuse
+from tests.htcondor.desk import only_for, refuse
 from tests.htcondor.helpers import await_state, failed, row_of
 from tests.htcondor.onproject import follow, send
 from tests.htcondor.task_runner import TaskRunner
@@ -38,15 +38,7 @@ NOT_OWNER = "not owner of batch"
 
 def choke(*markers: bytes, code: int = 504) -> Fault:
     """Answer with an HTTP status where one of the markers is asked about; let others pass."""
-
-    def run(exchange: Exchange) -> bool:
-        exchange.read_body()
-        if any(marker in exchange.body for marker in markers):
-            return faultproxy.status(code)(exchange)
-        exchange.send(exchange.forward())
-        return True
-
-    return run
+    return only_for(faultproxy.status(code), *markers)
 
 
 def about(sent: Sent) -> tuple[bytes, bytes]:
@@ -186,7 +178,7 @@ def test_a_batch_that_is_slow_to_ask_about_starves_no_other(
     code: int, site: Site, context: AccountContext
 ) -> None:
     slow, quick = send(site, context), send(site, context)
-    fault = choke(*about(slow), code=code) if code else _hang(*about(slow))
+    fault = choke(*about(slow), code=code) if code else only_for(faultproxy.hang(), *about(slow))
     for rpc in ("query_batch", "query_batch2"):
         site.proxy.fail(rpc, fault, times=None)
     site.local.resume_volunteers()
@@ -228,19 +220,6 @@ def test_a_batch_that_cannot_be_asked_about_keeps_no_other_from_being_fetched(
         assert len(asked) == 1
         site.proxy.heal()
         wait_for(lambda: is_home(slow), "the outputs of all")
-
-
-def _hang(*markers: bytes) -> Fault:
-    hang = faultproxy.hang()
-
-    def run(exchange: Exchange) -> bool:
-        exchange.read_body()
-        if any(marker in exchange.body for marker in markers):
-            return hang(exchange)
-        exchange.send(exchange.forward())
-        return True
-
-    return run
 
 
 def test_a_slow_batch_is_asked_about_alone_and_ever_less_often(

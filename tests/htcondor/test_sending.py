@@ -13,9 +13,10 @@ from boinc_gahp.rpc import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.desk import Desk, desk_of, for_sending, refuse
+from tests.htcondor.helpers import change
 
 if TYPE_CHECKING:
-    from tests.faultproxy import Exchange, Fault
+    from tests.faultproxy import Fault
     from tests.htcondor.helpers import Site
 
 
@@ -108,18 +109,17 @@ def test_a_hang_ends_with_the_time_out_and_each_job_once(site: Site, desk: Desk,
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "fault",
+    ("rpc", "fault"),
     [
-        pytest.param(faultproxy.status(503), id="503"),
-        pytest.param(faultproxy.status(404), id="404"),
-        pytest.param(faultproxy.html(), id="web page"),
-        pytest.param(refuse("create_work failed: deadlock found"), id="database"),
+        pytest.param("get_templates", faultproxy.status(503), id="503"),
+        pytest.param("get_templates", faultproxy.status(404), id="404"),
+        pytest.param("get_templates", faultproxy.html(), id="web page"),
+        pytest.param("submit_batch", refuse("create_work failed: deadlock found"), id="database"),
     ],
 )
 def test_no_job_is_held_for_a_project_that_is_down_and_all_are_sent_when_it_is_back(
-    site: Site, desk: Desk, fault: Fault
+    site: Site, desk: Desk, rpc: str, fault: Fault
 ) -> None:
-    rpc = "submit_batch" if "refuse" in fault.__qualname__ else "get_templates"
     site.proxy.fail(rpc, fault, times=None)
     ids = desk.accept(2)
     desk.turn()
@@ -318,10 +318,7 @@ def test_jobs_that_may_be_on_the_project_are_not_held_for_an_account_that_does_n
     site.proxy.heal()
 
     def call_the_user(name: str, instead_of: str) -> None:
-        with site.local.core.db.write() as connection:
-            connection.execute(
-                "UPDATE user SET authenticator = ? WHERE authenticator = ?", (name, instead_of)
-            )
+        change(site, "UPDATE user SET authenticator = ? WHERE authenticator = ?", name, instead_of)
 
     call_the_user("another", site.authenticator)
 
@@ -337,24 +334,6 @@ def test_jobs_that_may_be_on_the_project_are_not_held_for_an_account_that_does_n
     assert len(site.workunits()) == 2
 
 
-def test_jobs_that_are_all_cancelled_while_files_are_sent_are_not_sent(
-    site: Site, desk: Desk
-) -> None:
-    ids = desk.accept(2, files=2)
-
-    def cancel(exchange: Exchange) -> bool:
-        for job_id in ids:
-            desk.context.jobs.cancel(job_id)
-        exchange.send(exchange.forward())
-        return True
-
-    site.proxy.fail("upload_files", cancel)
-    desk.run()
-    assert site.proxy.count("submit_batch") == 0
-    # The empty one is retired by who retires what has ended.
-    assert len(desk.batches("ended")) == 1
-
-
 def test_batches_keep_to_the_size_that_is_set(site: Site) -> None:
     site.reset(batch_bytes=4_000)
     with desk_of(site) as desk:
@@ -364,26 +343,11 @@ def test_batches_keep_to_the_size_that_is_set(site: Site) -> None:
         assert 3 <= len(site.batches()) <= 5
 
 
-def test_a_job_that_is_cancelled_while_files_are_sent_is_left_out(site: Site, desk: Desk) -> None:
-    ids = desk.accept(3, files=3)
-
-    def cancel(exchange: Exchange) -> bool:
-        desk.context.jobs.cancel(ids[1])
-        exchange.send(exchange.forward())
-        return True
-
-    site.proxy.fail("upload_files", cancel)
-    desk.run()
-    desk.check_once([ids[0], ids[2]])
-    assert len(site.workunits()) == 2
-
-
 # -- what people do on the project, and mistakes that last
 
 
 def set_state(site: Site, name: str, state: BatchState) -> None:
-    with site.local.core.db.write() as connection:
-        connection.execute("UPDATE batch SET state = ? WHERE name = ?", (state, name))
+    change(site, "UPDATE batch SET state = ? WHERE name = ?", state, name)
 
 
 def test_an_empty_batch_that_somebody_aborts_is_replaced(site: Site, desk: Desk) -> None:

@@ -74,18 +74,6 @@ def test_a_job_has_a_lasting_id_as_soon_as_it_is_in_the_ledger(
     assert jobs.job_counts().waiting == 1
 
 
-def test_fifty_jobs_at_a_time_are_accepted(service: Service, site: Site, jobs: JobLedger) -> None:
-    ads = [site.job().ad for _ in range(50)]
-    ids: list[str] = []
-    threads = [threading.Thread(target=lambda ad=ad: ids.append(service.submit(ad))) for ad in ads]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(ids)) == 50
-    assert jobs.job_counts().waiting == 50
-
-
 def test_the_reason_of_a_refusal_is_what_a_scientist_reads(service: Service, site: Site) -> None:
     job = site.job()
     (job.iwd / "in").unlink()
@@ -191,15 +179,6 @@ def test_a_job_whose_end_is_the_first_news_of_it_is_running_once_before(
     wait_for(lambda: row_of(jobs, job_id).end_reported, "the note")
     with site.service() as another:
         assert another.status(job_id)[0] == 4
-
-
-def test_that_htcondor_was_told_is_written_down_without_another_request(
-    service: Service, site: Site, jobs: JobLedger
-) -> None:
-    job_id = service.submit(site.job().ad)
-    jobs.fail(running(jobs, job_id), Hold("it crashed", 2304, 11))
-    service.end_reported(job_id, 5)
-    wait_for(lambda: row_of(jobs, job_id).end_reported, "the note")
 
 
 def test_a_note_that_cannot_be_written_is_tried_now_and_then(

@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing, contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,32 +16,10 @@ from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger import JobLedger, Ledger, Store
 from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
 from tests.ledger.jobs import MINE, new_job
+from tests.ledger.test_store import locked, put
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
-
-
-def put(key: str, value: str = "") -> Callable[[sqlite3.Connection], None]:
-    def change(connection: sqlite3.Connection) -> None:
-        connection.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (key, value))
-
-    return change
-
-
-def keys(path: Path) -> set[str]:
-    """Return what is on the disk, by a connection that has nothing to do with the store."""
-    with closing(sqlite3.connect(path)) as connection:
-        return {key for (key,) in connection.execute("SELECT key FROM meta")} - {"token"}
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the file's write lock, as another process that is writing does."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        yield
-        connection.execute("ROLLBACK")
 
 
 KILLED = """

@@ -59,15 +59,6 @@ def test_a_repeated_submit_is_the_same_job_until_it_is_cancelled_or_told(
     assert again.attempt == (2 if state == "cancelled" else 1)
 
 
-@pytest.mark.parametrize("state", ["done", "failed"])
-def test_a_job_whose_end_was_told_is_submitted_anew(jobs: JobLedger, state: str) -> None:
-    job_id = in_state(jobs, state)
-    jobs.end_reported([job_id])
-    again = jobs.accept(new_job("d"))
-    assert (again.id != job_id, again.attempt, again.state) == (True, 2, "waiting")
-    assert jobs.accept(new_job("d")).id == again.id
-
-
 @pytest.mark.parametrize("state", STATES)
 def test_only_an_end_can_be_told(jobs: JobLedger, state: str) -> None:
     job_id = in_state(jobs, state)

@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -18,19 +17,11 @@ from boinc_gahp.ledger import Ledger
 from boinc_gahp.ledger.migrations import VERSION
 from boinc_gahp.ledger.opening import BUSY_TIMEOUT
 from boinc_gahp.secret import Authenticator
+from tests.ledger.jobs import ACCOUNT, MINE, URL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-URL = "https://boinc.example.edu/test/"
-ACCOUNT = "0123456789abcdef"
-MINE = (URL, ACCOUNT)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "state" / "boinc_gahp" / "ledger.sqlite"
 
 
 @pytest.fixture
@@ -46,11 +37,6 @@ def other(ledger: Ledger) -> Iterator[Ledger]:
     other = Ledger(ledger.path)
     yield other
     other.close()
-
-
-def test_aborted_jobs_are_seen_by_another_process_at_once(ledger: Ledger, other: Ledger) -> None:
-    ledger.record_aborted(*MINE, ["b#1.0", "b#1.1"])
-    assert other.aborted_jobs(*MINE) == {"b#1.0", "b#1.1"}
 
 
 def test_aborted_jobs_belong_to_a_project_and_an_account(ledger: Ledger, other: Ledger) -> None:
@@ -153,12 +139,6 @@ def test_a_submission_is_given_up_only_if_nobody_has_begun_it_again(
     assert noted(ledger) == [("b", 7, "giving_up", 2000.0)]
 
 
-def test_an_abort_can_be_pending_without_a_submission(ledger: Ledger) -> None:
-    ledger.record_abort(*MINE, "b", 7, 2000.0)
-    ledger.abort_done(*MINE, 7)
-    assert ledger.pending_aborts(*MINE, 0.0) == ()
-
-
 def test_pending_aborts_come_with_those_that_are_due_first(ledger: Ledger) -> None:
     ledger.record_abort(*MINE, "later", 1, 3000.0)
     ledger.record_abort(*MINE, "now", 3, 1500.0)
@@ -177,13 +157,6 @@ def test_two_batches_of_one_name_are_two_pending_aborts(ledger: Ledger) -> None:
     assert [pending.project_batch_id for pending in ledger.pending_aborts(*MINE, 0.0)] == [2]
 
 
-def test_only_the_owner_can_read_directory_and_files(ledger: Ledger) -> None:
-    ledger.record_aborted(*MINE, ["job"])
-    assert ledger.path.parent.stat().st_mode & 0o777 == 0o700
-    for file in ledger.path.parent.iterdir():
-        assert file.stat().st_mode & 0o777 == 0o600, file
-
-
 def test_a_file_that_others_can_read_is_closed_to_them(path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.touch()
@@ -200,32 +173,6 @@ def test_no_authenticator_is_in_the_file(ledger: Ledger) -> None:
     ledger.close()
     for file in ledger.path.parent.iterdir():
         assert secret.encode() not in file.read_bytes()
-
-
-def test_a_write_that_fails_half_way_leaves_nothing(ledger: Ledger, other: Ledger) -> None:
-    def names() -> Iterator[str]:
-        yield "b#1.2"
-        raise KeyboardInterrupt
-
-    def half_a_write(connection: sqlite3.Connection) -> None:
-        connection.execute("DELETE FROM aborted_job")
-        raise ZeroDivisionError
-
-    ledger.record_aborted(*MINE, ["b#1.0"])
-    with pytest.raises(KeyboardInterrupt):
-        ledger.record_aborted(*MINE, names())
-    with pytest.raises(ZeroDivisionError):
-        ledger.store.write(half_a_write)
-    assert other.aborted_jobs(*MINE) == {"b#1.0"}
-    ledger.record_aborted(*MINE, ["b#1.1"])
-    assert other.aborted_jobs(*MINE) == {"b#1.0", "b#1.1"}
-
-
-def test_a_closed_ledger_says_so(ledger: Ledger) -> None:
-    ledger.close()
-    ledger.close()
-    with pytest.raises(LedgerError, match="was closed"):
-        ledger.pending_aborts(*MINE, 0.0)
 
 
 def test_a_later_version_is_refused_and_left_as_it_was(path: Path) -> None:
@@ -313,19 +260,6 @@ def test_a_network_file_system_is_refused_with_the_setting_to_change(tmp_path: P
     with pytest.raises(LedgerError, match=r"network file system \(nfs4\).*set dir in .*\[state\]"):
         Ledger(tmp_path / "state" / "ledger.sqlite", mountinfo=mountinfo)
     assert not (tmp_path / "state").exists()
-
-
-def test_threads_write_without_losing_anything(ledger: Ledger, other: Ledger) -> None:
-    def work(number: int) -> None:
-        for job in range(20):
-            (ledger if number % 2 else other).record_aborted(*MINE, [f"{number}.{job}"])
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(ledger.aborted_jobs(*MINE)) == 120
 
 
 WRITER = """

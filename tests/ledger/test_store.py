@@ -115,17 +115,6 @@ def test_changes_that_wait_for_a_commit_share_the_next(store: Store) -> None:
     assert len(commits) == 2
 
 
-def test_accepts_that_wait_for_a_commit_share_the_next(store: Store, jobs: JobLedger) -> None:
-    commits = count_commits(store)
-    with committing(store):
-        crowd = Crowd(
-            *(lambda number=number: jobs.accept(new_job(str(number))).id for number in range(50))
-        )
-        queued(store, 50)
-    assert len(set(crowd.join())) == 50
-    assert len(commits) == 2
-
-
 def test_of_a_thousand_accepts_by_fifty_threads_none_is_lost(store: Store, jobs: JobLedger) -> None:
     def accept_twenty(thread: int) -> list[int]:
         return [jobs.accept(new_job(f"{thread}.{number}")).id for number in range(20)]
@@ -144,12 +133,6 @@ def test_what_is_committed_outlives_a_loss_of_power(path: Path) -> None:
     store.close()
     # 2 is FULL: in WAL, anything less lets a commit return before it is on the disk.
     assert found == ["wal", 2]
-
-
-def test_what_write_returned_from_can_be_read_elsewhere(store: Store, elsewhere: Store) -> None:
-    assert store.write(lambda connection: (put("key")(connection), "result")[1]) == "result"
-    with elsewhere.read() as connection:
-        assert connection.execute("SELECT 1 FROM meta WHERE key = 'key'").fetchone() == (1,)
 
 
 def test_a_change_that_fails_leaves_those_committed_with_it(store: Store) -> None:

@@ -111,10 +111,15 @@ def local_project(
 
 
 @pytest.fixture
-def site(local_project: LocalProject, tmp_path: Path) -> Iterator[Site]:
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    ledger = Ledger(tmp_path / "state" / "ledger.sqlite")
+    yield ledger
+    ledger.close()
+
+
+@pytest.fixture
+def site(local_project: LocalProject, tmp_path: Path, ledger: Ledger) -> Iterator[Site]:
     """A submit node with an account of its own on the project."""
     authenticator = local_project.add_user(f"user{next(_numbers)}")
-    ledger = Ledger(tmp_path / "state" / "ledger.sqlite")
     with FaultProxy(local_project.url) as proxy:
         yield Site(tmp_path, local_project, proxy, authenticator, ledger)
-    ledger.close()

@@ -17,19 +17,9 @@ from tests.submit.scripted import Arguments, Script, batch, error, job
 from tests.submit.test_submit_faults import state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from boinc_gahp.ledger import BatchRow
     from boinc_gahp.submit.context import Context
     from tests.submit.conftest import Site
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    ledger = Ledger(tmp_path / "state" / "ledger.sqlite")
-    yield ledger
-    ledger.close()
 
 
 class Batch:

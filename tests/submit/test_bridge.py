@@ -10,7 +10,6 @@ import pytest
 from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import Settings
 from boinc_gahp.errors import NotFound
-from boinc_gahp.ledger import Ledger
 from boinc_gahp.localproject import BatchState, LocalProject, Quirks
 from boinc_gahp.rpc import ClientOptions, WebRpcs
 from boinc_gahp.submit.types import Client, Job, LocalFile, SubmitRequest
@@ -18,6 +17,8 @@ from boinc_gahp.submit.types import Client, Job, LocalFile, SubmitRequest
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from boinc_gahp.ledger import Ledger
 
 GRIDMANAGER = Client(gridmanager=True)
 
@@ -30,13 +31,6 @@ def local(
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=1, quirks=quirks) as local:
         local.pause_volunteers()
         yield local
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    ledger = Ledger(tmp_path / "state" / "ledger.sqlite")
-    yield ledger
-    ledger.close()
 
 
 @pytest.fixture
@@ -76,10 +70,6 @@ def state(local: LocalProject, batch: str) -> BatchState:
     return found
 
 
-def test_a_ping_is_answered(bridge: Bridge) -> None:
-    bridge.ping()
-
-
 @pytest.mark.parametrize("again", [False, True], ids=["same process", "another process"])
 def test_an_aborted_job_is_left_out_until_its_batch_is_retired(
     again: bool, local: LocalProject, ledger: Ledger, bridge: Bridge, batch: str
@@ -95,17 +85,6 @@ def test_an_aborted_job_is_left_out_until_its_batch_is_retired(
     bridge.close()
 
 
-def test_an_unknown_job_keeps_no_other_from_being_aborted(
-    local: LocalProject, bridge: Bridge, batch: str
-) -> None:
-    with pytest.raises(
-        NotFound, match=r"1 of 3 jobs were not aborted .*: nosuch \(no job nosuch\)"
-    ):
-        bridge.abort_jobs([f"{batch}#1.0", "nosuch", f"{batch}#1.2"])
-    [jobs] = bridge.query_batches([batch], "0").batches
-    assert [status for _, status in sorted(jobs)] == ["ERROR", "UNSENT", "ERROR"]
-
-
 def test_a_lease_is_set_and_a_batch_retired_by_a_process_that_knows_only_names(
     local: LocalProject, bridge: Bridge, batch: str
 ) -> None:
@@ -117,13 +96,6 @@ def test_a_lease_is_set_and_a_batch_retired_by_a_process_that_knows_only_names(
     assert state(local, batch) == BatchState.RETIRED
     with pytest.raises(NotFound):
         bridge.set_lease("nosuch", 0)
-
-
-def test_an_unknown_batch_is_named_last(bridge: Bridge, batch: str) -> None:
-    for since in ("0", "1795261323.469543"):
-        with pytest.raises(NotFound) as caught:
-            bridge.query_batches([batch, "condor#nosuch#1"], since, GRIDMANAGER)
-        assert str(caught.value).endswith(": no batch named condor#nosuch#1")
 
 
 def test_polls_with_the_answers_own_time_lose_no_event(

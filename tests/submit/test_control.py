@@ -10,23 +10,15 @@ import pytest
 from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import Settings
 from boinc_gahp.errors import NotFound, PermissionDenied, ProjectDown
-from boinc_gahp.ledger import Ledger
 from boinc_gahp.submit import control
 from tests.submit.scripted import Arguments, Script, error
 from tests.submit.test_abort import Batch, long_ago
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+    from boinc_gahp.ledger import Ledger
     from boinc_gahp.submit.context import Context
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    ledger = Ledger(tmp_path / "state" / "ledger.sqlite")
-    yield ledger
-    ledger.close()
 
 
 class Jobs:
@@ -201,38 +193,12 @@ def owing(ledger: Ledger, found: Batch, due: float = -1.0) -> Context:
     return context
 
 
-@pytest.mark.parametrize("state", [0, 1, 2, 3])
-def test_an_abort_that_is_due_is_sent(state: int, ledger: Ledger) -> None:
-    found = Batch(state)
-    context = owing(ledger, found)
-    control.reconcile(context)
-    assert found.state == 4
-    assert found.script.count("abort_batch") == 1
-    assert ledger.pending_aborts(*context.owner, time.time()) == ()
-
-
 def test_an_abort_that_is_not_due_waits(ledger: Ledger) -> None:
     found = Batch(1)
     context = owing(ledger, found, due=30.0)
     control.reconcile(context)
     assert found.script.asked == []
     assert len(ledger.pending_aborts(*context.owner, time.time())) == 1
-
-
-@pytest.mark.parametrize(("just_sent", "aborts"), [(False, 0), (True, 2)])
-def test_a_batch_that_somebody_retired_is_aborted_if_a_submit_of_it_may_be_running(
-    just_sent: bool, aborts: int, ledger: Ledger
-) -> None:
-    found = Batch(4)
-    context = owing(ledger, found)
-    if just_sent:
-        ledger.store.write(lambda connection: connection.execute("UPDATE batch SET sent = 1e10"))
-    for _ in range(2):
-        control.reconcile(context)
-        ledger.store.write(lambda connection: connection.execute("UPDATE batch SET not_before = 1"))
-    assert found.script.count("abort_batch") == aborts
-    assert found.state == 4
-    assert ledger.pending_aborts(*context.owner, time.time()) == ()
 
 
 def test_a_project_that_is_down_is_asked_later(ledger: Ledger) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from boinc_gahp.errors import NotFound
-from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit import project_cache as module
-from boinc_gahp.submit.project_cache import BatchView, ProjectCache, Recent
+from boinc_gahp.submit.project_cache import ProjectCache, Recent
 from boinc_gahp.submit.types import JobIds
 from tests.fetch.test_fetch_scripted import templates
 from tests.submit.scripted import Arguments, Script, batch, error, job
@@ -147,8 +146,3 @@ def test_a_warning_is_given_once(caplog: pytest.LogCaptureFixture) -> None:
     for name in ("a", "b", "a"):
         cache.warn_once(("topic", name), "About %s", name)
     assert [record.message for record in caplog.records] == ["About a", "About b"]
-
-
-@pytest.mark.parametrize("state", BatchState)
-def test_only_in_init_can_jobs_be_added(state: BatchState) -> None:
-    assert BatchView(1, "b", "a", state, {}).final is (state > 0)

@@ -8,27 +8,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import BadRequest, LedgerError, NotFound, PermissionDenied, ProjectDown
-from boinc_gahp.ledger import Ledger
 from boinc_gahp.submit.control import reconcile
 from boinc_gahp.submit.query import query_batches
 from boinc_gahp.submit.types import Client
-from tests.submit.scripted import Arguments, Script, batch, error, job, statuses
+from tests.submit.scripted import Script, batch, error, job, statuses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from boinc_gahp.ledger import Ledger
 
 GRIDMANAGER = Client(gridmanager=True)
 PERSON = Client()
 TIME = "1795261752.9478"
 JOBS = [("b#1.0", "DONE"), ("b#1.1", "UNSENT")]
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    ledger = Ledger(tmp_path / "state" / "ledger.sqlite")
-    yield ledger
-    ledger.close()
 
 
 def of_state(state: int, *jobs: tuple[str, str]) -> Script:
@@ -295,19 +286,6 @@ def test_a_batch_that_was_given_up_looks_unsubmitted_to_a_gridmanager_that_recov
     context = of_state(3, *JOBS).context(ledger)
     ledger.record_abort(*context.owner, "b", 7, time.time() + 60)
     assert query_batches(context, ["b"], since, client).batches == (tuple(shown),)
-
-
-def test_names_arrive_as_they_are() -> None:
-    script = of_state(1)
-    seen: list[Arguments] = []
-
-    def reply(arguments: Arguments) -> str:
-        seen.append(arguments)
-        return statuses(TIME, [], [])
-
-    script.replies["query_batch2"] = reply
-    query_batches(script.context(), ["a & b", "<c>"], TIME, PERSON)
-    assert seen[0]["batch_name"] == ["a & b", "<c>"]
 
 
 @pytest.mark.parametrize(("client", "wanted"), [(GRIDMANAGER, True), (PERSON, False)])

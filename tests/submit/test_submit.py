@@ -17,7 +17,6 @@ from boinc_gahp.errors import (
     JobRefused,
     NotFound,
     PermissionDenied,
-    ProjectDown,
     StagingError,
 )
 from boinc_gahp.rpc import BatchState
@@ -204,14 +203,6 @@ def test_a_job_name_that_another_batch_uses_is_refused_by_name(site: Site) -> No
     assert taken in str(caught.value)
 
 
-def test_a_refusal_leaves_nothing_on_the_project(site: Site) -> None:
-    request = site.batch()
-    bad = dataclasses.replace(request, jobs=[*request.jobs, ("it's", request.jobs[0][1])])
-    with site.bridge() as bridge, pytest.raises(JobRefused):
-        bridge.submit(bad)
-    assert set(site.proxy.seen) <= {"get_templates"}
-
-
 def test_a_request_over_the_projects_post_limit_is_refused_before_anything_is_created(
     site: Site,
 ) -> None:
@@ -219,15 +210,6 @@ def test_a_request_over_the_projects_post_limit_is_refused_before_anything_is_cr
         bridge.submit(site.batch(jobs=100))
     assert "post_max_size" in str(caught.value)
     assert "split" in str(caught.value)
-    assert "create_batch" not in site.proxy.seen
-
-
-def test_a_missing_input_file_is_an_error_that_names_it_and_no_batch_is_made(site: Site) -> None:
-    request = SubmitRequest(
-        "missing", "uppercase", [("m", Job(inputs={"in": LocalFile("/nowhere/x")}))]
-    )
-    with site.bridge() as bridge, pytest.raises(StagingError, match="/nowhere/x"):
-        bridge.submit(request)
     assert "create_batch" not in site.proxy.seen
 
 
@@ -269,15 +251,6 @@ def test_a_file_that_the_project_deleted_meanwhile_is_staged_again(site: Site) -
     assert site.workunits(request) == site.names(request)
 
 
-def test_quotes_and_backslashes_travel_when_the_project_is_set_so(site: Site) -> None:
-    request = site.batch(jobs=1)
-    name, job = request.jobs[0]
-    job = dataclasses.replace(job, args=("it's", "C:\\x"))
-    with site.bridge(escape=True) as bridge:
-        bridge.submit(dataclasses.replace(request, jobs=[(name, job)]))
-    assert site.workunits(request) == [name]
-
-
 def test_unknown_app_bad_authenticator_and_missing_rights_are_told_apart(site: Site) -> None:
     request = site.batch()
     with site.bridge() as bridge, pytest.raises(NotFound, match="nosuchapp"):
@@ -299,16 +272,6 @@ def test_a_project_that_is_down_for_a_moment_is_waited_for(site: Site) -> None:
         bridge.submit(request)
     timer.join()
     assert site.workunits(request) == site.names(request)
-
-
-@pytest.mark.long
-def test_a_project_that_stays_down_is_an_error_that_says_so(site: Site) -> None:
-    site.local.stop_web(True)
-    try:
-        with site.bridge() as bridge, pytest.raises(ProjectDown, match="maintenance"):
-            bridge.submit(site.batch())
-    finally:
-        site.local.stop_web(False)
 
 
 # Under a gridmanager: an error is a promise.
@@ -381,14 +344,6 @@ def test_that_a_submit_may_be_running_is_in_the_ledger_before_it_is_sent(site: S
         assert (pending.name, pending.state) == (request.batch_name, "sent")
         hang.release()
         done.result(60)
-
-
-def test_with_too_little_time_left_submit_batch_is_not_started(site: Site) -> None:
-    request = site.batch()
-    with site.bridge() as bridge, pytest.raises(StagingError, match="release the jobs") as caught:
-        bridge.boinc_submit(request, answer_by(59))
-    assert "still staging" in str(caught.value)
-    assert "submit_batch" not in site.proxy.seen
 
 
 def test_a_batch_that_was_given_up_is_not_submitted_again_under_its_name(site: Site) -> None:

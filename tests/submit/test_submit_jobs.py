@@ -142,18 +142,6 @@ def test_each_job_is_refused_for_what_is_wrong_with_itself(site: Site) -> None:
     assert site.proxy.seen == ["get_templates"]
 
 
-def test_a_file_that_changed_since_its_job_was_accepted_is_not_sent(site: Site) -> None:
-    request = site.batch(jobs=1)
-    ((name, job),) = request.jobs
-    (file,) = job.inputs.values()
-    assert isinstance(file, LocalFile)
-    old = replace(file, expected=(99, 1))
-    with site.bridge() as bridge, pytest.raises(StagingError, match="it had 99 bytes") as caught:
-        bridge.submit(replace(request, jobs=[(name, replace(job, inputs={"in": old}))]))
-    assert caught.value.path == file.path
-    assert site.proxy.count("create_batch") == 0
-
-
 def test_whoever_is_asked_before_a_submit_batch_can_stop_it_and_the_empty_batch_goes(
     site: Site,
 ) -> None:
