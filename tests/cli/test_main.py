@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pexpect
 import pytest
 
 from boinc_gahp.cli import COMMANDS
 from boinc_gahp.cli.main import main
 from tests.cli.conftest import COMMAND
 from tests.daemon.process import Daemon
-from tests.helpers import wait_for
+from tests.helpers import hang_up, wait_for
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -193,6 +194,19 @@ def test_what_was_typed_does_nothing_to_the_terminal(
     assert capsys.readouterr().err.count("\n") == 1
     assert main(["--config", "/nowhere/\x1b[31m", "batch", "list"]) == 1
     assert "\x1b" not in capsys.readouterr().err
+
+
+@pytest.mark.processes
+def test_on_a_terminal_it_has_a_prompt(home: Path) -> None:
+    child = pexpect.spawn(COMMAND, encoding="utf-8", timeout=60, dimensions=(24, 100))
+    try:
+        child.expect("boinc_gahp>")
+        child.send("QUIT\r")
+        child.expect(pexpect.EOF)
+        child.close()
+        assert (child.exitstatus, child.signalstatus) == (0, None)
+    finally:
+        hang_up(child)
 
 
 def test_ctrl_c_is_said_in_a_line(

@@ -104,3 +104,23 @@ def test_a_new_projects_templates_are_clean(home: Path, capsys: pytest.CaptureFi
     assert check("--strict", *map(str, files)) == 0
     assert capsys.readouterr().out == f"{len(files)} files: 0 errors, 0 warnings\n"
     assert len(files) >= 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["check"], "required: FILE"),
+        ([], "an action is missing: check"),
+        (["chek", "x"], "there is no action 'chek'; did you mean check?"),
+        (["check", "--kind", "both", "x"], "invalid choice: 'both'"),
+        (["--strict", "check", "x"], "--strict comes before the action"),
+    ],
+    ids=["no-file", "no-action", "action", "kind", "option-first"],
+)
+def test_a_wrong_command_line_gets_status_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["template", *arguments])
+    assert left.value.code == 2
+    assert words in capsys.readouterr().err
