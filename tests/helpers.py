@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import signal
+import ssl
 import threading
 import time
 from typing import TYPE_CHECKING, TypeVar
+
+import trustme
 
 from boinc_gahp.rpc.refusals import meaning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import pexpect
 
@@ -51,6 +55,15 @@ def hang_up(child: pexpect.spawn[str]) -> None:
             wait_for(lambda: not child.isalive(), "the end of what was killed in the terminal")
             raise
     child.close()
+
+
+def certified(directory: Path, *names: str) -> tuple[ssl.SSLContext, Path]:
+    """Return a server's TLS context for these names, and the bundle that makes it trusted."""
+    authority, bundle = trustme.CA(), directory / "ca.pem"
+    authority.cert_pem.write_to_path(str(bundle))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(*names).configure_cert(context)
+    return context, bundle
 
 
 def refusal(

@@ -55,10 +55,6 @@ def test_version_changes_and_banner_agree() -> None:
     assert len(banner) <= 148
 
 
-def test_the_release_date_is_written_as_the_protocol_wants() -> None:
-    assert re.fullmatch(r"[A-Z][a-z]{2} \d\d \d{4}", _version.RELEASE_DATE)
-
-
 def test_scripts_know_what_is_missing() -> None:
     script = ROOT / "scripts" / "missing_requirements.py"
     assert run(sys.executable, script, "local-project", "test").stdout == ""

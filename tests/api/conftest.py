@@ -79,11 +79,13 @@ class Site:
         return project.batch(batch_id)
 
 
-def project_as_is(directory: Path) -> Iterator[LocalProject]:
-    """Yield the project with all its misbehaviours: what survives it survives the sane one.
+@pytest.fixture(scope="module")
+def as_is(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    """A project with all its misbehaviours: what survives it survives the sane one.
 
-    For modules that override ``local_project``, since once is enough for them.
+    Modules import it as ``local_project`` where once is enough for them.
     """
+    directory = tmp_path_factory.mktemp("project")
     with LocalProject(directory, hosts=2, quirks=Quirks.as_is()) as project:
         project.pause_volunteers()
         yield project

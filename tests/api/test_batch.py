@@ -26,23 +26,14 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc import JobInfo
 from tests import faultproxy
-from tests.api.conftest import project_as_is
+from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from boinc_gahp.api import Batch
-    from boinc_gahp.localproject import LocalProject
     from tests.api.conftest import Site
 
 QUICK = Poll(shortest=0.01, longest=0.05)
-
-
-@pytest.fixture(scope="module")
-def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
-    """The project with all its misbehaviours."""
-    yield from project_as_is(tmp_path_factory.mktemp("project"))
 
 
 # -- what they tell
@@ -226,14 +217,6 @@ def test_a_notebook_shows_a_batch_with_its_name_escaped(site: Site) -> None:
 
 
 # -- abort
-
-
-def test_an_aborted_batch_is_aborted(site: Site) -> None:
-    batch = site.batch(3)
-    batch.abort()
-    assert batch.state.name == "ABORTED"
-    assert batch.counts() == Counts(failed=3)
-    batch.abort()  # a second time does no harm
 
 
 def test_a_batch_that_is_over_is_not_aborted(working: Site) -> None:

@@ -14,21 +14,14 @@ from boinc_gahp.api.records import Records, describe, difference
 from boinc_gahp.config import State
 from boinc_gahp.errors import BatchConflict, RpcError
 from boinc_gahp.submit.types import SubmitRequest
-from tests.api.conftest import project_as_is
+from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 from tests.faultproxy import hang, status
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.localproject import LocalProject
     from tests.api.conftest import Site
-
-
-@pytest.fixture(scope="module")
-def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
-    yield from project_as_is(tmp_path_factory.mktemp("project"))
 
 
 def jobs(*args: str, text: str = "x") -> list[Job]:

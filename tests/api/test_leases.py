@@ -11,24 +11,17 @@ import pytest
 from boinc_gahp.api import InlineFile, Job, Parameters, Poll
 from boinc_gahp.localproject.backend import expiry
 from boinc_gahp.templates import write_input_template
-from tests.api.conftest import project_as_is
+from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 from tests.faultproxy import status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from boinc_gahp.api import Batch
-    from boinc_gahp.localproject import LocalProject
     from tests.api.conftest import Site
 
 _A_DAY = 86400.0
 _OFTEN = Poll(0.05, 0.05)
-
-
-@pytest.fixture(scope="module")
-def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
-    yield from project_as_is(tmp_path_factory.mktemp("project"))
 
 
 def left(batch: Batch) -> float:

@@ -15,22 +15,14 @@ from boinc_gahp.config import ProjectSettings, Settings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, RpcError, TransportError
 from tests import faultproxy
-from tests.api.conftest import project_as_is
+from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.localproject import LocalProject
     from tests.api.conftest import Site
 
 URL = "https://boinc.example.edu/test/"
-
-
-@pytest.fixture(scope="module")
-def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
-    """The project with all its misbehaviours."""
-    yield from project_as_is(tmp_path_factory.mktemp("project"))
 
 
 @pytest.fixture
@@ -197,44 +189,3 @@ def test_what_a_projects_php_says_is_not_printed_into_a_notebook(site: Site) -> 
         timeout=60,
     )
     assert (result.stdout, result.stderr) == (f"({batch!r},)\n", "")
-
-
-@pytest.mark.processes
-def test_importing_the_package_loads_nothing_heavy() -> None:
-    script = "import sys, boinc_gahp; print(*(n for n in sys.modules if n[:6] == 'boinc_'))"
-    result = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert sorted(result.stdout.split()) == ["boinc_gahp", "boinc_gahp._version", "boinc_gahp.lazy"]
-
-
-LISTER = """
-import sys
-from boinc_gahp import Project
-with Project(sys.argv[1], sys.argv[2]) as project:
-    print(len(project.batches()))
-print(*(name for name in sys.modules if name.startswith("boinc_gahp.")))
-"""
-
-
-@pytest.mark.processes
-def test_whoever_lists_batches_imports_nothing_that_submits_or_fetches(site: Site) -> None:
-    site.batch(1)
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", LISTER, site.proxy.url, site.authenticator],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    count, imported = done.stdout.splitlines()
-    assert count == "1"
-    late = {
-        "bridge.bridge",
-        "bridge.submit",
-        "bridge.fetching.engine",
-        "ledger",
-        "localproject",
-        "templates",
-    }
-    assert not late & {name.removeprefix("boinc_gahp.") for name in imported.split()}

@@ -5,14 +5,12 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
-import ssl
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
-import trustme
 
 from boinc_gahp.api import remote_files
 from boinc_gahp.api.types import RemoteFile
@@ -20,8 +18,10 @@ from boinc_gahp.backoff import Backoff
 from boinc_gahp.config import ProjectSettings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import StagingError
+from tests.helpers import certified
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
@@ -268,11 +268,7 @@ def test_a_login_in_a_url_is_not_told(server: Server) -> None:
 
 
 def test_certificates_count_and_https_does_not_lead_to_http(server: Server, tmp_path: Path) -> None:
-    authority = trustme.CA()
-    bundle = tmp_path / "ca.pem"
-    authority.cert_pem.write_to_path(str(bundle))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("localhost").configure_cert(context)
+    context, bundle = certified(tmp_path, "localhost")
     server.page("/plain", good)
     with serving(context) as secure:
         url = secure.page("/file", good)
@@ -285,11 +281,7 @@ def test_certificates_count_and_https_does_not_lead_to_http(server: Server, tmp_
 def test_the_projects_own_certificates_do_not_count_for_other_hosts(
     server: Server, tmp_path: Path
 ) -> None:
-    authority = trustme.CA()
-    bundle = tmp_path / "ca.pem"
-    authority.cert_pem.write_to_path(str(bundle))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("localhost", "127.0.0.1").configure_cert(context)
+    context, bundle = certified(tmp_path, "localhost", "127.0.0.1")
     with serving(context) as secure:
         secure.page("/file", good)
         elsewhere = f"https://127.0.0.1:{secure.server_port}/file"

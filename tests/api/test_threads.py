@@ -6,26 +6,15 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-import pytest
-
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.rpc import BatchState
-from tests.api.conftest import project_as_is
+from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from boinc_gahp.api import Batch
-    from boinc_gahp.localproject import LocalProject
     from tests.api.conftest import Site
 
 THREADS = 4
-
-
-@pytest.fixture(scope="module")
-def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
-    """The project with all its misbehaviours."""
-    yield from project_as_is(tmp_path_factory.mktemp("project"))
 
 
 def test_many_threads_use_one_project(site: Site) -> None:

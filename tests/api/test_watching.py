@@ -14,14 +14,11 @@ from boinc_gahp.api.watching import Forecast, Poll, PollPauses
 from boinc_gahp.errors import BadRequest, PermissionDenied, ProjectDown, RpcError
 from boinc_gahp.rpc import BatchInfo, BatchState
 from tests import faultproxy
-from tests.api.conftest import project_as_is
+from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from boinc_gahp.api import Batch
-    from boinc_gahp.localproject import LocalProject
     from tests.api.conftest import Site
     from tests.faultproxy import Fault
 
@@ -47,12 +44,6 @@ INFO = BatchInfo(
 
 
 # -- waiting
-
-
-@pytest.fixture(scope="module")
-def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
-    """The project with all its misbehaviours."""
-    yield from project_as_is(tmp_path_factory.mktemp("project"))
 
 
 def test_a_wait_ends_when_the_last_job_is_done(working: Site) -> None:

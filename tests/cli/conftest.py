@@ -102,16 +102,23 @@ class Report:
         return {word for word, _ in self.points}
 
 
+def write_settings(
+    path: Path, url: str, authenticator: str, more: str = "", section: str = "project"
+) -> Path:
+    """Write a settings file for a project, with the authenticator in a file beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"[{section}]\nurl = '{url}'\nauthenticator_file = 'key'\n{more}")
+    key = path.with_name("key")
+    key.write_text(authenticator)
+    key.chmod(0o600)
+    return path
+
+
 @pytest.fixture
 def settings(home: Path, project: LocalProject) -> Path:
     """The settings file in that home, for the project."""
     path = home / ".config/boinc_gahp/boinc_gahp.toml"
-    path.parent.mkdir(parents=True)
-    path.write_text(f"[project]\nurl = '{project.url}'\nauthenticator_file = 'key'\n")
-    key = path.with_name("key")
-    key.write_text(project.authenticator)
-    key.chmod(0o600)
-    return path
+    return write_settings(path, project.url, project.authenticator)
 
 
 @pytest.fixture

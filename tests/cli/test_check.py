@@ -1,31 +1,22 @@
 from __future__ import annotations
 
-import os
 import re
 import socket
-import ssl
-import threading
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pexpect
 import pytest
-import trustme
 
 from boinc_gahp.cli.check import project_checks
 from boinc_gahp.ledger import JobLedger, Ledger, NewJob
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.templates import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
-from tests.cli.conftest import COMMAND
-from tests.helpers import hang_up
+from tests.helpers import certified
 from tests.rpc import scripted
 from tests.rpc.scripted import Scripted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from boinc_gahp.localproject import LocalProject
     from tests.cli.conftest import Check
 
@@ -146,32 +137,6 @@ class TestDirectories:
         assert check().of("log") == [("note", ": off, as [logging] level says")]
 
 
-class Answer(BaseHTTPRequestHandler):
-    """A web server that is no BOINC project."""
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        body = b"<html><title>It works!</title></html>"
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        pass
-
-
-@pytest.fixture
-def other_server() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/test/"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
 class TestLedger:
     @pytest.mark.usefixtures("settings")
     def test_jobs_whose_account_is_not_in_the_settings_any_more_are_a_warning(
@@ -204,9 +169,11 @@ class TestAddress:
         assert report.of("account, files and apps")[0][0] == "note"
         assert report.of("app uppercase") == []
 
-    def test_not_a_boinc_project(self, check: Check, settings: Path, other_server: str) -> None:
-        settings.write_text(f"[project]\nurl = '{other_server}'\nauthenticator_file = 'key'\n")
-        [(level, text)] = check().of("address")
+    def test_not_a_boinc_project(self, check: Check, settings: Path) -> None:
+        with Scripted() as server:
+            server.answers.append(scripted.ok(b"<html><title>It works!</title></html>"))
+            settings.write_text(f"[project]\nurl = '{server.url}'\nauthenticator_file = 'key'\n")
+            [(level, text)] = check().of("address")
         assert level == "FAILED"
         assert "It works!" in text
 
@@ -252,10 +219,7 @@ class TestAddress:
     def test_http_that_is_sent_on_to_https_fails_with_what_to_set(
         self, check: Check, settings: Path, tmp_path: Path
     ) -> None:
-        authority, bundle = trustme.CA(), tmp_path / "ca.pem"
-        authority.cert_pem.write_to_path(str(bundle))
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        authority.issue_cert("boinc.example.edu").configure_cert(context)
+        context, bundle = certified(tmp_path, "boinc.example.edu")
         location = "https://boinc.example.edu/test/submit_rpc_handler.php"
         # A proxy, so that the ports can be those of the web.
         with Scripted(context=context) as safe, Scripted() as proxy:
@@ -378,33 +342,3 @@ class TestApps:
         [_, _, (found, text)] = check("--app", f"large{count}").of(f"app large{count}")
         assert found == level
         assert "65,535" in text
-
-
-@pytest.mark.usefixtures("settings")
-class TestColours:
-    def colours(self, **environment: str) -> bool:
-        """Run it on a terminal; tell whether there were colours."""
-        child = pexpect.spawn(
-            COMMAND,
-            ["check"],
-            encoding="utf-8",
-            timeout=60,
-            env={**os.environ, "TERM": "xterm", **environment},
-        )
-        try:
-            child.expect(pexpect.EOF)
-            assert "ok" in (child.before or "")
-            return "\x1b[" in (child.before or "")
-        finally:
-            hang_up(child)
-
-    @pytest.mark.processes
-    def test_a_terminal_has_them(self) -> None:
-        assert self.colours()
-
-    @pytest.mark.processes
-    def test_a_terminal_has_none_with_no_color(self) -> None:
-        assert not self.colours(NO_COLOR="1")
-
-    def test_a_pipe_has_none(self, check: Check) -> None:
-        assert "\x1b" not in check().text

@@ -38,31 +38,27 @@ def test_a_program_that_is_not_there_is_reported(tmp_path: Path) -> None:
         Gahp(["/no/such"], {}, str(tmp_path))
 
 
-def test_a_daemon_that_ends_is_reported_with_its_last_words(tmp_path: Path) -> None:
-    program = "import sys; sys.exit('boinc_gahp: settings are wrong')"
-    assert begin(program, tmp_path) == "the daemon has ended: boinc_gahp: settings are wrong"
-
-
-def test_a_daemon_that_ends_without_a_word_is_reported_with_its_status(tmp_path: Path) -> None:
-    assert begin(BANNER + "raise SystemExit(3)", tmp_path) == "the daemon has ended (status 3)"
-
-
-def test_another_banner_is_no_daemon(tmp_path: Path) -> None:
-    assert begin("print('hello')", tmp_path) == "the daemon's banner is 'hello'"
-
-
-def test_an_error_line_is_reported_with_its_command(tmp_path: Path) -> None:
-    assert begin(BANNER + "print('E'); input()", tmp_path) == "COMMANDS was answered with E"
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (
+            "import sys; sys.exit('boinc_gahp: settings are wrong')",
+            "the daemon has ended: boinc_gahp: settings are wrong",
+        ),
+        (BANNER + "raise SystemExit(3)", "the daemon has ended (status 3)"),
+        ("print('hello')", "the daemon's banner is 'hello'"),
+        (BANNER + "print('E'); input()", "COMMANDS was answered with E"),
+        (ECHO.replace("prefix = 'GAHP:'", "pass"), "a line without the prefix came: S"),
+    ],
+    ids=["ended with words", "ended without", "another banner", "an error line", "no prefix"],
+)
+def test_a_conversation_that_goes_wrong_is_said(tmp_path: Path, program: str, said: str) -> None:
+    assert begin(program, tmp_path) == said
 
 
 def test_silence_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gahp_client, "RETURN_LINE_TIMEOUT", 0.3)
     assert "did not answer within 0.3 s" in begin("input()", tmp_path)
-
-
-def test_a_line_without_the_prefix_is_reported(tmp_path: Path) -> None:
-    program = ECHO.replace("prefix = 'GAHP:'", "pass")
-    assert begin(program, tmp_path) == "a line without the prefix came: S"
 
 
 def test_no_results_in_time_is_no_error(tmp_path: Path) -> None:

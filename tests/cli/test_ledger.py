@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.cli.conftest import Run
 
 URL = "https://boinc.example.edu/test/"
 OTHER = "https://elsewhere.example/"
@@ -34,7 +33,7 @@ DAY = 86400.0
 NAME = "bg-" + "0a" * 16
 
 
-class ConversationLine:
+class Printed:
     """What an action printed."""
 
     def __init__(self, status: int, out: str, err: str) -> None:
@@ -75,11 +74,11 @@ def jobs(ledger: Ledger) -> JobLedger:
 
 @pytest.fixture
 def do(home: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    def do(*arguments: str) -> ConversationLine:
+    def do(*arguments: str) -> Printed:
         status = main(["ledger", *arguments])
         out, err = capsys.readouterr()
         assert "\x1b" not in out + err
-        return ConversationLine(status, out, err)
+        return Printed(status, out, err)
 
     return do
 
@@ -205,16 +204,6 @@ def test_json_has_everything_that_is_listed(do: Any, jobs: JobLedger) -> None:
     assert (orphan["cluster_proc"], orphan["orphan"]) == ("12.0", True)
 
 
-def test_it_is_listed_while_another_process_writes(do: Any, jobs: JobLedger) -> None:
-    accept(jobs, 1)
-    with closing(sqlite3.connect(jobs.store.path, isolation_level=None)) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute("UPDATE job SET state = 'done'")
-        assert "waiting to be sent" in do("list").out
-        assert do("show", "1").status == 0
-        connection.execute("ROLLBACK")
-
-
 def test_what_others_wrote_can_do_nothing_to_a_terminal(do: Any, jobs: JobLedger) -> None:
     job_id = accept(jobs, 1)
     jobs.hold([job_id], Hold("red \x1b[31m and\na new line", 2302, 0))
@@ -288,14 +277,6 @@ def test_a_job_is_found_by_any_of_its_names(do: Any, jobs: JobLedger, name: str)
     assert said.status == 0
     assert said.out.startswith(f"Job boinc/{jobs.token}.2\n")
     assert "queued on the project" in said.out
-
-
-def test_the_actions_are_reported(do: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="0"):
-        do("--help")
-    assert "reconcile" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="2"):
-        do()
 
 
 @pytest.mark.parametrize("name", ["3", "boinc/00000000.2", "1.0", "nothing", "2" * 30, "bg-x"])
@@ -451,16 +432,7 @@ def test_on_a_terminal_it_asks_first(
     assert (jobs.job(job_id) is None) == is_dropped
 
 
-@pytest.mark.processes
-def test_as_a_command_it_prints_plain_lines(run: Run, jobs: JobLedger) -> None:
-    accept(jobs, 1)
-    said = run("ledger", "list")
-    assert (said.returncode, said.stderr) == (0, "")
-    assert "waiting to be sent" in said.stdout
-    assert run("ledger", "forget", "1").returncode == 1
-
-
-def test_a_span_is_reported_in_a_unit_that_it_has_enough_of() -> None:
+def test_a_span_is_told_in_a_unit_that_it_has_enough_of() -> None:
     spans = [0.0, 119.0, 120.0, 7199.0, 7200.0, 172799.0, 172800.0]
     shown = ["0 s", "119 s", "2 min", "119 min", "2 h", "47 h", "2 days"]
     assert [words.span(seconds) for seconds in spans] == shown

@@ -13,6 +13,7 @@ from boinc_gahp.ledger import AccountLock
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
+from tests.cli.conftest import write_settings
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import Site, await_status
@@ -34,16 +35,13 @@ def site(project: LocalProject, home: Path, tmp_path: Path) -> Iterator[Site]:
     authenticator = project.add_user(f"reconcile{next(_numbers)}")
     with FaultProxy(project.url) as proxy:
         site = Site(tmp_path, project, proxy, authenticator)
-        settings = home / ".config/boinc_gahp/boinc_gahp.toml"
-        settings.parent.mkdir(parents=True)
-        settings.write_text(
-            f"[project]\nurl = '{proxy.url}'\nauthenticator_file = 'key'\n"
+        write_settings(
+            home / ".config/boinc_gahp/boinc_gahp.toml",
+            proxy.url,
+            authenticator,
             f"[state]\ndir = '{tmp_path}/state'\ncache_dir = '{tmp_path}/cache'\n"
-            "[timeouts]\nretry = 0.3\n"
+            "[timeouts]\nretry = 0.3\n",
         )
-        key = settings.with_name("key")
-        key.write_text(authenticator)
-        key.chmod(0o600)
         yield site
 
 

@@ -80,19 +80,18 @@ def test_wrong_arguments_get_status_2(
 
 
 @pytest.mark.processes
-def test_a_directory_with_other_things_is_left_alone(run: Run, home: Path) -> None:
+@pytest.mark.parametrize(
+    ("directory", "said"),
+    [(".", "neither empty nor a project"), ("/dev/null/p", "/dev/null")],
+    ids=["other things in it", "cannot be made"],
+)
+def test_a_directory_that_cannot_be_used_is_one_line(
+    run: Run, home: Path, directory: str, said: str
+) -> None:
     (home / "thesis.tex").write_text("\\begin{document}")
-    done = run("local-project", "init", ".")
+    done = run("local-project", "init", directory)
     assert done.returncode == 1
-    assert "neither empty nor a project" in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-@pytest.mark.processes
-def test_a_directory_that_cannot_be_made_is_one_line(run: Run) -> None:
-    done = run("local-project", "init", "/dev/null/p")
-    assert done.returncode == 1
-    assert "/dev/null" in done.stderr
+    assert said in done.stderr
     assert done.stderr.count("\n") == 1
 
 

@@ -278,18 +278,6 @@ def test_status_tells_what_there_is_and_no_secrets(do: Do, directory: Path, host
         assert str(row["authenticator"]) not in out + text
 
 
-@pytest.mark.parametrize("action", sorted(commands.ACTIONS))
-def test_every_action_has_a_help_with_examples(
-    action: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as leave:
-        main(["local-project", action, "--help"])
-    out = capsys.readouterr().out
-    assert leave.value.code == 0
-    assert f"usage: boinc_gahp local-project {action} DIR" in out
-    assert f"  boinc_gahp local-project {action} ~/project" in out.partition("examples:")[2]
-
-
 @pytest.mark.parametrize("action", sorted(set(commands.ACTIONS) - {"init", "run"}))
 def test_an_action_on_no_project_says_how_to_make_one(
     action: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

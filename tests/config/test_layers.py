@@ -349,13 +349,6 @@ def test_a_project_without_url_is_a_problem(node: Node) -> None:
     assert len(settings.problems) == 2
 
 
-def test_other_projects_have_names(node: Node) -> None:
-    node.write(node.user, f'[projects.lhc]\nurl = "{A}"\nauthenticator = "{SECRET}"')
-    settings = config.load(None, {})
-    assert settings.projects["lhc"].url == A
-    assert revealed(settings.projects["lhc"]) == SECRET
-
-
 @pytest.mark.parametrize(
     ("text", "url"),
     [

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pexpect
 
 from boinc_gahp.daemon.console.console import PROMPT
+from tests.cli.conftest import COMMAND
 from tests.daemon.screen import WIDTH, Screen
 from tests.helpers import hang_up
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-PROGRAM = str(Path(sys.executable).with_name("boinc_gahp"))
 TIMEOUT = 60.0
 
 _CURSOR_POSITION_WANTED = "\x1b[6n"
@@ -41,7 +39,7 @@ class Terminal:
         self.screen = Screen()
         self._seen = 0
         self._child = pexpect.spawn(
-            PROGRAM,
+            COMMAND,
             arguments,
             dimensions=(24, WIDTH),
             env={**os.environ, "TERM": "xterm", **environ},

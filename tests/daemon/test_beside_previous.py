@@ -17,9 +17,10 @@ import pytest
 from boinc_gahp.ledger.migrations import VERSION
 from boinc_gahp.localproject import BatchState, LocalProject
 from tests import faultproxy
+from tests.cli.conftest import COMMAND
 from tests.daemon.gridmanager import BatchGridmanager, submission
 from tests.daemon.process import Daemon
-from tests.daemon.test_pipes import COMMAND, Jobs, statuses
+from tests.daemon.test_pipes import Jobs, statuses
 from tests.daemon.test_pipes_blah import Node
 from tests.helpers import wait_for
 from tests.previous import previous_version  # noqa: F401  (fixture)

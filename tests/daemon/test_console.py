@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import stat
-import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +14,7 @@ import pytest
 
 from boinc_gahp.localproject import LocalProject
 from tests import faultproxy
-from tests.daemon.terminal import PROGRAM, Terminal
+from tests.daemon.terminal import Terminal
 from tests.faultproxy import FaultProxy
 
 if TYPE_CHECKING:
@@ -115,14 +113,6 @@ def test_results_gives_them_as_the_protocol_says(desk: Desk) -> None:
         terminal.see("S 0")
 
 
-def test_a_batch_is_submitted_and_queried(lasting: Terminal, tmp_path: Path) -> None:
-    (tmp_path / "in.txt").write_text("some text\n")
-    lasting.enter(f"BOINC_SUBMIT 21 desk uppercase 1 desk.1 0 1 {tmp_path}/in.txt in")
-    lasting.see("BOINC_SUBMIT 21: ok, 1 job in batch desk")
-    lasting.enter("BOINC_QUERY_BATCHES 22 0 1 desk")
-    lasting.see("BOINC_QUERY_BATCHES 22: ok, server_time", "desk: 1 job: 1 UNSENT", "desk.1")
-
-
 def test_a_job_can_be_typed_as_htcondor_sends_it(desk: Desk) -> None:
     (desk.home / "in.txt").write_text("some text\n")
     with desk.console() as terminal:
@@ -161,17 +151,6 @@ def test_help_tells_all_commands_and_the_syntax_of_one(lasting: Terminal) -> Non
     lasting.see("BOINC_SET_LEASE id batch unix_time", "seconds since 1970, UTC")
     lasting.enter("help nothing")
     lasting.see('help: there is no command "nothing"')
-
-
-def test_tab_completes_commands_and_names_of_this_conversation(lasting: Terminal) -> None:
-    lasting.enter("BOINC_RETIRE_BATCH 31 seen-in-a-line")
-    lasting.see("BOINC_RETIRE_BATCH 31: error")
-    lasting.type("boinc_set" + TAB)
-    lasting.see("BOINC_SET_LEASE")
-    lasting.type(" 32 seen" + TAB)
-    lasting.see("boinc_gahp> BOINC_SET_LEASE 32 seen-in-a-line")
-    lasting.enter(" 2000000000")
-    lasting.see("BOINC_SET_LEASE 32: error", "no such batch")
 
 
 def test_tab_completes_names_that_the_project_knows(desk: Desk) -> None:
@@ -290,21 +269,9 @@ def test_an_authenticator_is_not_shown_and_not_kept_anywhere(desk: Desk) -> None
     assert not [path for path in kept if secret.encode() in path.read_bytes()]
 
 
-def test_a_select_with_a_wrong_address_is_reported(desk: Desk) -> None:
-    with desk.console() as terminal:
-        terminal.enter("BOINC_SELECT_PROJECT not-an-address 0123")
-        terminal.see("error: ", "https://boinc.example.edu/test/", " S ")
-
-
 def test_a_paste_of_several_lines_is_several_requests(lasting: Terminal) -> None:
     lasting.type("\x1b[200~BOINC_PING 41\rBOINC_PING 42\x1b[201~\r")
     lasting.see("BOINC_PING 41: ok", "BOINC_PING 42: ok")
-
-
-def test_a_line_that_ends_in_a_backslash_goes_on(lasting: Terminal) -> None:
-    lasting.enter("BOINC_RETIRE_BATCH 51 two\\")
-    lasting.enter("lines")
-    lasting.see("BOINC_RETIRE_BATCH 51: error", "two")
 
 
 def test_an_unanswered_request_keeps_its_place_but_a_shown_result_does_not(
@@ -320,18 +287,6 @@ def test_the_line_below_the_prompt_tells_what_is_being_typed(lasting: Terminal) 
     lasting.see("batch: the batch's name")
     lasting.type(CTRL_C)
     lasting.see_prompt()
-
-
-def test_help_fits_80_columns(lasting: Terminal) -> None:
-    begin = lasting.screen.row
-    lasting.enter("help")
-    lasting.see("Ctrl-D leaves.")
-    for name in ("BOINC_SUBMIT", "BOINC_FETCH_OUTPUT", "BOINC_SELECT_PROJECT"):
-        lasting.enter(f"help {name}")
-        lasting.see("Answer:")
-    rows = lasting.screen.rows[begin:]
-    # A full row would be one that the terminal had to break.
-    assert max(map(len, rows)) < 80
 
 
 @pytest.mark.parametrize(
@@ -364,36 +319,3 @@ def test_what_is_wrong_with_the_settings_is_shown_until_it_is_mended(desk: Desk)
         path.chmod(0o600)
         terminal.enter("BOINC_PING 4")
         terminal.see("BOINC_PING 4: ok")
-
-
-def test_an_authenticator_that_others_can_read_is_reported_and_mending_it_is_enough(
-    desk: Desk,
-) -> None:
-    key = desk.home / "key"
-    key.write_text(desk.local.authenticator)
-    key.chmod(0o644)
-    path = desk.home / "own.toml"
-    path.write_text(f'[project]\nurl = "{desk.proxy.url}"\nauthenticator_file = "key"\n')
-    with Terminal(["--config", str(path)], desk.environ) as terminal:
-        terminal.see("settings: ", "everyone can")
-        terminal.enter("BOINC_QUERY_BATCHES 2 0 0")
-        terminal.see("BOINC_QUERY_BATCHES 2: ", "chmod 600")
-        key.chmod(0o600)
-        terminal.enter("BOINC_QUERY_BATCHES 3 0 0")
-        terminal.see("BOINC_QUERY_BATCHES 3: ok")
-
-
-def test_through_pipes_nothing_of_it_shows_or_is_loaded(desk: Desk) -> None:
-    done = subprocess.run(
-        [PROGRAM, "--config", desk.settings()],
-        input=b"BOINC_PING x\r\nhelp\r\nQUIT\r\n",
-        capture_output=True,
-        env={**os.environ, **desk.environ, "PYTHONPROFILEIMPORTTIME": "1"},
-        timeout=60,
-        check=True,
-    )
-    banner, *lines = done.stdout.split(b"\n")
-    assert banner.startswith(b"$GahpVersion: ")
-    assert lines == [b"E", b"E", b"S", b""]
-    assert b"boinc_gahp.daemon.wakeup" in done.stderr
-    assert b"prompt_toolkit" not in done.stderr

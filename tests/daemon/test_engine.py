@@ -382,14 +382,3 @@ def test_a_request_that_gets_no_thread_has_a_result(
         patched.setattr(threading.Thread, "start", refuse)
         assert "can't\\ start\\ new\\ thread" in conversation.result("BOINC_PING 2")
     assert conversation.result("BOINC_PING 3") == "3 NULL"
-
-
-def test_what_is_pending_is_sent_soon_after_first_use(conversation: Conversation) -> None:
-    conversation.result("BOINC_PING 2")
-    assert conversation.bridge.reconciled.wait(60)
-
-
-def test_quit_is_known(conversation: Conversation) -> None:
-    assert not conversation.engine.quitting
-    assert conversation.say("QUIT") == "S\n"
-    assert conversation.engine.quitting

@@ -10,26 +10,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject
 from tests.cli.conftest import COMMAND
 from tests.daemon.gridmanager import BatchGridmanager, Gridmanager, job_ad
 from tests.daemon.process import Daemon
 from tests.daemon.test_pipes import Home
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
+
+    from boinc_gahp.localproject import LocalProject
 
 pytestmark = pytest.mark.long
 
 #: Nobody's, and in no answer.
 ODD = "5ecre7-kéy-of-nobody"
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=2) as project:
-        yield project
 
 
 class Newcomer(Home):

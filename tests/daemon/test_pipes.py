@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.localproject import LocalProject
+from tests.cli.conftest import COMMAND
 from tests.daemon.gridmanager import Gridmanager, submission
 from tests.daemon.process import TIMEOUT, Daemon
 from tests.helpers import wait_for
@@ -23,14 +23,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long
 
 Jobs = dict[str, tuple[list[str], list[str]]]
-
-COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=2) as project:
-        yield project
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject
 from tests.daemon.gridmanager import BatchGridmanager, job_ad
 from tests.daemon.test_pipes import Home
 from tests.helpers import wait_for
@@ -16,6 +15,8 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from boinc_gahp.localproject import LocalProject
 
 pytestmark = pytest.mark.long
 
@@ -26,12 +27,6 @@ longest_wait = 1.0
 poll_shortest = 0.3
 poll_longest = 0.3
 """
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=2) as project:
-        yield project
 
 
 class Node(Home):

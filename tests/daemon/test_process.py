@@ -5,20 +5,18 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from coverage import CoverageData
 
 from boinc_gahp.gahp.banner import BANNER
 from tests.daemon.process import STAND_IN, TIMEOUT, Daemon
-from tests.gahp.conversations import START
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.long
 
@@ -38,21 +36,6 @@ def lasting() -> Iterator[Daemon]:
     with Daemon() as daemon:
         daemon.line()
         yield daemon
-
-
-def test_the_start_of_a_conversation_is_byte_for_byte_that_of_a_gridmanager(daemon: Daemon) -> None:
-    for line in START.encode().splitlines()[2:]:
-        if line.startswith(b"-> "):
-            daemon.send(line[3:] + b"\r\n")
-        else:
-            assert daemon.line() == line[3:]
-
-
-def test_many_lines_can_be_sent_before_an_answer_is_read(daemon: Daemon) -> None:
-    daemon.send(b"VERSION\n" * 2000 + b"QUIT\n")
-    status, output, errors = daemon.end()
-    assert (status, errors) == (0, b"")
-    assert output == b"S " + BANNER + (b"S " + BANNER) * 1999 + b"S\n"
 
 
 def test_lines_after_quit_are_not_read(daemon: Daemon) -> None:
@@ -218,41 +201,6 @@ def test_a_line_that_is_too_long_is_one_e() -> None:
         assert daemon.await_results(1) == [b"3 NULL"]
 
 
-def test_requests_past_the_limit_get_threads_limit_reached() -> None:
-    with Daemon([*STAND_IN, "pending_requests=2"]) as daemon:
-        daemon.line()
-        assert daemon.ask(b"BOINC_PING 2") == b"S"
-        assert daemon.await_results(1) == [b"2 NULL"]
-        assert daemon.ask(b"RESPONSE_PREFIX GAHP:") == b"S"
-        assert daemon.ask(b"BOINC_RETIRE_BATCH 3 hang") == b"GAHP:S"
-        assert daemon.ask(b"BOINC_RETIRE_BATCH 4 hang") == b"GAHP:S"
-        assert daemon.ask(b"BOINC_PING 5") == b"GAHP:F Threads\\ limit\\ reached"
-        assert daemon.ask(b"VERSION").startswith(b"GAHP:S $GahpVersion: ")
-
-
-def test_a_ping_is_answered_while_fifty_fetches_hang(daemon: Daemon) -> None:
-    daemon.send(b"ASYNC_MODE_ON\n")
-    daemon.send(b"".join(b"BOINC_FETCH_OUTPUT %d hang /d e ALL 0\n" % i for i in range(2, 52)))
-    daemon.send(b"BOINC_PING 52\n")
-    assert [daemon.line() for _ in range(52)] == [b"S"] * 52
-    assert daemon.line() == b"R"
-    assert daemon.results() == [b"52 NULL"]
-
-
-def test_r_is_printed_once_until_results(daemon: Daemon) -> None:
-    assert daemon.ask(b"ASYNC_MODE_ON") == b"S"
-    daemon.send(b"BOINC_PING 2\n")
-    assert [daemon.line(), daemon.line()] == [b"S", b"R"]
-    assert daemon.ask(b"BOINC_PING 3") == b"S"
-    results: list[bytes] = []
-    while len(results) < 2:
-        answer = daemon.ask(b"RESULTS")
-        if answer == b"R":  # the second one was ready after the first had been fetched
-            answer = daemon.line()
-        results += [daemon.line() for _ in range(int(answer.split()[1]))]
-    assert results == [b"2 NULL", b"3 NULL"]
-
-
 def test_five_hundred_pings_at_once_are_all_answered(lasting: Daemon) -> None:
     lasting.send(b"".join(b"BOINC_PING %d\n" % i for i in range(2, 502)))
     assert [lasting.line() for _ in range(500)] == [b"S"] * 500
@@ -275,24 +223,6 @@ def test_waiting_takes_no_time_of_the_processor(lasting: Daemon) -> None:
     lasting.await_results(1)
     process = psutil.Process(lasting.process.pid)
     wait_for(lambda: process.cpu_percent(0.3) < 5, "the daemon is idle")
-
-
-def test_coverage_of_a_daemon_is_recorded(tmp_path: Path) -> None:
-    settings = tmp_path / "coveragerc"
-    settings.write_text(f"[run]\nparallel = true\ndata_file = {tmp_path}/data\n")
-    environ = {key: value for key, value in os.environ.items() if not key.startswith("COV")}
-    with Daemon(environ={**environ, "COVERAGE_PROCESS_START": str(settings)}) as daemon:
-        daemon.line()
-        daemon.ask(b"BOINC_PING 2")
-        daemon.await_results(1)
-        daemon.ask(b"BOINC_RETIRE_BATCH 3 hang")
-        daemon.process.send_signal(signal.SIGTERM)
-        assert daemon.end() == CLEAN
-    (path,) = tmp_path.glob("data.*")
-    data = CoverageData(str(path))
-    data.read()
-    measured = {Path(name).name for name in data.measured_files()}
-    assert {"loop.py", "main.py", "dispatch.py"} <= measured
 
 
 def test_nothing_heavy_is_imported_before_the_banner() -> None:

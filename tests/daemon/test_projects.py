@@ -9,7 +9,7 @@ import pytest
 from boinc_gahp.config import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.daemon.projects import Projects, Selection
-from boinc_gahp.errors import BadRequest, ConfigError, LedgerError
+from boinc_gahp.errors import ConfigError, LedgerError
 from boinc_gahp.secret import Authenticator
 from tests.daemon.stand_in import StandIn
 from tests.helpers import wait_for
@@ -59,15 +59,6 @@ def projects(opener: Opener) -> Iterator[Projects]:
     )
 
 
-def test_without_a_selection_the_project_of_the_settings_is_used(
-    projects: Projects, opener: Opener
-) -> None:
-    projects.bridge(None)
-    (opened,) = opener.opened
-    assert (opened.url, opened.authenticator) == ("https://a.example/x/", KEY)
-    assert opened.ca_bundle == "/mine.pem"
-
-
 @pytest.mark.parametrize(
     ("url", "proxy", "ca_bundle"),
     [
@@ -102,25 +93,6 @@ def test_a_bridge_that_could_not_be_opened_is_tried_again(
     with pytest.raises(LedgerError, match="NFS"):
         projects.bridge(None)
     assert projects.bridge(None) is projects.bridge(None)
-
-
-@pytest.mark.parametrize(
-    ("settings", "selection", "error", "words"),
-    [
-        (Settings(), None, ConfigError, "BOINC_SELECT_PROJECT"),
-        (Settings(projects={"b": OTHER}), None, ConfigError, "BOINC_SELECT_PROJECT"),
-        (Settings(project=OTHER), None, ConfigError, "authenticator_file"),
-        (SETTINGS, Selection.of("ftp://a.example/", KEY), BadRequest, '"ftp://a.example/"'),
-        (SETTINGS, Selection.of("https://a.example/", Authenticator("")), BadRequest, "is empty"),
-    ],
-    ids=["no project", "no default", "no authenticator", "no http", "empty authenticator"],
-)
-def test_what_is_missing_is_reported(
-    settings: Settings, selection: Selection | None, error: type[Exception], words: str
-) -> None:
-    projects = Projects(lambda: settings, Opener().open)
-    with pytest.raises(error, match=words):
-        projects.bridge(selection)
 
 
 def test_settings_are_loaded_once_and_given_to_the_log_first() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -19,7 +20,7 @@ from boinc_gahp.localproject import LocalProject
 from boinc_gahp.rpc import WebRpcs as Rpc
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.states import BatchState
-from tests.cli.conftest import COMMAND
+from tests.cli.conftest import COMMAND, write_settings
 from tests.helpers import hang_up, wait_for
 
 if TYPE_CHECKING:
@@ -84,10 +85,7 @@ def _site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     config = directory / "boinc_gahp.toml"
     with LocalProject(directory / "project", hosts=2) as project:
         project.pause_volunteers()
-        config.write_text(f"[project]\nurl = {project.url!r}\nauthenticator_file = 'key'\n")
-        key = config.with_name("key")
-        key.write_text(project.authenticator)
-        key.chmod(0o600)
+        write_settings(config, project.url, project.authenticator)
         site = Site(project, config)
         yield site
         site.rpc.close()
@@ -157,24 +155,7 @@ class Command:
 
     def screen(self, *words: object, columns: int = 80) -> str:
         """Run it in this process, on a terminal of its own; return what it has written there."""
-        master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        written: list[bytes] = []
-        reader = threading.Thread(target=_read, args=(master, written))
-        with (
-            pytest.MonkeyPatch.context() as patch,
-            os.fdopen(slave, "w", encoding="utf-8") as terminal,
-        ):
-            patch.delenv("NO_COLOR", raising=False)
-            for name, value in {"TERM": "xterm", **self.terminal}.items():
-                patch.setenv(name, value)
-            patch.setattr("sys.stdout", terminal)
-            reader.start()
-            main(["batch", *map(str, words)])
-            terminal.flush()
-        reader.join(60)
-        os.close(master)
-        return b"".join(written).decode().replace("\r\n", "\n")
+        return screen(["batch", *map(str, words)], columns=columns, **self.terminal)
 
     def close(self) -> None:
         """End what runs on terminals."""
@@ -188,6 +169,30 @@ def batch(site: Site, capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
     command = Command(capsys)
     yield command
     command.close()
+
+
+def screen(words: list[str], *, columns: int = 80, **environment: str) -> str:
+    """Run a command in this process, on a terminal; return what it has written there."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    written: list[bytes] = []
+    reader = threading.Thread(target=_read, args=(master, written))
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        os.fdopen(slave, "w", encoding="utf-8") as terminal,
+    ):
+        for name in ("NO_COLOR", "FORCE_COLOR"):
+            patch.delenv(name, raising=False)
+        for name, value in {"TERM": "xterm", **environment}.items():
+            patch.setenv(name, value)
+        patch.setattr("sys.stdout", terminal)
+        reader.start()
+        with contextlib.suppress(SystemExit):
+            main(words)
+        terminal.flush()
+    reader.join(60)
+    os.close(master)
+    return b"".join(written).decode().replace("\r\n", "\n")
 
 
 def _read(master: int, written: list[bytes]) -> None:

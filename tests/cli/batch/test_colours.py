@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import pty
 import re
-import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +11,7 @@ import pytest
 from boinc_gahp.cli.commands import all_parsers
 from boinc_gahp.cli.main import main
 from boinc_gahp.terminal.parsing import Group
-from tests.cli.batch.conftest import _read
+from tests.cli.batch.conftest import screen
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,25 +92,6 @@ def run(words: list[str]) -> None:
         main(words)
 
 
-def screen(words: list[str], monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
-    """Run a command with a terminal as its stdout; return what it has written there."""
-    master, slave = pty.openpty()
-    written: list[bytes] = []
-    reader = threading.Thread(target=_read, args=(master, written))
-    with os.fdopen(slave, "w", encoding="utf-8") as terminal:
-        for name in ("NO_COLOR", "FORCE_COLOR"):
-            monkeypatch.delenv(name, raising=False)
-        for name, value in {"TERM": "xterm", **environment}.items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.setattr("sys.stdout", terminal)
-        reader.start()
-        run(words)
-        terminal.flush()
-    reader.join(60)
-    os.close(master)
-    return b"".join(written).decode()
-
-
 def test_every_command_is_looked_at() -> None:
     parsers = all_parsers().items()
     actions = {" ".join(path) for path, parser in parsers if not isinstance(parser, Group)}
@@ -137,31 +115,24 @@ def test_no_command_writes_escapes_to_a_pipe(
 def test_terminals_get_colours(
     command: str,
     words_of: dict[str, list[str]],
-    monkeypatch: pytest.MonkeyPatch,
     log_stopped: None,
 ) -> None:
-    assert _COLOUR.search(screen(words_of[command], monkeypatch))
+    assert _COLOUR.search(screen(words_of[command]))
 
 
 @pytest.mark.parametrize("command", [*COLOURED, "batch list", "batch wait", "batch fetch"])
-def test_no_color_is_heeded(
+@pytest.mark.parametrize(
+    ("environment", "unwanted"),
+    [({"NO_COLOR": "1"}, _COLOUR), ({"TERM": "dumb"}, re.compile("\x1b"))],
+    ids=["no colours with NO_COLOR", "no escapes on a dumb terminal"],
+)
+def test_what_the_environment_asks_for_is_heeded(
     command: str,
     words_of: dict[str, list[str]],
-    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    unwanted: re.Pattern[str],
     log_stopped: None,
 ) -> None:
-    shown = screen(words_of[command], monkeypatch, NO_COLOR="1")
+    shown = screen(words_of[command], columns=80, **environment)
     assert shown
-    assert not _COLOUR.search(shown)
-
-
-@pytest.mark.parametrize("command", [*COLOURED, "batch list", "batch wait", "batch fetch"])
-def test_a_dumb_terminal_gets_no_escapes(
-    command: str,
-    words_of: dict[str, list[str]],
-    monkeypatch: pytest.MonkeyPatch,
-    log_stopped: None,
-) -> None:
-    shown = screen(words_of[command], monkeypatch, TERM="dumb")
-    assert shown
-    assert "\x1b" not in shown
+    assert not unwanted.search(shown)

@@ -158,14 +158,6 @@ def test_what_does_not_go_together(words: tuple[str, ...], text: str, batch: Com
     assert text in err
 
 
-def test_names_that_do_not_exist(batch: Command, here: Path, done: tuple[int, str]) -> None:
-    _, name = done
-    status, _, err = batch("fetch", name, "--job", f"{name}_0", "--job", f"{name}_7")
-    assert status == 1
-    assert f"has no job '{name}_7'; did you mean '{name}_" in err
-    assert not list(here.iterdir())
-
-
 def test_what_cannot_be_written_is_that_jobs_error(
     batch: Command, here: Path, done: tuple[int, str]
 ) -> None:

@@ -54,11 +54,6 @@ def test_a_list_has_the_project_and_its_batches(site: Site, batch: Command) -> N
     assert one["ended"] is one["kept_until"] is None
 
 
-def test_no_batches_are_an_empty_list(batch: Command) -> None:
-    document = json.loads(batch("list", "--json", "--app", "nothing")[1])
-    assert document["batches"] == []
-
-
 def test_a_batch_is_shown_with_jobs_and_instances(site: Site, batch: Command) -> None:
     number, name = site.finished("", "--fail 4")
     document = json.loads(batch("show", name, "--json", "--instances")[1])
@@ -107,12 +102,6 @@ def test_it_is_utf_8_whatever_the_locale_is(site: Site, batch: Command) -> None:
         "list", "--json", "--limit", 1, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"
     )
     assert json.loads(done.stdout)["batches"][0]["name"] == "größe"
-
-
-def test_an_error_stays_on_stderr(batch: Command) -> None:
-    status, out, err = batch("show", "no-such-batch", "--json")
-    assert (status, out) == (1, "")
-    assert "no-such-batch" in err
 
 
 @pytest.mark.parametrize(

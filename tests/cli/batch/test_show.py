@@ -7,7 +7,6 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import showing
-from boinc_gahp.localproject import Quirks
 from boinc_gahp.localproject.backend import expiry
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 
@@ -97,16 +96,7 @@ def test_a_retired_batch_is_found_by_its_id_and_a_name_that_is_an_id_by_either(
     assert "retired: the project deletes its files and jobs" in out
 
 
-def test_a_batch_that_is_not_there_is_reported_with_the_nearest_name(
-    site: Site, batch: Command
-) -> None:
-    site.batch("", name="landscape-sweep")
-    status, out, err = batch("show", "landscape-swep")
-    assert (status, out) == (1, "")
-    assert "did you mean 'landscape-sweep'?" in err
-
-
-def test_many_instances_are_asked_for_at_a_time_and_that_is_reported(
+def test_many_instances_are_asked_for_at_a_time_and_that_is_said(
     site: Site, batch: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(showing, "_MANY", 20)
@@ -125,19 +115,7 @@ def _jobs(text: str) -> list[str]:
     return re.findall(r"^ *\d+  (\S+) +(?:queued|in progress|done|failed)", table, re.MULTILINE)
 
 
-def test_a_real_projects_replies_with_odd_names_and_warnings_are_read(
-    site: Site, batch: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(site.project.core, "quirks", Quirks.as_is())
-    number, _ = site.batch("", name="a & <b> größe 批")
-    status, out, err = batch("list", "--limit", 1)
-    assert (status, err) == (0, "")
-    assert f"{number}  a & <b> größe 批  uppercase" in out
-    assert batch("show", "a & <b> größe 批")[1].startswith(f"Batch {number}  a & <b> größe 批\n")
-    assert batch("abort", "a & <b> größe 批")[1] == f"Batch {number} a & <b> größe 批 is aborted.\n"
-
-
-def test_a_lease_that_ends_soon_is_reported_with_what_makes_it_longer(
+def test_a_lease_that_ends_soon_is_told_with_what_makes_it_longer(
     site: Site, batch: Command
 ) -> None:
     number, _ = site.batch("", lease=time.time() + 5 * 3600 + 60)

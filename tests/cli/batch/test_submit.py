@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.conftest import write_settings
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -74,10 +76,7 @@ def test_a_project_that_was_named_is_named_in_what_comes_next(
     site: Site, batch: Command, here: Path
 ) -> None:
     config = here / "more.toml"
-    config.write_text(f"[projects.other]\nurl = '{site.project.url}'\nauthenticator_file = 'key'\n")
-    key = here / "key"
-    key.write_text(site.project.authenticator)
-    key.chmod(0o600)
+    write_settings(config, site.project.url, site.project.authenticator, section="projects.other")
     words = ["--config", str(config), "--project", "other"]
     _, out, _ = batch("submit", "uppercase", "--input", "in=data/a.1.txt", *words)
     assert re.search(rf"batch wait \d+ --project other --config {config}\n", out)
@@ -236,13 +235,6 @@ def test_what_is_wrong_is_reported_in_a_line(
     assert said in err
     assert err.startswith("boinc_gahp: ")
     assert err.count("\n") == 1
-
-
-def test_an_app_that_is_not_there_is_reported_with_the_nearest(batch: Command, here: Path) -> None:
-    assert batch("submit", "uppercase", "--each", "data/*")[0] == 0
-    status, _, err = batch("submit", "upercase", "--each", "data/*")
-    assert (status, err.count("\n")) == (1, 1)
-    assert "did you mean uppercase?" in err
 
 
 def test_a_submit_that_failed_tells_how_to_go_on(batch: Command, here: Path) -> None:

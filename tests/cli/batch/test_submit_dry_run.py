@@ -181,9 +181,3 @@ def test_an_estimate_is_a_time_that_people_read(batch: Command, here: Path) -> N
     found = json.loads(out)
     assert (found["app"], found["jobs"]) == ("uppercase", 15)
     assert found["seconds"] > 0
-
-
-def test_an_estimate_of_what_cannot_be_submitted_is_refused(batch: Command, here: Path) -> None:
-    status, out, err = batch("estimate", "uppercase", "--count", "3")
-    assert (status, out) == (1, "")
-    assert "wants 1 input file" in err

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pexpect
 import pytest
 
+from tests.cli.conftest import write_settings
 from tests.faultproxy import FaultProxy, hang, status
 from tests.helpers import wait_for
 
@@ -25,13 +26,12 @@ def proxy(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.txt").write_text(str(tmp_path))
     with FaultProxy(site.project.url) as proxy:
-        config = tmp_path / "boinc_gahp.toml"
-        config.write_text(
-            f"[project]\nurl = '{proxy.url}'\nauthenticator_file = 'key'\n[timeouts]\nretry = 0.1\n"
+        config = write_settings(
+            tmp_path / "boinc_gahp.toml",
+            proxy.url,
+            site.project.authenticator,
+            "[timeouts]\nretry = 0.1\n",
         )
-        key = tmp_path / "key"
-        key.write_text(site.project.authenticator)
-        key.chmod(0o600)
         monkeypatch.setenv("BOINC_GAHP_CONFIG", str(config))
         yield proxy
 

@@ -15,6 +15,7 @@ import pytest
 
 from boinc_gahp.cli.batch import waiting as waiting_module
 from boinc_gahp.cli.main import main
+from tests.cli.conftest import write_settings
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
@@ -120,9 +121,8 @@ def test_a_project_that_is_down_is_reported_and_waited_out(
     site: Site, often: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     config = tmp_path / "impatient.toml"
-    config.write_text(f"{site.config.read_text()}[timeouts]\nretry = 0.1\n")
-    config.with_name("key").write_text(site.project.authenticator)
-    config.with_name("key").chmod(0o600)
+    more = "[timeouts]\nretry = 0.1\n"
+    write_settings(config, site.project.url, site.project.authenticator, more)
     number, _ = site.batch("")
     out = io.StringIO()
     monkeypatch.setattr("sys.stdout", out)

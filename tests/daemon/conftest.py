@@ -1,0 +1,19 @@
+"""A local project for daemons that run on pipes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    """A project with two volunteers, shared by a module."""
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=2) as project:
+        yield project
