@@ -1,0 +1,53 @@
+"""What importing and using the Python API imports; and its name in 0.1."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import boinc_gahp
+from boinc_gahp import api
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Site
+
+LISTER = """
+import sys
+from boinc_gahp import Project
+with Project(sys.argv[1], sys.argv[2]) as project:
+    print(len(project.batches()))
+print(*(name for name in sys.modules if name.startswith("boinc_gahp.")))
+"""
+
+
+def test_the_old_name_of_the_python_api_has_all_of_its_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delitem(sys.modules, "boinc_gahp.remote", raising=False)
+    with pytest.warns(
+        DeprecationWarning, match=r"boinc_gahp\.remote is called boinc_gahp\.api now"
+    ):
+        old = importlib.import_module("boinc_gahp.remote")
+    assert all(getattr(old, name) is getattr(api, name) for name in api.__all__)
+    assert old.Project is boinc_gahp.Project
+
+
+@pytest.mark.processes
+def test_listing_batches_imports_nothing_that_submits_or_fetches(site: Site) -> None:
+    site.batch(1)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", LISTER, site.proxy.url, site.authenticator],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    count, imported = done.stdout.splitlines()
+    assert count == "1"
+    modules = {name.removeprefix("boinc_gahp.") for name in imported.split()}
+    assert modules >= {"api.project", "rpc.client"}
+    assert not modules & {"bridge", "submit.engine", "fetch.engine", "ledger", "templates"}
