@@ -82,6 +82,11 @@ def test_a_remap_of_what_is_not_there_is_passed_over() -> None:
     assert chosen(["a"], remaps=(("b", "c"), ("a", "d"))) == {"d": "a"}
 
 
+def test_an_output_in_the_list_that_does_not_exist_is_an_error() -> None:
+    with pytest.raises(OutputError, match="no output 'b'; its outputs are: 'a'"):
+        chosen(["a"], (("a", "a"), ("b", "b")))
+
+
 def test_the_standard_streams_may_stand_in_the_list() -> None:
     assert chosen(["a"], (("a", "a"), ("job.out", "job.out"), ("job.err", "x"))) == {"a": "a"}
 

@@ -364,6 +364,20 @@ def test_leases_are_renewed_while_htcondor_asks_about_the_jobs(
     assert [row.lease_until for row in rows if row] == [much_later + lease, later + lease]
 
 
+def test_a_lease_that_cannot_be_renewed_is_tried_again(context: AccountContext, site: Site) -> None:
+    _, ids = submitted(context, site, 1)
+    later = time.time() + 2 * DAY
+    context.jobs.htcondor_polled(ids, later)
+    payer = Payer(context)
+    site.local.stop_web()
+    payer.pay(later)
+    site.local.stop_web(False)
+    again = payer.due(later)
+    assert again > later
+    payer.pay(again)
+    assert expire_times(site) == pytest.approx([again + context.settings.htcondor.lease], abs=2)
+
+
 def test_a_batch_that_the_project_has_lost_is_asked_about_leases_once(
     context: AccountContext, site: Site
 ) -> None:
