@@ -90,7 +90,7 @@ def _read(words: list[str]) -> tuple[str, ...]:
     return path
 
 
-@each(ACTIONS)
+@each({path: parser for path, parser in PARSERS.items() if path})
 def test_help_is_printed_by_the_command_itself(
     path: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
