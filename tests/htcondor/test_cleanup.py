@@ -368,13 +368,13 @@ def test_a_lease_that_cannot_be_renewed_is_tried_again(context: AccountContext, 
     _, ids = submitted(context, site, 1)
     later = time.time() + 2 * DAY
     context.jobs.htcondor_polled(ids, later)
-    payer = Payer(context)
+    runner = TaskRunner(context)
     site.local.stop_web()
-    payer.pay(later)
+    runner.run(later)
     site.local.stop_web(False)
-    again = payer.due(later)
+    again = runner.due(later)
     assert again > later
-    payer.pay(again)
+    runner.run(again)
     assert expire_times(site) == pytest.approx([again + context.settings.htcondor.lease], abs=2)
 
 

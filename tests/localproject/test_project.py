@@ -57,7 +57,7 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
         wait_for(lambda: len(_ours()[1]) == 2, "two jobs running")
         assert client.statuses("b") == {"j0": "IN_PROGRESS", "j1": "IN_PROGRESS", "j2": "UNSENT"}
     assert _ours() == before
-    assert psutil.Process().num_fds() == files
+    assert psutil.Process().num_fds() <= files, "those of earlier tests may be closed meanwhile"
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 
