@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 #: The daemon's own pauses, short: what counts is the work between them.
 _TIMERS = "quiet = 0.5\npoll_shortest = 0.5\npoll_longest = 1.0"
-#: Seconds between looks at jobs that are not done.
+#: Jobs that are asked about at a time, and the seconds until the next question if none of them is
+#: done: at most 100 in a second, as many as a gridmanager asks about (see ``batch.PROBE_RATE``).
+_ASKED = 10
 _PAUSE = 0.1
 
 
@@ -30,10 +32,10 @@ def blah_fetches(bench: Bench, number: int) -> Sample:
     with bench.gahp(select=False, counting=True) as gahp:
         ask(gahp, "BLAH_PING", "boinc")
         jobs = _submit(gahp, [_ad(bench, i, "multi", outputs) for i in range(number)])
-        _until(gahp, jobs, "2", 8)
+        _until(gahp, jobs, "2")
         with bench.taken(gahp) as sample:
             bench.control("status", word="DONE")
-            _until(gahp, jobs, "4", 8)
+            _until(gahp, jobs, "4")
     there = sum(1 for path in directory.glob("*/out[012]") if path.stat().st_size)
     if there != 3 * number:
         raise RuntimeError(f"{there} of {3 * number} outputs came")
@@ -53,7 +55,7 @@ def blah_cluster(bench: Bench, number: int) -> Sample:
             began = time.perf_counter()
             jobs = _submit(gahp, ads)
             sample.parts["all BLAH_JOB_SUBMITs answered"] = time.perf_counter() - began
-            _until(gahp, jobs, "4", 50)
+            _until(gahp, jobs, "4")
     return sample
 
 
@@ -75,12 +77,12 @@ def _submit(gahp: Gahp, ads: list[str]) -> list[str]:
     return [result[3] for result in results]
 
 
-def _until(gahp: Gahp, jobs: list[str], status: str, window: int) -> None:
-    """Ask about the oldest jobs, ``window`` at a time, until all have a status."""
+def _until(gahp: Gahp, jobs: list[str], status: str) -> None:
+    """Ask about the oldest jobs, some at a time, until all have a status."""
     deadline = time.monotonic() + 600
     left = jobs
     while left:
-        asked, later = left[:window], left[window:]
+        asked, later = left[:_ASKED], left[_ASKED:]
         results, _ = at_a_time(gahp, [("BLAH_JOB_STATUS", job) for job in asked])
         for job, result in zip(asked, results, strict=True):
             if result[3] == "5":

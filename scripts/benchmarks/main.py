@@ -31,7 +31,7 @@ _TITLE = 44
 _NAMES = [*CASES, *MEASURES]
 
 _FOOTER = """
-ours: the median of {repeat} runs, interleaved with the floor and the other program; load average
+ours: the median of {repeat}, interleaved with the floor and the other program; load average
 before: {before}, after: {after}.
 floor: the same requests, recorded by the stand-in and sent again with http.client from a process of
 their own, those of one RPC over as many kept connections as the program may use, then those of the
@@ -211,7 +211,7 @@ def _case_rows(
     least = statistics.median(floors)
     row = (
         f"{title:<{_TITLE}}{_seconds(middle.seconds):>11}"
-        f"{spread([sample.seconds for sample in ours]):>8.0%}{_seconds(least):>10}"
+        f"{_spread(ours):>8}{_seconds(least):>10}"
         f"{middle.seconds / least:>9.2f}{middle.processor:>7.2f} s"
         f"{middle.peak_memory / MB:>6.0f} MB{sum(middle.rpcs.values()):>8,}"
         f"{'-' if middle.syncs is None else format(middle.syncs, ','):>8}"
@@ -226,6 +226,10 @@ def _case_rows(
         for peer in peers:
             row += f"{gap}{_seconds(peer.parts[label]):>11}{seconds / peer.parts[label]:>9.2f}"
         yield row
+
+
+def _spread(samples: list[Sample]) -> str:
+    return f"{spread([sample.seconds for sample in samples]):.0%}" if len(samples) > 1 else "-"
 
 
 def _seconds(seconds: float) -> str:
