@@ -64,9 +64,9 @@ class Bench:
             gahp.call(f"BOINC_SELECT_PROJECT {self.url} {'0' * 32}")
         return gahp
 
-    def some(self, number: int, least: int = 1) -> int:
-        """Return a number, multiplied by ``size``."""
-        return max(least, round(number * self.size))
+    def some(self, number: int) -> int:
+        """Return a number, multiplied by ``size``; at least 1."""
+        return scaled(number, self.size)
 
     def control(self, action: str, **query: object) -> object:
         """Send a control request to the stand-in, and return its answer."""
@@ -137,6 +137,11 @@ class Bench:
             raise RuntimeError(f"batch {words[0]} failed: {done.stderr[:500]}")
         sample = Sample(took, _children() - before, counts.peak_memory, {}, counts.syncs)
         return sample, done.stdout
+
+
+def scaled(number: int, size: float) -> int:
+    """Return a number, multiplied by ``size``; at least 1."""
+    return max(1, round(number * size))
 
 
 def _children() -> float:

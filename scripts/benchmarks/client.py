@@ -30,6 +30,7 @@ class Gahp:
 
     Attributes:
         banner_after: seconds from the spawn to the whole of the banner.
+        answered_after: seconds from the spawn to the first Return Line.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Gahp:
         self.banner_after = time.perf_counter() - began
         if asynchronous:
             self.call("ASYNC_MODE_ON")
+        self.answered_after = time.perf_counter() - began
 
     def __enter__(self) -> Self:
         return self

@@ -1,10 +1,11 @@
 """The floor of a benchmark: the same requests again, with http.client and nothing around them.
 
 As a program, it sends the requests of a record to the stand-in, and prints the seconds that took.
-The requests of one RPC are sent over as many kept connections as it is told, each taking the next
-request when it has an answer; those of the next RPC (in the order of first use) follow when all of
-them are answered, because a batch cannot be submitted before its files are there. Answers are read,
-and nothing else is done with them.
+The order is that of the record. Requests that need no other's answer go over as many kept
+connections as it is told, each taking the next request when it has an answer; any other waits until
+all before it are answered, and those after it wait for its answer: a batch cannot be submitted
+before its files are there, nor asked for before. Answers are read, and nothing else is done with
+them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -24,6 +27,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _BLOCK = bytes(65536)
+
+#: RPCs that need no other's answer. Outputs do within a job, which makes no difference among many.
+_INDEPENDENT = {
+    "ping",
+    "upload_files",
+    "query_job",
+    "query_completed_job",
+    "result_file",
+    "workunit_file",
+    "workunit_files",
+}
 
 
 @dataclass(frozen=True)
@@ -120,12 +134,13 @@ def _main() -> None:
     record, url, connections = sys.argv[1:]
     # The stand-in wrote it.
     requests: list[Recorded] = pickle.loads(Path(record).read_bytes())
-    groups: dict[str, list[Recorded]] = {}
-    for request in requests:
-        groups.setdefault(request.rpc, []).append(request)
+    # The numbers of those that are to be alone, which are all different, and None for the others.
+    alone = (None if each.rpc in _INDEPENDENT else i for i, each in enumerate(requests))
+    numbered = zip(alone, requests, strict=True)
+    groups = [[each for _, each in group] for _, group in groupby(numbered, itemgetter(0))]
     replay = _Replay(url, int(connections))
     began = time.perf_counter()
-    for group in groups.values():
+    for group in groups:
         replay.send(group)
     print(time.perf_counter() - began)
 

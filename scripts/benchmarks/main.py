@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scripts.benchmarks import floor
-from scripts.benchmarks.bench import Bench
+from scripts.benchmarks.bench import Bench, scaled
 from scripts.benchmarks.cases import CASES, MEASURES, OURS_ALONE, WITHOUT_PEER, Case
 from scripts.benchmarks.client import Gahp
 from scripts.benchmarks.measure import MB, median, spread
@@ -31,13 +31,13 @@ _TITLE = 44
 _NAMES = [*CASES, *MEASURES]
 
 _FOOTER = """
-ours: the median of {repeat}, interleaved with the floor and the other program; load average
+seconds: the median of {repeat}, interleaved with the floor and the other program; load average
 before: {before}, after: {after}.
 floor: the same requests, recorded by the stand-in and sent again with http.client from a process of
-their own, those of one RPC over as many kept connections as the program may use, then those of the
-next RPC. For spawn and version: a Python program that greets and echoes. For first-ping: one
+their own, over as many kept connections as the program may use, except where one needs the answer
+to another. For spawn and version: a Python program that greets and echoes. For first-ping: one
 request, and the import of http.client.
-spread: the largest of ours less the smallest, over the median. CPU: of the program, user and
+spread: the largest less the smallest, over the median. CPU: of the program, user and
 system. peak: VmHWM. RPCs: as the stand-in counts them.
 fsyncs: calls of os.fsync and os.fdatasync, counted in the program (counting/sitecustomize.py);
 those that SQLite makes in C (the ledger's, the cache's) are not among them."""
@@ -73,7 +73,7 @@ def main() -> int:
             failed |= "not measured: " in line
             print(line, flush=True)
     if any(name in CASES for name in chosen):
-        print(f"{_FOOTER.format(repeat=arguments.repeat, before=before, after=_load())}")
+        print(_FOOTER.format(repeat=arguments.repeat, before=before, after=_load()))
     return int(failed)
 
 
@@ -165,7 +165,7 @@ def _run(name: str, programs: Sequence[Sequence[str]], size: float, repeat: int)
     samples: list[list[Sample]] = [[] for _ in programs]
     floors: list[float] = []
     failures: dict[int, str] = {}
-    number = Bench([], "", Path(), size, "").some(case.number)
+    number = scaled(case.number, size)
     for _ in range(repeat):
         for i, command in enumerate(programs):
             if i in failures:
@@ -198,34 +198,38 @@ def _floor(case: Case, bench: Bench, number: int, rpcs: dict[str, int]) -> float
 
 def _header(*, several: bool) -> str:
     head = (
-        f"{'':{_TITLE}}{'boinc_gahp':>11}{'spread':>8}{'floor':>10}{'of floor':>9}{'CPU':>9}"
+        f"{'':{_TITLE}}{'seconds':>10}{'spread':>8}{'floor':>10}{'of floor':>9}{'CPU':>9}"
         f"{'peak':>9}{'RPCs':>8}{'fsyncs':>8}"
     )
-    return head + (f"{'other':>11}{'of other':>9}" if several else "")
+    return head + (f"{'of other':>9}" if several else "")
 
 
 def _case_rows(
     title: str, ours: list[Sample], floors: list[float], others: list[list[Sample]]
 ) -> Iterator[str]:
-    middle = median(ours)
     least = statistics.median(floors)
-    row = (
-        f"{title:<{_TITLE}}{_seconds(middle.seconds):>11}"
-        f"{_spread(ours):>8}{_seconds(least):>10}"
+    middle, peers = median(ours), [median(each) for each in others]
+    row = _row(title, ours, least, _seconds(least))
+    for peer in peers:
+        row += f"{middle.seconds / peer.seconds:>9.2f}"
+    yield row
+    for other in others:
+        yield _row("  the other program", other, least, "")
+    for label, seconds in middle.parts.items():
+        row = f"{f'  {label}':<{_TITLE}}{_seconds(seconds):>10}"
+        for peer in peers:
+            row += f"{seconds / peer.parts[label]:>70.2f}"
+        yield row
+
+
+def _row(title: str, samples: list[Sample], least: float, floor_shown: str) -> str:
+    middle = median(samples)
+    return (
+        f"{title:<{_TITLE}}{_seconds(middle.seconds):>10}{_spread(samples):>8}{floor_shown:>10}"
         f"{middle.seconds / least:>9.2f}{middle.processor:>7.2f} s"
         f"{middle.peak_memory / MB:>6.0f} MB{sum(middle.rpcs.values()):>8,}"
         f"{'-' if middle.syncs is None else format(middle.syncs, ','):>8}"
     )
-    peers = [median(each) for each in others]
-    for peer in peers:
-        row += f"{_seconds(peer.seconds):>11}{middle.seconds / peer.seconds:>9.2f}"
-    yield row
-    gap = " " * 61
-    for label, seconds in middle.parts.items():
-        row = f"{f'  {label}':<{_TITLE}}{_seconds(seconds):>11}"
-        for peer in peers:
-            row += f"{gap}{_seconds(peer.parts[label]):>11}{seconds / peer.parts[label]:>9.2f}"
-        yield row
 
 
 def _spread(samples: list[Sample]) -> str:
