@@ -8,27 +8,59 @@ from pathlib import Path
 
 import pytest
 
+from scripts.benchmarks.cases import CASES, MEASURES
+
 pytestmark = pytest.mark.long
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "bench"
+OURS = str(Path(sys.executable).with_name("boinc_gahp"))
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [SCRIPT, "--quick", *arguments], capture_output=True, text=True, timeout=110, check=False
+        [SCRIPT, "--repeat", "1", "--size", "0.005", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
     )
 
 
-def test_it_measures_two_programs_and_their_ratio() -> None:
-    ours = str(Path(sys.executable).with_name("boinc_gahp"))
-    done = bench("--only", "version", ours)
+def rows(done: subprocess.CompletedProcess[str]) -> list[list[str]]:
+    """Return the table's columns, without those of parts and of the footer."""
+    table = done.stdout.partition("\n\n")[0].splitlines()[1:]
+    return [row[44:].split() for row in table if not row.startswith(" ")]
+
+
+def test_each_case_has_its_floor_which_makes_the_same_requests() -> None:
+    done = bench(*CASES)  # it says "not measured" of a floor that made others
     assert (done.returncode, done.stderr) == (0, "")
-    header, *rows = done.stdout.splitlines()
-    assert header.split() == ["boinc_gahp", "aim", "of", "aim", "other", "ratio"]
-    assert [row.split("  ")[0] for row in rows if not row.startswith(" ")] == [
-        "VERSION round trips"
-    ]
-    assert all(float(row.split()[-1]) > 0 for row in rows)
+    assert len(rows(done)) == len(CASES)
+    for seconds, _, _, floor, _, of_floor, processor, *_ in rows(done):
+        assert float(seconds) > 0
+        assert float(floor) > 0
+        assert float(of_floor) > 0
+        assert float(processor) >= 0
+
+
+def test_each_other_benchmark_runs() -> None:
+    done = bench(*MEASURES)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "floor:" not in done.stdout
+
+
+def test_fsyncs_of_fetched_files_are_counted() -> None:
+    ((*_, fsyncs),) = rows(bench("fetches"))
+    assert int(fsyncs) > 0
+
+
+def test_it_measures_two_programs_and_their_ratio() -> None:
+    done = bench("version", "blah-fetches", OURS)
+    assert (done.returncode, done.stderr) == (0, "")
+    header, *_ = done.stdout.splitlines()
+    assert header.endswith("fsyncs of other")
+    assert len(rows(done)) == done.stdout.count("\n  the other program ") == 2
+    assert all(float(row[-1]) > 0 for row in rows(done))
 
 
 def test_a_program_that_is_none_is_reported_beside_ours() -> None:
@@ -38,9 +70,14 @@ def test_a_program_that_is_none_is_reported_beside_ours() -> None:
     assert "other: not measured: RuntimeError: the program has ended" in done.stdout
 
 
-def test_jobs_of_htcondor_are_measured_against_their_aims() -> None:
-    done = bench("--only", "batch-submit", "/bin/false")
+def test_a_program_without_blah_commands_is_not_measured_with_them() -> None:
+    done = bench("batch-submit", "blah-fetches", "/bin/false")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "100 BLAH_JOB_SUBMITs, 50 at a time" in done.stdout
-    assert "Return Line, worst" in done.stdout
+    assert "BLAH_JOB_SUBMITs, 50 at a time" in done.stdout
     assert "not measured" not in done.stdout
+
+
+def test_a_misspelt_case_is_refused() -> None:
+    done = bench("fetchs")
+    assert done.returncode == 2
+    assert "'fetchs' is neither a case nor a program; did you mean fetches?" in done.stderr

@@ -12,7 +12,7 @@ from scripts.benchmarks.measure import MB, Measure
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from scripts.benchmarks.cases import Bench
+    from scripts.benchmarks.bench import Bench
     from scripts.benchmarks.client import Gahp
 
 #: Concurrent requests of a gridmanager (``gridmanager-batch.rst``, "Concurrency").
@@ -25,12 +25,12 @@ PROBE_RATE = 100
 def batch_submit(bench: Bench) -> Iterator[Measure]:
     """1,000 jobs of HTCondor 10, 50 under way at a time."""
     number = bench.some(1000)
-    _settle_in(bench)
+    settle_in(bench)
     with bench.gahp(select=False) as gahp:
-        _ask(gahp, "BLAH_PING", "boinc")
+        ask(gahp, "BLAH_PING", "boinc")
         used = gahp.processor_time
         began = time.perf_counter()
-        _, lines = _at_a_time(gahp, (("BLAH_JOB_SUBMIT", _ad(bench, i)) for i in range(number)))
+        _, lines = at_a_time(gahp, (("BLAH_JOB_SUBMIT", _ad(bench, i)) for i in range(number)))
         took = time.perf_counter() - began
         yield Measure(f"{number:,} BLAH_JOB_SUBMITs, {IN_FLIGHT} at a time", took, "s", 10)
         yield Measure("  Return Line, worst", max(lines), "s", 0.05)
@@ -42,12 +42,12 @@ def batch_submit(bench: Bench) -> Iterator[Measure]:
 def batch_status(bench: Bench) -> Iterator[Measure]:
     """Statuses where the ledger has 20,000 jobs, which are on the project."""
     number = bench.some(20_000)
-    _settle_in(bench)
+    settle_in(bench)
     bench.control("status", word="IN_PROGRESS")
     with bench.gahp(select=False) as gahp:
-        _ask(gahp, "BLAH_PING", "boinc")
+        ask(gahp, "BLAH_PING", "boinc")
         requests = (("BLAH_JOB_SUBMIT", _ad(bench, i)) for i in range(number))
-        results, _ = _at_a_time(gahp, requests)
+        results, _ = at_a_time(gahp, requests)
         jobs = [result[3] for result in results]
         _until_running(gahp, jobs)
         times = [_timed(gahp, jobs[i * 7919 % number]) for i in range(bench.some(2000))]
@@ -57,7 +57,7 @@ def batch_status(bench: Bench) -> Iterator[Measure]:
         yield Measure("  BLAH_JOB_STATUS, median", statistics.median(times), "s")
         used = gahp.processor_time
         began = time.perf_counter()
-        _at_a_time(gahp, (("BLAH_JOB_STATUS", job) for job in jobs))
+        at_a_time(gahp, (("BLAH_JOB_STATUS", job) for job in jobs))
         took = time.perf_counter() - began
         yield Measure(f"  all of them, {IN_FLIGHT} at a time", number / took, "1/s")
         yield Measure("    processor time", gahp.processor_time - used, "s")
@@ -65,24 +65,20 @@ def batch_status(bench: Bench) -> Iterator[Measure]:
         yield Measure(f"  {PROBE_RATE} a second: share of a processor", share, "%", 15)
         yield Measure("  peak memory", gahp.peak_memory / MB, "MB", 200)
     times = []
-    for _ in range(5 if bench.quick else 20):
+    for _ in range(20 if bench.size >= 1 else 5):
         with bench.gahp(select=False) as gahp:
             times.append(gahp.banner_after)
     yield Measure("  spawn to banner, median", statistics.median(times), "s", 0.15)
     with bench.gahp(select=False) as gahp:
-        times = [_timed(gahp, jobs[i]) for i in range(20)]
+        times = [_timed(gahp, jobs[i % number]) for i in range(20)]
         yield Measure("  a new daemon's first BLAH_JOB_STATUS", times[0], "s")
         yield Measure("  the 19 after it, worst", max(times[1:]), "s")
 
 
-def _settle_in(bench: Bench) -> None:
+def settle_in(bench: Bench, htcondor: str = "") -> None:
     """Write the settings and the input file of the user whose home the programs share."""
-    home = bench.directory / "home"
-    settings = home / ".config" / "boinc_gahp" / "boinc_gahp.toml"
-    settings.parent.mkdir(parents=True)
-    settings.write_text(f'[project]\nurl = "{bench.url}"\nauthenticator = "{"0" * 32}"\n')
-    settings.chmod(0o600)
-    (home / "in").write_text("one input for all\n")
+    bench.settings(htcondor=htcondor)
+    (bench.home / "in").write_text("one input for all\n")
 
 
 def _ad(bench: Bench, number: int) -> str:
@@ -96,7 +92,7 @@ def _ad(bench: Bench, number: int) -> str:
     )
 
 
-def _at_a_time(
+def at_a_time(
     gahp: Gahp, requests: Iterable[tuple[str, str]]
 ) -> tuple[list[list[str]], list[float]]:
     """Make requests, 50 under way; return their results' words, and seconds to Return Lines."""
@@ -121,15 +117,16 @@ def _at_a_time(
     return results, lines
 
 
-def _ask(gahp: Gahp, command: str, argument: str) -> list[str]:
-    ((result,), _) = _at_a_time(gahp, [(command, argument)])
+def ask(gahp: Gahp, command: str, argument: str) -> list[str]:
+    """Make a request; return its result's words."""
+    ((result,), _) = at_a_time(gahp, [(command, argument)])
     return result
 
 
 def _timed(gahp: Gahp, job: str) -> float:
     """Return the seconds from a BLAH_JOB_STATUS to its Result Line."""
     began = time.perf_counter()
-    _ask(gahp, "BLAH_JOB_STATUS", job)
+    ask(gahp, "BLAH_JOB_STATUS", job)
     return time.perf_counter() - began
 
 
@@ -148,7 +145,7 @@ def _until_running(gahp: Gahp, jobs: list[str]) -> None:
     deadline = time.monotonic() + 300
     left = jobs
     while left:
-        results, _ = _at_a_time(gahp, [("BLAH_JOB_STATUS", job) for job in left])
+        results, _ = at_a_time(gahp, [("BLAH_JOB_STATUS", job) for job in left])
         left = [job for job, result in zip(left, results, strict=True) if result[3] != "2"]
         if time.monotonic() > deadline:
             raise RuntimeError(f"{len(left)} jobs are not on the project after 300 s")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from scripts.benchmarks.counts import Counts
+
 
 class Gahp:
     """A running GAHP program; a context manager.
@@ -23,13 +25,24 @@ class Gahp:
     Args:
         command: the program and its arguments.
         home: the directory that stands for the user's home.
+        counts: where it counts its fsyncs; None if it does not.
         asynchronous: let it print R, and fetch results when it does.
 
     Attributes:
         banner_after: seconds from the spawn to the whole of the banner.
+        answered_after: seconds from the spawn to the first Return Line.
     """
 
-    def __init__(self, command: Sequence[str], home: Path, *, asynchronous: bool = True) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        home: Path,
+        counts: Counts | None = None,
+        *,
+        asynchronous: bool = True,
+    ) -> None:
+        self._counts = counts
+        environment = clean_environment(home) | (counts.environment if counts else {})
         began = time.perf_counter()
         self._process = subprocess.Popen(
             command,
@@ -37,7 +50,7 @@ class Gahp:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=home,
-            env=_environment(home),
+            env=environment,
             bufsize=0,
         )
         assert self._process.stdin
@@ -56,6 +69,7 @@ class Gahp:
         self.banner_after = time.perf_counter() - began
         if asynchronous:
             self.call("ASYNC_MODE_ON")
+        self.answered_after = time.perf_counter() - began
 
     def __enter__(self) -> Self:
         return self
@@ -82,10 +96,14 @@ class Gahp:
 
     @property
     def processor_time(self) -> float:
-        """Seconds of processor time that the process has used so far."""
-        stat = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="utf-8")
-        user, system = stat.rpartition(")")[2].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+        """Seconds of processor time that the process has used so far, user and system."""
+        # CPUCLOCK_SCHED of a process (clock_getcpuclockid(3)): nanoseconds, where stat has ticks.
+        return time.clock_gettime((~self._process.pid << 3) | 2)
+
+    @property
+    def syncs(self) -> int | None:
+        """Calls of os.fsync and os.fdatasync so far; None if they are not counted."""
+        return self._counts.syncs if self._counts else None
 
     def next_id(self) -> str:
         """Return a new request id."""
@@ -166,7 +184,7 @@ class Gahp:
         return line
 
 
-def _environment(home: Path) -> dict[str, str]:
+def clean_environment(home: Path) -> dict[str, str]:
     """Return the variables that a gridmanager passes on, without this user's settings."""
     kept = {key: value for key, value in os.environ.items() if key in {"PATH", "LANG"}}
     return {**kept, "HOME": str(home), "GAHP_TEMP": str(home)}

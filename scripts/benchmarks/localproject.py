@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
 
-    from scripts.benchmarks.cases import Bench
+    from scripts.benchmarks.bench import Bench
 
 #: Runs a project without volunteers until its standard input ends.
 _SERVE = """

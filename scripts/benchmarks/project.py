@@ -30,15 +30,17 @@ class Batch:
     state: int = 0
     jobs: list[str] = field(default_factory=list)
     first_id: int = 0
+    submitted: float = 0.0
 
 
 @dataclass
 class Answer:
-    """An HTTP reply's body, and the headers that go with it."""
+    """An HTTP reply's body, the headers that go with it, and the RPC that was asked for."""
 
     body: bytes
     content_type: str = "text/xml;charset=UTF-8"
     headers: tuple[str, ...] = ()
+    rpc: str = ""
 
 
 def _values(document: str, tag: str) -> list[str]:
@@ -54,7 +56,8 @@ class Project:
     """The state of the stand-in."""
 
     def __init__(self, output: bytes) -> None:
-        self.status = "DONE"
+        self._status = "DONE"
+        self._status_since = 0.0
         self._output = output
         self._batches: dict[int, Batch] = {}
         self._by_name: dict[str, Batch] = {}
@@ -62,12 +65,18 @@ class Project:
         self._names: dict[int, str] = {}
         self._files: set[str] = set()
         self._statuses: dict[tuple[str, ...], str] = {}
+        self._jobs_of: dict[str, Batch] = {}
         self.counts: dict[str, int] = {}
 
     def seed(self, name: str, jobs: int, app: str) -> None:
         """Make a batch of that many jobs, as if it had been submitted."""
         batch = self._create(name, app)
         self._submit(batch, [f"{name}#1.{number}" for number in range(jobs)])
+
+    def set_status(self, word: str) -> None:
+        """Give all jobs this status, from now on."""
+        self._status, self._status_since = word, time.time()
+        self._statuses.clear()
 
     def job_count(self, name: str) -> int:
         """Return the number of jobs of a batch; 0 if there is no batch with that name."""
@@ -80,7 +89,7 @@ class Project:
         self.counts[name] = self.counts.get(name, 0) + 1
         handler = getattr(self, f"_rpc_{name}", None)
         inner = handler(document) if handler else _error("bad command")
-        return Answer(f"{PROLOG}<{name}>\n{inner}\n        </{name}>\n    ".encode())
+        return Answer(f"{PROLOG}<{name}>\n{inner}\n        </{name}>\n    ".encode(), rpc=name)
 
     # -- batches
 
@@ -94,9 +103,11 @@ class Project:
         batch.first_id = len(self._jobs) + 1
         batch.jobs = names
         batch.state = 1
+        batch.submitted = time.time()
         for number, name in enumerate(names, batch.first_id):
             self._jobs[name] = number
             self._names[number] = name
+            self._jobs_of[name] = batch
 
     def _find(self, document: str) -> Batch | None:
         if number := _value(document, "batch_id"):
@@ -136,6 +147,9 @@ class Project:
 
     def _rpc_query_batch2(self, document: str) -> str:
         names = tuple(_values(document, "batch_name"))
+        since = float(_value(document, "min_mod_time") or 0)
+        if since > self._status_since:
+            return self._changes(names, since)
         if names not in self._statuses:
             parts = [f"<server_time>{time.time():.4f}</server_time>\n"]
             for name in names:
@@ -145,12 +159,27 @@ class Project:
                 parts.append(f"   <batch_size>{len(jobs)}</batch_size>\n")
                 parts += [
                     f"    <job>\n        <job_name>{job}</job_name>\n"
-                    f"        <status>{self.status}</status>\n    </job>\n"
+                    f"        <status>{self._status}</status>\n    </job>\n"
                     for job in jobs
                 ]
             # The time to make it is the project's, not the client's, so make it once.
             self._statuses[names] = "".join(parts)
         return self._statuses[names]
+
+    def _changes(self, names: tuple[str, ...], since: float) -> str:
+        """Tell of the batches that were submitted after ``since``, and of others only the size."""
+        parts = [f"<server_time>{time.time():.4f}</server_time>\n"]
+        for name in names:
+            if name not in self._by_name:
+                return _error(f"no batch named {name}")
+            batch = self._by_name[name]
+            parts.append(f"   <batch_size>{len(batch.jobs)}</batch_size>\n")
+            parts += [
+                f"    <job>\n        <job_name>{job}</job_name>\n"
+                f"        <status>{self._status}</status>\n    </job>\n"
+                for job in (batch.jobs if batch.submitted >= since else ())
+            ]
+        return "".join(parts)
 
     def _rpc_retire_batch(self, _document: str) -> str:
         return "<success/>"
@@ -180,11 +209,13 @@ class Project:
 
     def _rpc_query_job(self, document: str) -> str:
         number = int(_value(document, "job_id"))
+        name = self._names[number]
+        outputs = OUTPUTS if self._jobs_of[name].app == "multi" else 1
         size = f"        <outfile>\n<size>{len(self._output)}</size>\n        </outfile>\n"
         return (
-            f"    <instance>\n        <name>{self._names[number]}_0</name>\n"
+            f"    <instance>\n        <name>{name}_0</name>\n"
             f"        <id>{number + 10**6}</id>\n        <state>Completed and validated</state>\n"
-            f"{size * OUTPUTS}</instance>"
+            f"{size * outputs}</instance>"
         )
 
     def _rpc_query_completed_job(self, document: str) -> str:
@@ -206,9 +237,9 @@ class Project:
         self.counts[command] = self.counts.get(command, 0) + 1
         name = query.get("result_name") or f"{query.get('wu_name')}_0"
         if number >= OUTPUTS:
-            return Answer(f"ERROR: bad file num: {number}\n".encode(), "text/html")
+            return Answer(f"ERROR: bad file num: {number}\n".encode(), "text/html", rpc=command)
         disposition = f"Content-Disposition: attachment; filename={name}_r42_{number}"
-        return Answer(self._output, "application/octet-stream", (disposition,))
+        return Answer(self._output, "application/octet-stream", (disposition,), command)
 
 
 def request_document(content_type: str, body: bytes) -> str:

@@ -3,18 +3,25 @@
 As a program, it prints its URL and serves until its input ends. ``/stats`` returns the number of
 requests, ``/latency?seconds=S`` delays answers to RPCs, ``/seed?…`` makes a batch,
 ``/jobs?batch=B`` returns the number of jobs of a batch, ``/status?word=W`` sets the status of all
-jobs.
+jobs. ``/record`` begins a record of the requests, ``/recorded?path=P`` ends it, writes it to a file
+and returns the number of requests by RPC, ``/restore`` puts the project back to where the record
+began, so that the same requests can be made again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import copy
 import gzip
 import json
+import pickle
 import sys
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
+from scripts.benchmarks.floor import Recorded
 from scripts.benchmarks.project import Answer, Project, request_document
 
 if TYPE_CHECKING:
@@ -34,6 +41,8 @@ class Server:
         self.latency = 0.0
         self.bytes_in = 0
         self._zipped: dict[bytes, bytes] = {}
+        self._record: list[Recorded] | None = None
+        self._before = (self.project, self._zipped)
 
     def control(self, target: str) -> Answer | None:
         """Answer the benchmarks' own requests."""
@@ -48,12 +57,26 @@ class Server:
             case "/seed":
                 self.project.seed(query["batch"], int(query["jobs"]), query["app"])
             case "/status":
-                self.project.status = query["word"]
+                self.project.set_status(query["word"])
+            case "/record":
+                self._record = []
+                self._before = copy.deepcopy(self.project), dict(self._zipped)
+            case "/recorded":
+                record, self._record = self._record or [], None
+                Path(query["path"]).write_bytes(pickle.dumps(record))
+                told = Counter(each.rpc for each in record)
+            case "/restore":
+                self.project, self._zipped = self._before
             case "/jobs":
                 told = self.project.job_count(query["batch"])
             case _:
                 return None
         return Answer(json.dumps(told).encode(), "application/json")
+
+    def note(self, request: Recorded) -> None:
+        """Add a request to the record, if one is being made."""
+        if self._record is not None:
+            self._record.append(request)
 
     def zipped(self, body: bytes) -> bytes:
         """Return ``body`` gzipped; bodies are kept, because long ones are requested repeatedly."""
@@ -98,14 +121,15 @@ class Connection(asyncio.Protocol):
             }
             if "expect" in headers and self._transport:
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            body = yield from self._body(headers)
-            zipped = "gzip" in headers.get("accept-encoding", "")
-            self._answer(method, target, headers.get("content-type", ""), body, zipped=zipped)
+            body, length = yield from self._body(headers)
+            self._answer(method, target, headers, body, length)
 
-    def _body(self, headers: dict[str, str]) -> Generator[None, None, bytes]:
+    def _body(self, headers: dict[str, str]) -> Generator[None, None, tuple[bytes, int]]:
+        """Return what is kept of the body, and how long it was."""
         if headers.get("transfer-encoding") == "chunked":
-            return (yield from self._chunked())
-        left = int(headers.get("content-length", 0))
+            kept_of_chunks = yield from self._chunked()
+            return kept_of_chunks, len(kept_of_chunks)
+        length = left = int(headers.get("content-length", 0))
         keep = left if left < 2 * _KEPT_OF_UPLOAD * 10 else _KEPT_OF_UPLOAD
         kept = bytearray()
         while left:
@@ -115,7 +139,7 @@ class Connection(asyncio.Protocol):
             kept += piece[: max(0, keep - len(kept))]
             if left:
                 yield
-        return bytes(kept)
+        return bytes(kept), length
 
     def _chunked(self) -> Generator[None, None, bytes]:
         kept = bytearray()
@@ -132,20 +156,24 @@ class Connection(asyncio.Protocol):
                 return bytes(kept)
 
     def _answer(
-        self, method: str, target: str, content_type: str, body: bytes, *, zipped: bool
+        self, method: str, target: str, headers: dict[str, str], body: bytes, length: int
     ) -> None:
         server = self._server
         answer = server.control(target)
         latency = 0.0
+        content_type = headers.get("content-type", "")
+        encodings = headers.get("accept-encoding", "")
         if answer is None:
             latency = server.latency
             if method == "POST":
                 answer = server.project.rpc(request_document(content_type, body))
             else:
                 answer = server.project.output(target)
+            sent = {"Content-Type": content_type, "Accept-Encoding": encodings}
+            server.note(Recorded(answer.rpc, method, target, sent, body, length))
         head = [f"Content-Type: {answer.content_type}", *answer.headers]
         payload = answer.body
-        if zipped and len(payload) > _GZIP_FROM and "xml" in answer.content_type:
+        if "gzip" in encodings and len(payload) > _GZIP_FROM and "xml" in answer.content_type:
             payload = server.zipped(payload)
             head.append("Content-Encoding: gzip")
         head.append(f"Content-Length: {len(payload)}")
