@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.archive import Archive
 from boinc_gahp.fetch.delivered import Delivered
-from boinc_gahp.fetch.destinations import check_destination, explain
+from boinc_gahp.fetch.destinations import Unsynced, check_destination, explain
 from boinc_gahp.fetch.download import download
 from boinc_gahp.fetch.names import new_file, plain_names
 from boinc_gahp.fetch.select import outputs_of
@@ -105,15 +105,18 @@ def fetch(
         if completed is None:
             scope.check()
             completed = context.project.query_completed_job(sink.job_name)
-        _write(sink, stderr, unwrap(completed.stderr_out), scope)
+        text = unwrap(completed.stderr_out)
     else:
-        stderr = None
-    job = _Fetch(context, sink, scope, instance, count)
-    if is_archive:
-        job.archive(outputs[0])
-    else:
-        job.files({output.name: output for output in outputs}, plain)
-    job.stdout()
+        stderr, text = None, ""
+    with Unsynced() as unsynced:
+        if stderr is not None:
+            _write(sink, stderr, text, scope, unsynced)
+        job = _Fetch(context, sink, scope, instance, count=count, unsynced=unsynced)
+        if is_archive:
+            job.archive(outputs[0])
+        else:
+            job.files({output.name: output for output in outputs}, plain)
+        job.stdout()
     return FetchedFiles(
         tuple(dict.fromkeys(job.places)), None if stderr is None else stderr.destination
     )
@@ -137,11 +140,13 @@ def write_no_stdout(sink: Sink, stdout: Delivery | None, scope: CancelScope) -> 
         _write(sink, stdout, "", scope)
 
 
-def _write(sink: Sink, stream: Delivery, text: str, scope: CancelScope) -> None:
+def _write(
+    sink: Sink, stream: Delivery, text: str, scope: CancelScope, unsynced: Unsynced | None = None
+) -> None:
     sink.make_parent(stream, scope)
     with registry.file(stream.destination, scope, stream.inside) as file:
         file.write(text.encode("utf-8", "surrogateescape"))
-        file.commit()
+        file.commit(unsynced)
 
 
 class _Fetch:
@@ -153,12 +158,15 @@ class _Fetch:
         sink: Sink,
         scope: CancelScope,
         instance: ResultInfo | None,
+        *,
         count: Callable[[int], object],
+        unsynced: Unsynced,
     ) -> None:
         self._context = context
         self._sink = sink
         self._scope = scope
         self._count = count
+        self._unsynced = unsynced
         self._uploaded = uploaded_by(context, sink.job_name, instance)
         self._instance = sink.job_name if instance is None else instance.name
         self._delivered = Delivered(None) if sink.again else context.delivered
@@ -188,7 +196,7 @@ class _Fetch:
         check_destination(item.destination, self._scope, item.inside)
 
     def _note(self, item: Delivery, status: os.stat_result, md5: str) -> None:
-        """Remember an output that is in place and on the disk."""
+        """Remember an output that is in place."""
         self.places.append(item.destination)
         self._delivered.remember(self._key(item.output, item.destination), status, md5)
 
@@ -200,7 +208,7 @@ class _Fetch:
             ]
             if self._download(output, files):
                 for item, file in zip(items, files, strict=True):
-                    self._note(item, file.commit(), file.md5.hexdigest())
+                    self._note(item, file.commit(self._unsynced), file.md5.hexdigest())
 
     def _download(self, output: Output, files: Sequence[TemporaryFile]) -> bool:
         """Fetch an output; return False if it is absent and optional."""
@@ -321,7 +329,7 @@ class _Fetch:
 
     def _place(self, room: TemporaryDirectory, name: str, item: Delivery) -> os.stat_result:
         """Put a complete file in place; return its status there."""
-        status = room.place(name, item.destination, item.inside)
+        status = room.place(name, item.destination, item.inside, self._unsynced)
         if status is not None:
             return status
         with (
@@ -330,4 +338,4 @@ class _Fetch:
         ):
             while data := file.read(_CHUNK):
                 copy.write(data)
-            return copy.commit()
+            return copy.commit(self._unsynced)

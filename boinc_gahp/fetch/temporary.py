@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar, NamedTuple, TypeVar
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import leftovers
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
-from boinc_gahp.fetch.destinations import explain, open_destination
-from boinc_gahp.fetch.directories import open_parent, sync
+from boinc_gahp.fetch.destinations import Unsynced, explain, open_destination, sync_name
+from boinc_gahp.fetch.directories import open_parent
 from boinc_gahp.fetch.types import OWN
 
 if TYPE_CHECKING:
@@ -332,8 +332,11 @@ class TemporaryFile(_Temporary):
             raise OutputError(f"{str(self.path)!r} was removed while it was being written")
         return file
 
-    def commit(self) -> os.stat_result:
+    def commit(self, unsynced: Unsynced | None = None) -> os.stat_result:
         """Give the file its final name, and sync both to the disk; return its status there.
+
+        Args:
+            unsynced: syncs the name later.
 
         Raises:
             OutputError: the disk is full, the destination has become a directory, ...
@@ -346,7 +349,7 @@ class TemporaryFile(_Temporary):
                     status = os.fstat(self._descriptor)
                     self._registry.rename(self.path.name, at, self.destination.name, at)
                     self.close()
-                sync(at)
+                sync_name(at, self.destination, unsynced)
             finally:
                 os.close(at)
         except OSError as error:
@@ -387,11 +390,16 @@ class TemporaryDirectory(_Temporary):
         return FileIO(os.open(name, flags, dir_fd=self._descriptor))
 
     def place(
-        self, name: str, destination: Path, inside: Path | None = None
+        self,
+        name: str,
+        destination: Path,
+        inside: Path | None = None,
+        unsynced: Unsynced | None = None,
     ) -> os.stat_result | None:
         """Move one of its files, already synced to the disk, into place; return its status there.
 
-        None: the destination is on another file system, and nothing was done.
+        None: the destination is on another file system, and nothing was done. ``unsynced`` syncs
+        the name later.
 
         Raises:
             OutputError: the file cannot be put there.
@@ -402,7 +410,7 @@ class TemporaryDirectory(_Temporary):
                 with self._scope:
                     status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
                     self._registry.rename(name, self._descriptor, destination.name, at)
-                sync(at)
+                sync_name(at, destination, unsynced)
             finally:
                 os.close(at)
         except OSError as error:

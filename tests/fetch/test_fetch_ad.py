@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import threading
@@ -13,6 +14,7 @@ import pytest
 
 from boinc_gahp.errors import NotFound, OutputError
 from boinc_gahp.fetch.cancel import CancelScope, Stopped
+from boinc_gahp.fetch.destinations import Unsynced
 from boinc_gahp.fetch.failures import failure
 from boinc_gahp.fetch.job_directory import JobDirectory, NoResult, fetch_output
 from boinc_gahp.fetch.names import plain_names
@@ -258,9 +260,48 @@ def test_the_directories_are_on_the_disk_too(
     monkeypatch.setattr(os, "fsync", noting)
     fetch(plain(), tmp_path)
     assert {"", "/logs", "/errors", "/errors/deep"} <= set(synced)
-    # Each file, then its directory once it has its name.
-    assert synced[-2].startswith("/logs/.boinc_gahp-")
-    assert synced[-1] == "/logs"
+    for directory in ("/logs", "/errors/deep"):
+        # Its files, and then the directory itself, once they have their names.
+        *_, last_file = (at for at, path in enumerate(synced) if f"{directory}/.boinc" in path)
+        assert directory in synced[last_file:]
+
+
+def test_a_directory_is_synced_once_for_all_of_a_jobs_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sub").mkdir()
+    synced: list[Path] = []
+    monkeypatch.setattr(
+        "boinc_gahp.fetch.destinations.sync",
+        lambda directory: synced.append(Path(f"/proc/self/fd/{directory}").readlink()),
+    )
+    with Unsynced() as unsynced:
+        for name in ("a", "b", "sub/c"):
+            with Temporaries().file(tmp_path / name) as file:
+                file.write(b"text")
+                file.commit(unsynced)
+        assert synced == []
+    assert synced == [tmp_path, tmp_path / "sub"]
+
+
+def test_a_disk_that_fails_at_the_end_is_reported_unless_something_else_went_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_directory: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("boinc_gahp.fetch.destinations.sync", failing)
+
+    def put(error: Exception | None = None) -> None:
+        with Unsynced() as unsynced, Temporaries().file(tmp_path / "out") as file:
+            file.commit(unsynced)
+            if error is not None:
+                raise error
+
+    with pytest.raises(OutputError, match="out' cannot be written: Input/output error"):
+        put()
+    with pytest.raises(ZeroDivisionError):
+        put(ZeroDivisionError())
 
 
 def test_a_missing_directory_of_a_remap_is_named(tmp_path: Path) -> None:
