@@ -27,7 +27,7 @@ _OFTEN = 86400.0
 #: Seconds until a failed renewal is repeated, and the limit for one renewal, so that it does not
 #: keep a waiting program from looking at its batch.
 _PAUSE = 300.0
-_PATIENCE = 5.0
+_TIMEOUT = 5.0
 _ENDED = (BatchState.ABORTED, BatchState.RETIRED)
 
 
@@ -48,7 +48,7 @@ def renew(batch: Batch, rpc: Rpc | None = None, *, stale: bool = False) -> None:
         if stale and not _is_due(batch.refresh()):
             return
         until = float(int(time.time() + _lease_seconds(batch)))
-        rpc = (rpc or batch.project.rpc).until(now + _PATIENCE)
+        rpc = (rpc or batch.project.rpc).until(now + _TIMEOUT)
         rpc.set_expire_time(until, batch_id=batch.id)
     except GahpError as error:
         batch.renew_from = now + _PAUSE

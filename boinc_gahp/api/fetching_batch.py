@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 #: Errors of the operating system after which no other job's outputs can be written, either.
 _NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.EMFILE}
 #: Seconds to find out whether the project still answers, after no answer about one job.
-_PATIENCE = 20.0
+_TIMEOUT = 20.0
 #: The fetch is given up after network errors for so many jobs in a row.
 _MAX_UNREACHABLE = 5
 #: Seconds between two progress reports, and for threads to end after an interruption.
@@ -98,7 +98,7 @@ def check_answers(session: Session, error: RpcError) -> None:
         raise error
     if isinstance(error, (TransportError, ProtocolError)):
         try:
-            session.rpc.until(time.monotonic() + _PATIENCE).ping()
+            session.rpc.until(time.monotonic() + _TIMEOUT).ping()
         except RpcError as trouble:
             raise trouble from error
 

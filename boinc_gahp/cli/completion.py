@@ -30,7 +30,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 #: Seconds: a project's time to answer; the time its answer is used again; and if it does not
 #: answer, the greatest age of one to use.
-PATIENCE = 1.0
+TIMEOUT = 1.0
 FRESH = 30.0
 OLD = 86400.0
 
@@ -215,7 +215,7 @@ def _batches(settings: Settings, project: ProjectSettings) -> list[_Batch]:
     if 0 <= age < FRESH:
         return cached
     try:
-        with _at_most(PATIENCE):
+        with _at_most(TIMEOUT):
             batches = _ask(project)
     except Exception:  # noqa: BLE001  (an error means no suggestions)
         return cached if age < OLD else []
@@ -231,8 +231,8 @@ def _ask(project: ProjectSettings) -> list[_Batch]:
     from boinc_gahp.rpc import ClientOptions, WebRpcs
 
     options = ClientOptions(
-        connect_timeout=PATIENCE,
-        read_timeout=PATIENCE,
+        connect_timeout=TIMEOUT,
+        read_timeout=TIMEOUT,
         retry_total=0,
         ca_bundle=project.ca_bundle,
         proxy=project.proxy,

@@ -141,7 +141,7 @@ class Projects:
         with place.lock:
             if place.bridge is None:
                 place.bridge = self._opener()(settings, project)
-                start(partial(self._reconcile, place.bridge), f"settling {project.url}")
+                start(partial(self._reconcile, place.bridge), f"reconciling {project.url}")
             return place.bridge
 
     def refusals(self) -> Refusals:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("boinc_gahp.fetch")
 
 #: Seconds for query_completed_job, which fails on most projects for such a job.
-_PATIENCE = 10.0
+_TIMEOUT = 10.0
 
 
 def failed_job(context: FetchContext, job_name: str, located: Located) -> tuple[FetchResult, str]:
@@ -143,7 +143,7 @@ def _collect(context: FetchContext, job: JobInfo) -> _Learned:
 
 def _completed(context: FetchContext, job_name: str) -> CompletedJob | None:
     """Return what query_completed_job tells about a failed instance; None if it fails."""
-    project = context.project.until(time.monotonic() + _PATIENCE)
+    project = context.project.until(time.monotonic() + _TIMEOUT)
     try:
         completed = project.query_completed_job(job_name)
     except RpcError as error:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Seconds for the first request about a job whose batch is not known; if the job failed, most
 #: projects cannot answer it.
-_PATIENCE = 20.0
+_TIMEOUT = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def find(
     located = located or _near(context, job_name)
     if located is not None:
         return located, None
-    project = context.project.until(time.monotonic() + _PATIENCE)
+    project = context.project.until(time.monotonic() + _TIMEOUT)
     trouble: RpcError | None = None
     completed: CompletedJob | None = None
     try:

@@ -27,7 +27,7 @@ log = logging.getLogger("boinc_gahp.submit")
 
 #: Seconds reserved for undoing a submission before its answer is due.
 UNDO_TIME = 10.0
-#: Seconds past the gridmanager's patience after which a submission that nobody asked about is
+#: Seconds after the gridmanager has stopped waiting, when a submission that nobody asked about is
 #: aborted.
 _GRIDMANAGER_MARGIN = 30.0
 

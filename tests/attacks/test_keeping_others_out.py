@@ -148,7 +148,7 @@ def _hello(_environ: WSGIEnvironment, start_response: StartResponse) -> list[byt
 @pytest.fixture
 def hurried(tmp_path: Path) -> Iterator[str]:
     """The address of a server that waits a fifth of a second for a head."""
-    server = WebServer(_hello, 0, spool=tmp_path, patience=0.2)
+    server = WebServer(_hello, 0, spool=tmp_path, head_timeout=0.2)
     server.start()
     try:
         yield f"http://127.0.0.1:{server.port}/"

@@ -52,7 +52,7 @@ def locked(path: Path) -> Iterator[None]:
         connection.execute("ROLLBACK")
 
 
-class Crowd:
+class UnfinishedHeads:
     """Threads that each do something once, and what came of it."""
 
     def __init__(self, *tasks: Callable[[], object]) -> None:
@@ -86,8 +86,8 @@ def count_commits(store: Store) -> list[str]:
     return seen
 
 
-def writing(store: Store, keys: list[str]) -> Crowd:
-    return Crowd(*(lambda key=key: store.write(put(key)) for key in keys))
+def writing(store: Store, keys: list[str]) -> UnfinishedHeads:
+    return UnfinishedHeads(*(lambda key=key: store.write(put(key)) for key in keys))
 
 
 def queued(store: Store, count: int) -> None:
@@ -119,7 +119,7 @@ def test_of_a_thousand_accepts_by_fifty_threads_none_is_lost(store: Store, jobs:
     def accept_twenty(thread: int) -> list[int]:
         return [jobs.accept(new_job(f"{thread}.{number}")).id for number in range(20)]
 
-    crowd = Crowd(*(lambda thread=thread: accept_twenty(thread) for thread in range(50)))
+    crowd = UnfinishedHeads(*(lambda thread=thread: accept_twenty(thread) for thread in range(50)))
     ids = [job_id for some in crowd.join() for job_id in some]  # type: ignore[attr-defined]
     assert len(set(ids)) == 1000
     with closing(sqlite3.connect(store.path)) as connection:
@@ -141,7 +141,7 @@ def test_a_change_that_fails_leaves_those_committed_with_it(store: Store) -> Non
         raise ZeroDivisionError
 
     with committing(store):
-        rest = Crowd(
+        rest = UnfinishedHeads(
             lambda: store.write(put("before")),
             lambda: store.write(fail_late),
             lambda: store.write(put("first")),
@@ -157,7 +157,7 @@ def test_a_change_that_fails_leaves_those_committed_with_it(store: Store) -> Non
 
 def test_a_commit_that_fails_is_told_to_all_that_shared_it(store: Store) -> None:
     with committing(store):
-        rest = Crowd(
+        rest = UnfinishedHeads(
             lambda: store.write(put("one")),
             # As SQLite does by itself when the disk is full.
             lambda: store.write(lambda connection: connection.execute("ROLLBACK")),
@@ -221,7 +221,7 @@ def test_a_thread_that_is_interrupted_while_its_change_waits_has_it_made(
         interrupt()
 
     with committing(store):
-        crowd = Crowd(interrupt_when_it_waits)
+        crowd = UnfinishedHeads(interrupt_when_it_waits)
         with pytest.raises(KeyboardInterrupt):
             store.write(put("mine"))
         assert crowd.join() == [None]
@@ -232,7 +232,7 @@ def test_a_thread_that_is_interrupted_while_its_change_waits_has_it_made(
 def test_a_thread_that_is_interrupted_while_its_change_is_made_undoes_nothing(
     store: Store, interrupt: Callable[[], bool]
 ) -> None:
-    others: list[Crowd] = []
+    others: list[UnfinishedHeads] = []
 
     def change(connection: sqlite3.Connection) -> None:
         put("mine")(connection)
@@ -372,7 +372,7 @@ def test_a_reader_is_not_held_up_by_a_commit_and_sees_one_moment(store: Store) -
         inside.set()
         assert go_on.wait(60)
 
-    crowd = Crowd(lambda: store.write(slow))
+    crowd = UnfinishedHeads(lambda: store.write(slow))
     assert inside.wait(60)
     with store.read() as connection:
         seen = connection.execute("SELECT key FROM meta WHERE key IN ('old', 'new')").fetchall()
@@ -399,7 +399,7 @@ def test_many_readers_share_few_connections(store: Store) -> None:
             group_key.wait(60)
             return int(connection.execute("SELECT count(*) FROM meta").fetchone()[0])
 
-    assert Crowd(*[read] * 20).join() == [1] * 20
+    assert UnfinishedHeads(*[read] * 20).join() == [1] * 20
     assert len(store._readers) <= 4
 
 
@@ -433,7 +433,7 @@ def test_closing_waits_for_the_commit_under_way_and_for_what_is_queued(store: St
     with committing(store):
         crowd = writing(store, ["one", "two"])
         queued(store, 2)
-        closing_it = Crowd(store.close)
+        closing_it = UnfinishedHeads(store.close)
         wait_for(lambda: store._is_closed, "the end")
         with pytest.raises(LedgerError, match="was closed"):
             store.write(put("key"))
@@ -482,7 +482,7 @@ def test_the_log_does_not_grow_for_ever_under_readers_that_overlap(
                 connection.execute("SELECT count(*) FROM meta").fetchone()
                 stop.wait(0.02)
 
-    crowd = Crowd(*(lambda offset=offset: read_on(offset) for offset in range(2)))
+    crowd = UnfinishedHeads(*(lambda offset=offset: read_on(offset) for offset in range(2)))
     store.write(lambda connection: connection.execute("CREATE TABLE wide (x)").rowcount)
     largest = 0
     for _ in range(40):

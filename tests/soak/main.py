@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 #: One job in so many is of HTCondor 9.
 _OLD = 6
 #: Real seconds for jobs to come home, and to be retired, after the time that was planned.
-_PATIENCE = 180.0
+_HEAD_TIMEOUT = 180.0
 #: Problems that are shown.
 _SHOWN = 40
 
@@ -120,7 +120,7 @@ def _users(directory: Path, plan: Plan) -> list[User]:
 
 
 def _live(users: Sequence[User], project: Project, plan: Plan) -> dict[str, Any]:
-    until = time.monotonic() + plan.seconds + _PATIENCE
+    until = time.monotonic() + plan.seconds + _HEAD_TIMEOUT
     quiet = threading.Event()
 
     def live(user: User) -> None:

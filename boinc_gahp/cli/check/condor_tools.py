@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass
 
 #: Seconds that a tool may take; condor_config_val may run commands to read settings.
-_PATIENCE = 20
+_TIMEOUT = 20
 
 _VERSION = re.compile(r"\$CondorVersion: (\d+)\.(\d+)\.(\d+)")
 _ROUTE = re.compile(r'^Name +: "(.*)"$', re.MULTILINE)
@@ -107,7 +107,7 @@ def _output(*command: str) -> str | None:
 def _run(*command: str) -> subprocess.CompletedProcess[str] | None:
     try:
         return subprocess.run(
-            command, capture_output=True, timeout=_PATIENCE, check=False, errors="replace"
+            command, capture_output=True, timeout=_TIMEOUT, check=False, errors="replace"
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -56,14 +56,14 @@ _TO_BROWSERS = (
 )
 
 
-class Crowd:
+class UnfinishedHeads:
     """The connections that wait for the head of a request. Only for the thread that does the I/O.
 
-    ``patience``: how many seconds a head may take.
+    ``head_timeout``: how many seconds a head may take.
     """
 
-    def __init__(self, patience: float) -> None:
-        self._patience = patience
+    def __init__(self, head_timeout: float) -> None:
+        self._head_timeout = head_timeout
         self._awaited: dict[Channel, float] = {}
 
     def await_head(self, channel: Channel) -> None:
@@ -85,11 +85,11 @@ class Crowd:
     def end_late(self, channels: list[Channel]) -> None:
         """Close the connections whose head or body takes too long."""
         now = time.monotonic()
-        late = [each for each, since in self._awaited.items() if now > since + self._patience]
+        late = [each for each, since in self._awaited.items() if now > since + self._head_timeout]
         for channel in channels:
             request = channel.request
             if request is not None and request.headers_finished:
-                allowed = self._patience + request.body_bytes_received / _SLOWEST
+                allowed = self._head_timeout + request.body_bytes_received / _SLOWEST
                 if now > request.began + allowed:
                     late.append(channel)
         for channel in late:
@@ -179,7 +179,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
 
     task_class = _HttpAnswer
     error_task_class = _Refusal
-    crowd: Crowd
+    crowd: UnfinishedHeads
     spool: Path
     allow: Allow
 
@@ -204,7 +204,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         super().handle_close()
 
 
-def channel_class(crowd: Crowd, spool: Path, allow: Allow) -> type[Channel]:
+def channel_class(crowd: UnfinishedHeads, spool: Path, allow: Allow) -> type[Channel]:
     """Return the class of a server's connections."""
     shared = {"crowd": crowd, "spool": spool, "allow": staticmethod(allow)}
     return type("Channel", (Channel,), shared)

@@ -14,7 +14,7 @@ from waitress import wasyncore
 
 from boinc_gahp.localproject.server.addresses import HOST
 from boinc_gahp.localproject.server.bodies import Allowance
-from boinc_gahp.localproject.server.connections import CONNECTIONS, Crowd, channel_class
+from boinc_gahp.localproject.server.connections import CONNECTIONS, UnfinishedHeads, channel_class
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ _MAX_REPLY = 1 << 30
 #: A connection that has been silent for this many seconds is closed, even with half a request.
 _IDLE = 120
 #: Seconds that the head of a request may take.
-_PATIENCE = 20.0
+_HEAD_TIMEOUT = 20.0
 #: While answers are being made, more connections may exist than are accepted otherwise.
 _ANSWERING = 100
 #: Bytes read from a socket at a time.
@@ -77,13 +77,13 @@ class WebServer:
         *,
         spool: Path,
         allow: Allow = lambda _path, _headers: Allowance(),
-        patience: float = _PATIENCE,
+        head_timeout: float = _HEAD_TIMEOUT,
     ) -> None:
         # waitress would leave threads and sockets behind if it could not bind.
         listener = _bound(port, host)
         self._map: dict[int, object] = {}
-        self._crowd = Crowd(patience)
-        self._poll = min(_POLL, patience)
+        self._unfinished = UnfinishedHeads(head_timeout)
+        self._poll = min(_POLL, head_timeout)
         self._server = waitress.server.create_server(
             app,
             map=self._map,
@@ -98,7 +98,7 @@ class WebServer:
             ident="boinc_gahp local project",
             clear_untrusted_proxy_headers=True,
         )
-        self._server.channel_class = channel_class(self._crowd, spool, allow)
+        self._server.channel_class = channel_class(self._unfinished, spool, allow)
         self.port: int = listener.getsockname()[1]
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="localproject-web", daemon=True)
@@ -129,7 +129,7 @@ class WebServer:
         while not self._stopping.is_set():
             wasyncore.loop(timeout=self._poll, use_poll=True, map=self._map, count=1)
             if time.monotonic() >= look:
-                self._crowd.end_late(self._channels())
+                self._unfinished.end_late(self._channels())
                 look = time.monotonic() + self._poll
 
     def _channels(self) -> list[Channel]:
