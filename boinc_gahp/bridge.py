@@ -6,45 +6,13 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+# Each function is imported when it is first called: a daemon that only pings needs few of them.
+from boinc_gahp import fetch, submit
 from boinc_gahp.config import ProjectSettings, authenticator_of, cache_dir, ledger_file
-from boinc_gahp.fetch import (
-    NEVER_CANCELLED,
-    Delivered,
-    FetchContext,
-    failure,
-    failure_of,
-    fetch,
-    fetch_output,
-    write_failure,
-)
+from boinc_gahp.fetch import NEVER_CANCELLED
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.rpc import ClientOptions, WebRpcs
-from boinc_gahp.submit import (
-    Association,
-    BatchValidator,
-    Client,
-    ConsoleJournal,
-    Digests,
-    GridmanagerJournal,
-    Interrupted,
-    Journal,
-    Meter,
-    PhysicalNames,
-    ProjectCache,
-    abort_each,
-    abort_empty,
-    abort_jobs,
-    abort_once,
-    abort_until_certain,
-    look_up,
-    missing,
-    query_batches,
-    query_jobs,
-    reconcile,
-    retire_batch,
-    set_lease,
-    submit,
-)
+from boinc_gahp.submit import Client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -63,7 +31,14 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.ledger import BatchRow, JobLedger
     from boinc_gahp.rpc import BatchInfo, JobInfo
-    from boinc_gahp.submit import BatchJobs, BatchStatuses, OnProgress, SubmitRequest, Validation
+    from boinc_gahp.submit import (
+        BatchJobs,
+        BatchStatuses,
+        Journal,
+        OnProgress,
+        SubmitRequest,
+        Validation,
+    )
 
 _A_PERSON = Client()
 
@@ -89,15 +64,15 @@ class Bridge:
         cache_dir: Path | None,
         project_settings: ProjectSettings | None = None,
     ) -> None:
-        self._context = FetchContext(
+        self._context = fetch.FetchContext(
             project=project,
             settings=settings,
             project_settings=project_settings or ProjectSettings(project.url),
             ledger=ledger,
-            cache=ProjectCache(project, settings.jobs.templates_cached),
+            cache=submit.ProjectCache(project, settings.jobs.templates_cached),
             cache_dir=cache_dir,
-            digests=Digests(cache_dir if settings.staging.md5_cache else None),
-            delivered=Delivered(cache_dir),
+            digests=submit.Digests(cache_dir if settings.staging.md5_cache else None),
+            delivered=fetch.Delivered(cache_dir),
         )
         self._reconciling = threading.Lock()
 
@@ -107,7 +82,7 @@ class Bridge:
 
     def submit(self, request: SubmitRequest, journal: Journal | None = None) -> int:
         """See :func:`boinc_gahp.submit.engine.submit`; None writes nothing down."""
-        return submit(self._context, request, journal or Journal())
+        return submit.submit(self._context, request, journal or submit.Journal())
 
     def boinc_submit(self, request: SubmitRequest, answer_by: float | None) -> int:
         """Submit the batch of a BOINC_SUBMIT.
@@ -124,10 +99,10 @@ class Bridge:
         """
         self._context.cache.mention([request.batch_name])
         if answer_by is None:
-            return self.submit(request, ConsoleJournal(self._context, request))
+            return self.submit(request, submit.ConsoleJournal(self._context, request))
         lease = self._context.settings.jobs.lease
         request = replace(request, lease=lease, answer_by=answer_by, name_is_given=True)
-        return self.submit(request, GridmanagerJournal(self._context, request))
+        return self.submit(request, submit.GridmanagerJournal(self._context, request))
 
     def jobs_there(self, request: SubmitRequest) -> tuple[int | None, int]:
         """Return the project's id of the batch of this name, and how many of the jobs it has.
@@ -138,10 +113,10 @@ class Bridge:
             BatchConflict: a submit would be refused.
             RpcError: the project could not be reached.
         """
-        details = look_up(self._context.project, request)
+        details = submit.look_up(self._context.project, request)
         if details is None:
             return None, 0
-        left = missing(self._context.project, request, details)
+        left = submit.missing(self._context.project, request, details)
         return details.batch.id, len(request.jobs) - len(left)
 
     @property
@@ -151,15 +126,15 @@ class Bridge:
 
     def request_size(self, request: SubmitRequest) -> int:
         """See :meth:`boinc_gahp.submit.validate.BatchValidator.size`."""
-        return BatchValidator(self._context, request).size()
+        return submit.BatchValidator(self._context, request).size()
 
     def validate(self, request: SubmitRequest) -> Validation:
         """See :meth:`boinc_gahp.submit.validate.BatchValidator.validation`."""
-        return BatchValidator(self._context, request).validation()
+        return submit.BatchValidator(self._context, request).validation()
 
     def estimate(self, request: SubmitRequest) -> float:
         """See :meth:`boinc_gahp.submit.validate.BatchValidator.estimate`."""
-        return BatchValidator(self._context, request).estimate()
+        return submit.BatchValidator(self._context, request).estimate()
 
     def physical_names(
         self, paths: Iterable[str], progress: OnProgress | None = None
@@ -171,10 +146,10 @@ class Bridge:
             Exception: what ``progress`` raises.
         """
         try:
-            files = self._context.digests.of(paths, meter=Meter(progress))
-        except Interrupted as interrupted:
+            files = self._context.digests.of(paths, meter=submit.Meter(progress))
+        except submit.Interrupted as interrupted:
             raise interrupted.error from None
-        physical = PhysicalNames(files)
+        physical = submit.PhysicalNames(files)
         return {path: physical.name_of(path) for path in files}
 
     def absent(self, physical_names: Iterable[str]) -> set[str]:
@@ -184,74 +159,76 @@ class Bridge:
             RpcError: the project could not be reached, or does not accept one as a file name.
         """
         names = list(dict.fromkeys(physical_names))
-        return set(Association(self._context.project, 0, 1).absent(names))
+        return set(submit.Association(self._context.project, 0, 1).absent(names))
 
     def abort_empty(self, name: str) -> bool:
         """See :func:`boinc_gahp.submit.abort.abort_empty`."""
-        return abort_empty(self._context, name)
+        return submit.abort_empty(self._context, name)
 
     def abort_once(self, batch_id: int, name: str) -> bool:
         """See :func:`boinc_gahp.submit.abort.abort_once`."""
-        return abort_once(self._context, batch_id, name)
+        return submit.abort_once(self._context, batch_id, name)
 
     def abort_until_certain(
         self, batch: BatchRow, jobs: JobLedger, *, njobs: int, is_clear: bool
     ) -> bool:
         """See :func:`boinc_gahp.submit.abort.abort_until_certain`."""
-        return abort_until_certain(self._context, batch, jobs, njobs=njobs, is_clear=is_clear)
+        return submit.abort_until_certain(
+            self._context, batch, jobs, njobs=njobs, is_clear=is_clear
+        )
 
     def query_batches(
         self, names: Sequence[str], min_mod_time: str | float, client: Client = _A_PERSON
     ) -> BatchStatuses:
         """See :func:`boinc_gahp.submit.query.query_batches`."""
         self._context.cache.mention(names)
-        return query_batches(self._context, names, min_mod_time, client)
+        return submit.query_batches(self._context, names, min_mod_time, client)
 
     def fetch_output(
         self, request: FetchRequest, scope: CancelScope = NEVER_CANCELLED
     ) -> FetchResult:
         """See :func:`boinc_gahp.fetch.job_directory.fetch_output`."""
-        return fetch_output(self._context, request, scope)
+        return fetch.fetch_output(self._context, request, scope)
 
     def write_failure(
         self, request: FetchRequest, text: str, scope: CancelScope = NEVER_CANCELLED
     ) -> None:
         """See :func:`boinc_gahp.fetch.job_directory.write_failure`."""
-        write_failure(request, text, scope)
+        fetch.write_failure(request, text, scope)
 
     def fetch(
         self, located: Located, sink: Sink, scope: CancelScope, count: Callable[[int], object]
     ) -> FetchedFiles:
         """See :func:`boinc_gahp.fetch.engine.fetch`."""
-        return fetch(self._context, located, sink, scope, count=count)
+        return fetch.fetch(self._context, located, sink, scope, count=count)
 
     def failure_of(self, job: JobInfo) -> Failure:
         """See :func:`boinc_gahp.fetch.failures.failure_of`."""
-        return failure_of(self._context, job)
+        return fetch.failure_of(self._context, job)
 
     def failure(self, job_name: str, batch_id: int) -> Failure | None:
         """See :func:`boinc_gahp.fetch.failures.failure`."""
-        return failure(self._context, job_name, batch_id)
+        return fetch.failure(self._context, job_name, batch_id)
 
     def query_jobs(self, batch_id: int) -> BatchJobs:
         """See :func:`boinc_gahp.submit.query.query_jobs`."""
-        return query_jobs(self._context, batch_id)
+        return submit.query_jobs(self._context, batch_id)
 
     def abort_jobs(self, names: Sequence[str], *, remember: bool = True) -> None:
         """See :func:`boinc_gahp.submit.control.abort_jobs`."""
-        abort_jobs(self._context, names, remember=remember)
+        submit.abort_jobs(self._context, names, remember=remember)
 
     def abort_each(self, names: Sequence[str]) -> dict[str, ProjectError]:
         """See :func:`boinc_gahp.submit.control.abort_each`."""
-        return abort_each(self._context, names)
+        return submit.abort_each(self._context, names)
 
     def retire_batch(self, name: str) -> None:
         """See :func:`boinc_gahp.submit.control.retire_batch`."""
-        retire_batch(self._context, name)
+        submit.retire_batch(self._context, name)
 
     def set_lease(self, name: str, unix_time: float) -> None:
         """See :func:`boinc_gahp.submit.control.set_lease`."""
-        set_lease(self._context, name, unix_time)
+        submit.set_lease(self._context, name, unix_time)
 
     def batches(self) -> tuple[BatchInfo, ...]:
         """Return the account's batches, without retired ones, as the project lists them now."""
@@ -265,7 +242,7 @@ class Bridge:
         """See :func:`boinc_gahp.submit.control.reconcile`; one thread at a time."""
         if self._reconciling.acquire(blocking=False):
             try:
-                reconcile(self._context, alone=alone)
+                submit.reconcile(self._context, alone=alone)
             finally:
                 self._reconciling.release()
 

@@ -2,19 +2,73 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from boinc_gahp.submit.digests import Digests
-from boinc_gahp.submit.staging import Uploads
+from boinc_gahp.submit.project_cache import Recent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from boinc_gahp.config import ProjectSettings, Settings
     from boinc_gahp.ledger import Ledger
     from boinc_gahp.rpc import WebRpcs
     from boinc_gahp.submit.project_cache import ProjectCache
+
+
+#: For how many names it is remembered when they were last sent.
+_LANDED = 20_000
+
+
+class Uploads:
+    """Physical names that threads of this process are sending, so that no file is sent twice."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._flying: dict[str, threading.Event] = {}
+        self._landed: Recent[str, float] = Recent(_LANDED)
+
+    @contextmanager
+    def claim(self, names: Iterable[str], asked_at: float) -> Iterator[dict[str, threading.Event]]:
+        """Yield those of ``names`` that nobody is sending; the caller has them until released.
+
+        The end of the block releases them, too. The values are set when their name is released.
+        ``asked_at`` is when the project was asked for the names (:func:`time.monotonic`); a name
+        that was released after that is left out, because it has to be asked for again.
+        """
+        with self._lock:
+            mine = {
+                name: threading.Event()
+                for name in names
+                if name not in self._flying and (self._landed.get(name) or 0.0) < asked_at
+            }
+            self._flying.update(mine)
+        try:
+            yield mine
+        finally:
+            self.release(mine, list(mine))
+
+    def release(self, mine: dict[str, threading.Event], names: Iterable[str]) -> None:
+        """Take ``names`` out of a claim, so that others can go on with them."""
+        with self._lock:
+            now = time.monotonic()
+            for name in names:
+                del self._flying[name]
+                self._landed.set(name, now)
+                mine.pop(name).set()
+
+    def wait(self, names: Iterable[str], timeout: float) -> None:
+        """Wait until other threads have sent those of ``names`` that they are sending."""
+        deadline = time.monotonic() + timeout
+        with self._lock:
+            events = [self._flying[name] for name in names if name in self._flying]
+        for event in events:
+            event.wait(max(0.0, deadline - time.monotonic()))
 
 
 @dataclass(frozen=True, slots=True)

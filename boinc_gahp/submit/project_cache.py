@@ -13,16 +13,17 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from boinc_gahp import templates
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.submit import find_batch
 from boinc_gahp.submit.singleflight import SingleFlight
 from boinc_gahp.submit.types import JobIds
-from boinc_gahp.templates import InputTemplate, OutputTemplate, read_templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from boinc_gahp.rpc import BatchDetails, BatchInfo, JobInfo, ResultInfo, WebRpcs
+    from boinc_gahp.templates import InputTemplate, OutputTemplate
 
 log = logging.getLogger("boinc_gahp.submit")
 
@@ -251,7 +252,7 @@ class ProjectCache:
         def ask() -> AppTemplates:
             asked_at = time.monotonic()
             text = (project or self._project).get_templates(app_name=app_name)
-            return AppTemplates(asked_at, text, *read_templates(text))
+            return AppTemplates(asked_at, text, *templates.read_templates(text))
 
         def is_fresh(answer: AppTemplates) -> bool:
             return time.monotonic() - answer.asked_at < self._templates_cached

@@ -15,8 +15,9 @@ import pytest
 from boinc_gahp.config import StagingSettings as Settings
 from boinc_gahp.errors import ProjectError, StagingError
 from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.submit.context import Uploads
 from boinc_gahp.submit.digests import Digest
-from boinc_gahp.submit.staging import Staging, Uploads
+from boinc_gahp.submit.staging import Staging
 from tests.submit.scripted import SECRET, URL, Reply, error
 from tests.submit.test_association import FATAL, Server
 
