@@ -24,6 +24,8 @@ def exports(
     def get(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{places[name]}"), name)
+        value = getattr(import_module(f"{package}.{places[name]}"), name)
+        setattr(sys.modules[package], name, value)  # so that this is not called for it again
+        return value
 
     return get, lambda: sorted({*vars(sys.modules[package]), *places})
