@@ -160,7 +160,7 @@ class LimitSettings:
     workers: int = 32
     #: Pings, queries, aborts, leases and retirements of one project at a time; more projects as
     #: above.
-    control_workers: int = 48
+    control_workers: int = 64
     #: A longer Request Line is refused (``E``).
     line_bytes: int = 256_000_000
 
