@@ -92,7 +92,7 @@ class Caller:
 
     def ask(
         self,
-        question: RpcCall,
+        call: RpcCall,
         answer: Callable[[etree._Element], T],
         until: float | None,
     ) -> T:
@@ -103,24 +103,24 @@ class Caller:
         """
 
         def attempt(traffic: Traffic) -> T:
-            reply_errors = self.reply_errors(question)
+            reply_errors = self.reply_errors(call)
             try:
-                reply = self._read(question, until, traffic)
-                self._log_messages(question.rpc, reply.messages)
+                reply = self._read(call, until, traffic)
+                self._log_messages(call.rpc, reply.messages)
                 trouble = reply_errors.trouble(reply)
                 if trouble is None and reply.root is not None:
                     return answer(reply.root)
-            except ReplyTooLong as much:
-                trouble = reply_errors.too_much(str(much))
-            except IncompleteReply as lacking:
-                trouble = reply_errors.incomplete(str(lacking))
+            except ReplyTooLong as reply_error:
+                trouble = reply_errors.too_much(str(reply_error))
+            except IncompleteReply as incomplete:
+                trouble = reply_errors.incomplete(str(incomplete))
             raise trouble or reply_errors.incomplete("no root element")
 
-        return self._attempts(question.rpc, until, attempt)
+        return self._attempts(call.rpc, until, attempt)
 
     def open(
         self,
-        question: RpcCall,
+        call: RpcCall,
         begin: Callable[[HttpReply, ErrorTranslator, Traffic], T],
         until: float | None,
     ) -> T:
@@ -130,18 +130,18 @@ class Caller:
         """
 
         def attempt(traffic: Traffic) -> T:
-            reply, translator = self._send(question, until, traffic, plain=True)
+            reply, translator = self._send(call, until, traffic, plain=True)
             try:
                 return begin(reply, translator, traffic)
             except BaseException:
                 reply.close()
                 raise
 
-        return self._attempts(question.rpc, until, attempt, log_success=False)
+        return self._attempts(call.rpc, until, attempt, log_success=False)
 
-    def reply_errors(self, question: RpcCall) -> ReplyErrors:
-        """Return what turns the replies to ``question`` into errors."""
-        return ReplyErrors(question.rpc, self.host, self.redact, question.subject)
+    def reply_errors(self, call: RpcCall) -> ReplyErrors:
+        """Return what turns the replies to ``call`` into errors."""
+        return ReplyErrors(call.rpc, self.host, self.redact, call.subject)
 
     # -- one RPC
 
@@ -181,28 +181,28 @@ class Caller:
             f", {traffic.attempts} attempts" if traffic.attempts != 1 else "",
         )
 
-    def _read(self, question: RpcCall, until: float | None, traffic: Traffic) -> Reply:
-        http, translator = self._send(question, until, traffic)
+    def _read(self, call: RpcCall, until: float | None, traffic: Traffic) -> Reply:
+        http, translator = self._send(call, until, traffic)
         try:
-            rpc = question.rpc
+            rpc = call.rpc
             return translator.translate_errors(
-                lambda: read(http.chunks(), rpc.name, question.records, answers=rpc.answers)
+                lambda: read(http.chunks(), rpc.name, call.records, answers=rpc.answers)
             )
         finally:
             traffic.received += http.received
             http.close()
 
     def _send(
-        self, question: RpcCall, until: float | None, traffic: Traffic, *, plain: bool = False
+        self, call: RpcCall, until: float | None, traffic: Traffic, *, plain: bool = False
     ) -> tuple[HttpReply, ErrorTranslator]:
         """Send the request and follow redirects; return a reply with HTTP status 200."""
-        rpc = question.rpc
+        rpc = call.rpc
         translator = ErrorTranslator(rpc.name, self.host, self.redact)
-        url = question.url
+        url = call.url
         if self.speaks_https.is_set():
             url = redirects.upgraded(url)
         for _ in range(_REDIRECTS + 1):
-            request = self._request(question, url, until, traffic, plain=plain)
+            request = self._request(call, url, until, traffic, plain=plain)
             reply = translator.translate_errors(partial(self.transport.send, request))
             odd = odd_encoding(reply.headers, plain=plain)
             if reply.status == 200 and odd is None:
@@ -214,22 +214,22 @@ class Caller:
                 body = b"" if odd is not None else beginning(translator.chunks(reply.chunks()))
             finally:
                 reply.close()
-            reply_errors = self.reply_errors(question)
+            reply_errors = self.reply_errors(call)
             if odd is not None and reply.status == 200:
                 raise reply_errors.encoded(odd)
             raise reply_errors.status(reply.status, reply.reason, page_beginning(body))
         raise self._refused(rpc, f"redirects more than {_REDIRECTS} times: check the project's URL")
 
     def _request(
-        self, question: RpcCall, url: str, until: float | None, traffic: Traffic, *, plain: bool
+        self, call: RpcCall, url: str, until: float | None, traffic: Traffic, *, plain: bool
     ) -> HttpRequest:
         options = self.options
         left = math.inf if until is None else until - time.monotonic()
         if self.closing.is_set():
-            raise self._refused(question.rpc, "was not asked: the connection to it was closed")
+            raise self._refused(call.rpc, "was not asked: the connection to it was closed")
         if left < _NO_TIME:
-            raise self._refused(question.rpc, "was not asked: the time limit was already reached")
-        make_body = question.make_body
+            raise self._refused(call.rpc, "was not asked: the time limit was already reached")
+        make_body = call.make_body
 
         def counted() -> Body:
             assert make_body is not None  # noqa: S101  (for the type checker)
@@ -249,7 +249,7 @@ class Caller:
                 rate=options.output_rate if plain else 0.0,
                 rate_span=options.rate_span,
             ),
-            fresh=question.rpc.fresh,
+            fresh=call.rpc.fresh,
             plain=plain,
         )
 

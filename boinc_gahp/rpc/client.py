@@ -371,8 +371,8 @@ class WebRpcs:
         described = build.files(names, batch_id, delete_time and self._to_project(delete_time))
         xml = build.document("upload_files", self._authenticator, described)
         form = partial(FormBody, xml, files, sent)
-        question = RpcCall(table.UPLOAD_FILES, self.url + table.UPLOAD_FILES.handler, form)
-        self._caller.ask(question, results.success, self._until)
+        call = RpcCall(table.UPLOAD_FILES, self.url + table.UPLOAD_FILES.handler, form)
+        self._caller.ask(call, results.success, self._until)
 
     # -- outputs
 
@@ -470,13 +470,13 @@ class WebRpcs:
         query = urlencode(
             {"cmd": rpc.name, **about, "auth_str": auth_str}, errors="surrogateescape"
         )
-        question = RpcCall(rpc, f"{self.url}{rpc.handler}?{query}", subject=subject)
+        call = RpcCall(rpc, f"{self.url}{rpc.handler}?{query}", subject=subject)
 
         def begin(reply: HttpReply, translator: ErrorTranslator, traffic: Traffic) -> OutputStream:
             def ended(outcome: str, received: int) -> None:
                 traffic.received += received
                 self._caller.log_line(rpc, outcome, traffic)
 
-            return OutputStream(reply, translator, self._caller.reply_errors(question), ended)
+            return OutputStream(reply, translator, self._caller.reply_errors(call), ended)
 
-        return self._caller.open(question, begin, self._until)
+        return self._caller.open(call, begin, self._until)
