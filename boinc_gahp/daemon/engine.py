@@ -36,6 +36,8 @@ log = logging.getLogger("boinc_gahp.daemon")
 
 #: Statuses of BLAH_JOB_STATUS that tell HTCondor that a job has ended: completed, held.
 _ENDS = frozenset({"4", "5"})
+#: Threads that answer BLAH_JOB_STATUS: they wait for the ledger only, so more would be slower.
+_STATUSES = 8
 #: Threads that record what HTCondor was told; calls at the same time share one commit.
 _TELLERS = 4
 
@@ -131,8 +133,8 @@ class Engine:
             name: Pool(name, lambda: projects.limits.workers)
             for name in ("work", "accept", "cancel")
         } | {
-            name: Pool(name, lambda: projects.limits.control_workers)
-            for name in ("control", "status")
+            "control": Pool("control", lambda: projects.limits.control_workers),
+            "status": Pool("status", lambda: min(_STATUSES, projects.limits.control_workers)),
         }
         self._telling = Pool("telling", lambda: _TELLERS)
         self._given: list[JobEnd] = []  # in the results kept for RESULTS
