@@ -2,14 +2,14 @@
 
 Multipart instead of urlencoded, because the server's limit counts bytes on the wire, and
 urlencoding makes XML three times as long. requests' own ``files=`` would read every file into
-memory.
+memory; here only small ones are.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-from pathlib import Path
+from contextlib import closing
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from requests_toolbelt import MultipartEncoder
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+_BINARY = "application/octet-stream"
+#: Files that have no more bytes together are read before the request is sent.
+_IN_MEMORY = 1 << 18
 
 
 class FormBody:
@@ -40,18 +44,19 @@ class FormBody:
         sent: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._sent = sent
-        self._files = [_Checked(file) for file in files]
+        self._files: list[_Checked] = []
         self._source: io.BytesIO | MultipartEncoder
         self.content_type: str
-        if not files:
+        if sum(file.nbytes for file in files) <= _IN_MEMORY:
             # Most requests; the encoder takes ten times as long.
-            body, self.content_type = encode_multipart_formdata([("request", xml)])
+            parts: dict[str, bytes | tuple[str, bytes, str]] = {"request": xml, **_whole(files)}
+            body, self.content_type = encode_multipart_formdata(parts)
             self._source, self._size = io.BytesIO(body), len(body)
             return
+        self._files = [_Checked(file) for file in files]
         fields: list[tuple[str, object]] = [("request", _Memory(xml))]
         fields += [
-            (f"file_{index}", (file.name, file, "application/octet-stream"))
-            for index, file in enumerate(self._files)
+            (f"file_{index}", (file.name, file, _BINARY)) for index, file in enumerate(self._files)
         ]
         try:
             for file in self._files:
@@ -87,6 +92,16 @@ class FormBody:
 def size_of(xml: bytes) -> int:
     """Return the number of bytes that ``xml`` has on the wire."""
     return FormBody(xml).len
+
+
+def _whole(files: Sequence[UploadFile]) -> dict[str, tuple[str, bytes, str]]:
+    """Return the fields for small files; one at a time is open."""
+    fields = {}
+    for index, file in enumerate(files):
+        with closing(_Checked(file)) as checked:
+            checked.begin()
+            fields[f"file_{index}"] = (file.physical_name, checked.read(), _BINARY)
+    return fields
 
 
 class _Memory:
@@ -139,7 +154,7 @@ class _Checked:
 
     def _file(self) -> BinaryIO:
         if self._open is None:
-            self._open = Path(self._wanted.path).open("rb")  # noqa: SIM115  (close() closes it)
+            self._open = open(self._wanted.path, "rb")  # noqa: PTH123, SIM115  (see close())
         return self._open
 
     def _check_end(self) -> None:

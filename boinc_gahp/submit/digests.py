@@ -35,6 +35,7 @@ log = logging.getLogger("boinc_gahp.submit")
 T = TypeVar("T")
 
 _CHUNK = 1 << 20
+_LEAST_CHUNK = 1 << 12
 #: A file that changed this recently may change again within the same tick of the file system's
 #: clock, and would look the same; so its MD5 is not cached. In nanoseconds.
 _SETTLED = 2_000_000_000
@@ -260,18 +261,20 @@ def _key(path: str) -> bytes:
 
 
 def md5_of(path: str, read: Callable[[int], None] = lambda _: None) -> tuple[str, _Seen]:
-    """Return the MD5 of a file in hex, and the file's state then; reads it in pieces of 1 MiB.
+    """Return the MD5 of a file in hex, and the file's state then.
 
-    ``read`` is called with the size of each piece; it may raise to stop.
+    It is read in pieces of up to 1 MiB. ``read`` is called with the size of each piece; it may
+    raise to stop.
 
     Raises:
         StagingError: it cannot be read, or it changed while it was read.
     """
     digest = hashlib.md5(usedforsecurity=False)
-    buffer = memoryview(bytearray(_CHUNK))
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             before = _Seen.of(os.fstat(file.fileno()))
+            # For a small file, to make the buffer of a large one takes longer than to read it.
+            buffer = memoryview(bytearray(max(_LEAST_CHUNK, min(_CHUNK, before.size + 1))))
             while count := file.readinto(buffer):
                 digest.update(buffer[:count])
                 read(count)

@@ -102,7 +102,7 @@ def placeholder(path: str) -> str:
 class _Round:
     """One round of uploads: the names claimed for it, and its results."""
 
-    mine: dict[str, threading.Event] = field(default_factory=dict)
+    mine: dict[str, object] = field(default_factory=dict)
     trouble: RpcError | None = None
     limit_learned: bool = False
     #: Files that were sent completely, but without an answer in time; seconds waited for it.
