@@ -9,7 +9,7 @@ import secrets
 import string
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, TypedDict
 
@@ -17,6 +17,7 @@ from boinc_gahp.api.files import split_args
 from boinc_gahp.api.types import (
     InlineFile,
     Job,
+    LocalFile,
     Parameters,
     RemoteFile,
     StagedFile,
@@ -166,6 +167,8 @@ def _plain(found: Any) -> Any:
 
 
 def _check_job(job: Job, name: str) -> None:
+    if isinstance(name, str) and isinstance(job.inputs, dict) and _is_usual(job):
+        return
     _check_texts("a job's ", name=name)
     where = f"job {name!r}: "
     if not isinstance(job.inputs, Mapping):
@@ -204,6 +207,22 @@ def _check_job(job: Job, name: str) -> None:
             )
 
 
+def _is_usual(job: Job) -> bool:
+    """Tell whether a job only has what nearly all jobs have, so that nothing can be wrong."""
+    return (
+        type(job.args) in (str, tuple, list)
+        and job.priority is None
+        and job.fpops is None
+        and (job.input_template is None or isinstance(job.input_template, str))
+        and (job.output_template is None or isinstance(job.output_template, str))
+        and all(isinstance(name, str) for name in job.inputs)
+        and all(
+            type(file) is str or (type(file) is LocalFile and type(file.path) is str)
+            for file in job.inputs.values()
+        )
+    )
+
+
 def _resolved(job: Job, name: str, remote: Mapping[str, RemoteFile]) -> Job:
     """Return a job with its arguments as words, Python's own numbers, and measured files."""
     inputs = {
@@ -213,7 +232,8 @@ def _resolved(job: Job, name: str, remote: Mapping[str, RemoteFile]) -> Job:
         for each, file in job.inputs.items()
     }
     priority, fpops = _plain(job.priority), _plain(job.fpops)
-    return replace(job, args=_words(job, name), inputs=inputs, priority=priority, fpops=fpops)
+    templates = job.input_template, job.output_template
+    return Job(_words(job, name), inputs, job.name, priority, fpops, *templates)
 
 
 def _words(job: Job, name: str) -> tuple[str, ...]:
@@ -222,7 +242,10 @@ def _words(job: Job, name: str) -> tuple[str, ...]:
             return split_args(job.args)
         except BadRequest as error:
             raise JobRefused(f"job {name!r}: {error}", job_name=name) from error
-    return tuple(_word(name, word) for word in job.args)
+    words = tuple(job.args)
+    if all(type(word) is str for word in words):
+        return words
+    return tuple(_word(name, word) for word in words)
 
 
 def _word(name: str, word: object) -> str:
