@@ -9,6 +9,7 @@ import secrets
 import string
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, TypedDict
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from boinc_gahp.submit import OnProgress
+    from boinc_gahp.submit import File, OnProgress
 
+    _Shared = dict[tuple[tuple[str, File], ...], dict[str, File]]
     Measure = Callable[[Sequence[str]], Mapping[str, RemoteFile]]
 
 #: Characters that a batch's name may have, but not a job's (``web-rpcs.rst``, "Job names").
@@ -100,10 +102,14 @@ def build_request(
         _check_job(job, job_name)
     urls = unmeasured(listed)
     remote = measure(urls) if measure is not None and urls else {}
+    shared: _Shared = {}
     return SubmitRequest(
         batch_name,
         app_name,
-        [(each, _resolved(job, each, remote)) for job, each in zip(listed, names, strict=True)],
+        [
+            (each, _resolved(job, each, remote, shared))
+            for job, each in zip(listed, names, strict=True)
+        ],
         by_name=True,
         **{each: _plain(value) for each, value in given.items()},
     )
@@ -223,14 +229,19 @@ def _is_usual(job: Job) -> bool:
     )
 
 
-def _resolved(job: Job, name: str, remote: Mapping[str, RemoteFile]) -> Job:
-    """Return a job with its arguments as words, Python's own numbers, and measured files."""
-    inputs = {
+def _resolved(job: Job, name: str, remote: Mapping[str, RemoteFile], shared: _Shared) -> Job:
+    """Return a job with its arguments as words, Python's own numbers, and measured files.
+
+    Jobs with the same files share one mapping of them: then it is checked once.
+    """
+    inputs: dict[str, File] = {
         each: _measured_file(file, remote.get(file.url, file))
         if isinstance(file, RemoteFile)
         else file
         for each, file in job.inputs.items()
     }
+    with suppress(TypeError):  # a path of a class without a hash
+        inputs = shared.setdefault(tuple(inputs.items()), inputs)
     priority, fpops = _plain(job.priority), _plain(job.fpops)
     templates = job.input_template, job.output_template
     return Job(_words(job, name), inputs, job.name, priority, fpops, *templates)

@@ -54,6 +54,8 @@ class BatchValidator:
         self._request = request
         self._project = project or context.project
         self._of_app: AppTemplates | None = None
+        #: The open names of the app's template, once it is known.
+        self._wanted: list[str] = []
         self._requested_sizes = RequestedSizes(request)
         self._filled: dict[str, FilledSizes] = {}
         self._templates: dict[str, InputTemplate] = {}
@@ -303,6 +305,7 @@ class BatchValidator:
         # No cached_property: before Python 3.12 it has one lock for the requests to all projects.
         if self._of_app is None:
             self._of_app = self._context.cache.templates(self._request.app_name, self._project)
+            self._wanted = [info.open_name for info in self._of_app.input.per_job_files]
         return self._of_app
 
     def _ordered(self, name: str, job: Job) -> _Files:
@@ -333,7 +336,7 @@ class BatchValidator:
             checks.check_outputs(name, outputs, made, request.app_name)
         if shared is not None:
             return shared
-        if own is None and named:
+        if own is None and (named or list(given) == self._wanted):
             inputs = tuple(given.values())
         else:
             inputs = checks.ordered_inputs(
