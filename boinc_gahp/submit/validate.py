@@ -16,7 +16,7 @@ from boinc_gahp.submit.types import LocalFile, RemoteFile, StagedFile, Validatio
 from boinc_gahp.templates import DEFAULTS, TemplateError, read_input_template, read_output_template
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 
     from boinc_gahp.rpc import WebRpcs
     from boinc_gahp.submit.context import Context
@@ -31,11 +31,22 @@ _OWN_TEMPLATE = "--result_template templates/tmp/" + "0" * 36
 _INLINE = "jf_" + "0" * 32
 
 
-class _Files(NamedTuple):
-    """A job's input files in template order, and what stands for them before they are read."""
+class _Kind(NamedTuple):
+    """What is the same for all jobs that only differ in their names and arguments.
+
+    Attributes:
+        inputs: their files in template order.
+        line: their part of the request, without names and arguments; files have placeholders.
+        words: the words for the files in their lines.
+        more: other words there.
+        filled: what becomes of the sizes that they ask for, if that is known.
+    """
 
     inputs: tuple[Input, ...]
-    placeholders: tuple[InputFile, ...]
+    line: JobSubmission
+    words: tuple[str, ...]
+    more: tuple[str, ...]
+    filled: FilledSizes | None
 
 
 class BatchValidator:
@@ -53,6 +64,7 @@ class BatchValidator:
         self._context = context
         self._request = request
         self._project = project or context.project
+        self._escape = context.project_settings.escape_command_lines
         self._of_app: AppTemplates | None = None
         #: The open names of the app's template, once it is known.
         self._wanted: list[str] = []
@@ -60,12 +72,8 @@ class BatchValidator:
         self._filled: dict[str, FilledSizes] = {}
         self._templates: dict[str, InputTemplate] = {}
         self._output_templates: dict[str, OutputTemplate] = {}
-        #: By the identity of :attr:`Job.inputs`, which the request keeps, and by the job's own
-        #: template: the jobs of one BOINC_SUBMIT often share their files.
-        self._files: dict[tuple[int, str | None], _Files] = {}
-        #: The words for files in jobs' lines: most placeholders are the same.
-        self._words: dict[tuple[InputFile, ...], tuple[str, ...]] = {}
-        #: By job, what is sent if its files have other names: not all is made twice.
+        self._kinds: dict[Hashable, _Kind] = {}
+        #: By job: what :meth:`submission` only has to put the names of files into.
         self._lines: dict[str, JobSubmission] = {}
 
     def inputs(self) -> dict[str, tuple[Input, ...]]:
@@ -195,9 +203,12 @@ class BatchValidator:
                 files = tuple([_input_file(item, physical_name) for item in items])
                 known[id(items)] = files
             line = self._lines.get(name)
-            jobs.append(
-                self._line(name, job, files) if line is None else line._replace(input_files=files)
-            )
+            if line is None:
+                command = checks.command_line(name, job.args, escape=self._escape)
+                line = self._line(name, job, command, files)
+            else:
+                line = line._replace(input_files=files)
+            jobs.append(line)
         return BatchSubmission(
             app_name=request.app_name,
             batch_id=batch_id,
@@ -295,10 +306,34 @@ class BatchValidator:
             RpcError: the app's templates cannot be asked for.
             TemplateError: they cannot be read.
         """
-        files = self._ordered(name, job)
-        line = self._line(name, job, files.placeholders)
-        self._check_line(line)
-        return files.inputs, line
+        key = (
+            id(job.inputs),  # the request keeps it
+            job.input_template,
+            job.output_template,
+            job.fpops,
+            job.priority,
+            bool(job.args),
+            tuple(self._request.outputs.get(name, ())),
+        )
+        kind = self._kinds.get(key)
+        inputs = self._ordered(name, job) if kind is None else kind.inputs
+        command = checks.command_line(name, job.args, escape=self._escape)
+        if kind is None:
+            kind = self._kinds[key] = self._kind(name, job, inputs)
+        elif kind.filled is not None:
+            self._filled[name] = kind.filled
+        checks.check_job_line(name, command, kind.words, kind.more)
+        return kind.inputs, kind.line._replace(name=name, command_line=command)
+
+    def _kind(self, name: str, job: Job, inputs: tuple[Input, ...]) -> _Kind:
+        placeholders = tuple([_input_file(item, placeholder) for item in inputs])
+        line = self._line(name, job, "", placeholders)
+        own = [text for text in (line.input_template, line.output_template) if text is not None]
+        more = [_OWN_TEMPLATE for _ in own]
+        if job.priority is not None:
+            more.append(f"--priority {job.priority}")
+        words = tuple(map(_word, placeholders))
+        return _Kind(inputs, line, words, tuple(more), self._filled.get(name))
 
     @property
     def _app_templates(self) -> AppTemplates:
@@ -308,10 +343,9 @@ class BatchValidator:
             self._wanted = [info.open_name for info in self._of_app.input.per_job_files]
         return self._of_app
 
-    def _ordered(self, name: str, job: Job) -> _Files:
+    def _ordered(self, name: str, job: Job) -> tuple[Input, ...]:
         request, template = self._request, self._app_templates.input
-        shared = self._files.get((id(job.inputs), job.input_template))
-        given = job.files if shared is None else {}
+        given = job.files
         for open_name, item in given.items():
             checks.check_input(name, open_name, item)
         checks.check_fpops(name, job.fpops)
@@ -334,18 +368,11 @@ class BatchValidator:
         if own_output or (outputs and request.output_template_filename is None):
             made = self._output_template(name, job)
             checks.check_outputs(name, outputs, made, request.app_name)
-        if shared is not None:
-            return shared
         if own is None and (named or list(given) == self._wanted):
-            inputs = tuple(given.values())
-        else:
-            inputs = checks.ordered_inputs(
-                name, given, own or template, request.app_name, by_name=request.by_name
-            )
-        placeholders = tuple([_input_file(item, placeholder) for item in inputs])
-        files = _Files(inputs, placeholders)
-        self._files[id(job.inputs), job.input_template] = files
-        return files
+            return tuple(given.values())
+        return checks.ordered_inputs(
+            name, given, own or template, request.app_name, by_name=request.by_name
+        )
 
     def _own_template(self, name: str, job: Job) -> InputTemplate | None:
         text = job.input_template
@@ -391,21 +418,12 @@ class BatchValidator:
         checks.check_own_template(name, "output", [info.open_name for info in template.files])
         return template
 
-    def _check_line(self, line: JobSubmission) -> None:
-        own = [text for text in (line.input_template, line.output_template) if text is not None]
-        more = [_OWN_TEMPLATE for _ in own]
-        if line.priority is not None:
-            more.append(f"--priority {line.priority}")
-        words = self._words.get(line.input_files)
-        if words is None:
-            words = self._words[line.input_files] = tuple(map(_word, line.input_files))
-        checks.check_job_line(line.name, line.command_line, words, more)
-
-    def _line(self, name: str, job: Job, input_files: tuple[InputFile, ...]) -> JobSubmission:
-        escape = self._context.project_settings.escape_command_lines
+    def _line(
+        self, name: str, job: Job, command: str, input_files: tuple[InputFile, ...]
+    ) -> JobSubmission:
         return JobSubmission(
             name=name,
-            command_line=checks.command_line(name, job.args, escape=escape),
+            command_line=command,
             input_files=input_files,
             rsc_fpops_est=job.fpops,
             priority=job.priority,
