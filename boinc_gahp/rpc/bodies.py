@@ -12,7 +12,6 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from requests_toolbelt import MultipartEncoder
 from urllib3 import encode_multipart_formdata
 
 from boinc_gahp.errors import StagingError
@@ -20,10 +19,17 @@ from boinc_gahp.errors import StagingError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from requests_toolbelt import MultipartEncoder
+
     from boinc_gahp.rpc.types import UploadFile
 
 
 T = TypeVar("T")
+
+_FORM, _FORM_TYPE = encode_multipart_formdata([("request", b"\0")])
+#: What is around the document in a request without files. It is made once, since making it takes
+#: ten times as long as joining the three.
+_BEFORE, _, _AFTER = _FORM.partition(b"\0")
 
 
 class FormBody:
@@ -44,10 +50,12 @@ class FormBody:
         self._source: io.BytesIO | MultipartEncoder
         self.content_type: str
         if not files:
-            # Most requests; the encoder takes ten times as long.
-            body, self.content_type = encode_multipart_formdata([("request", xml)])
+            body = b"".join((_BEFORE, xml, _AFTER))
             self._source, self._size = io.BytesIO(body), len(body)
+            self.content_type = _FORM_TYPE
             return
+        from requests_toolbelt import MultipartEncoder  # noqa: PLC0415  (few requests have files)
+
         fields: list[tuple[str, object]] = [("request", _Memory(xml))]
         fields += [
             (f"file_{index}", (file.name, file, "application/octet-stream"))
@@ -86,7 +94,7 @@ class FormBody:
 
 def size_of(xml: bytes) -> int:
     """Return the number of bytes that ``xml`` has on the wire."""
-    return FormBody(xml).len
+    return len(_BEFORE) + len(xml) + len(_AFTER)
 
 
 class _Memory:
