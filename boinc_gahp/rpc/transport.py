@@ -167,7 +167,7 @@ class HttpTransport:
                     retries=_NO_RETRIES,
                     redirect=False,
                     assert_same_host=False,
-                    timeout=Timeout(request.connect_timeout, request.limits.silence),
+                    timeout=Timeout(connect=request.connect_timeout, read=request.limits.silence),
                     preload_content=False,
                     decode_content=False,
                 )
