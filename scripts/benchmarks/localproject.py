@@ -9,8 +9,9 @@ import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 from urllib.request import Request, urlopen
+
+from urllib3 import encode_multipart_formdata
 
 from boinc_gahp.localproject import LocalProject, PhpLimits, Quirks
 from boinc_gahp.localproject.backend.create_work import NewJob, create_work
@@ -56,9 +57,8 @@ class Client:
     def rpc(self, name: str, inner: str) -> str:
         """Send an RPC that must succeed; return the reply."""
         document = f"<{name}><authenticator>{self.authenticator}</authenticator>{inner}</{name}>"
-        request = Request(
-            f"{self.url}submit_rpc_handler.php", urlencode({"request": document}).encode()
-        )
+        body, kind = encode_multipart_formdata([("request", document)])
+        request = Request(f"{self.url}submit_rpc_handler.php", body, {"Content-Type": kind})
         with urlopen(request) as answer:
             reply: str = answer.read().decode()
         if "<error>" in reply or f"</{name}>" not in reply:
@@ -202,7 +202,7 @@ def local_jobs(bench: Bench) -> Iterator[Measure]:
 
 
 def local_parts(bench: Bench) -> Iterator[Measure]:
-    """100,000 jobs submitted in parts, each a batch, while volunteers would work."""
+    """100,000 jobs submitted in parts, each a batch of its own."""
     number, part = bench.some(100_000), bench.some(_PART)
     directory = bench.directory / "parts"
     make_project(directory)
