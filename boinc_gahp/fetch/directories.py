@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.files import Make
 
-__all__ = ["make_directories", "open_directory", "open_parent", "sync"]
+__all__ = ["make_directories", "open_directory", "open_made", "open_parent", "sync"]
 
 
 def make_directories(path: Path, scope: CancelScope) -> None:
@@ -24,7 +24,12 @@ def make_directories(path: Path, scope: CancelScope) -> None:
     Raises:
         OSError: one cannot be made.
     """
-    os.close(open_directory(path, make=_making(scope)))
+    os.close(open_made(path, scope))
+
+
+def open_made(path: Path, scope: CancelScope) -> int:
+    """Return a descriptor, for use as ``dir_fd``, of a directory; make it, and errors, as above."""
+    return open_directory(path, make=_making(scope))
 
 
 def open_parent(file: Path, scope: CancelScope, inside: Path | None = None) -> int:

@@ -14,7 +14,7 @@ import pytest
 
 from boinc_gahp.errors import NotFound, OutputError
 from boinc_gahp.fetch.cancel import CancelScope, Stopped
-from boinc_gahp.fetch.destinations import Unsynced
+from boinc_gahp.fetch.destinations import Directories
 from boinc_gahp.fetch.failures import failure
 from boinc_gahp.fetch.job_directory import JobDirectory, NoResult, fetch_output
 from boinc_gahp.fetch.names import plain_names
@@ -275,11 +275,11 @@ def test_a_directory_is_synced_once_for_all_of_a_jobs_files(
         "boinc_gahp.fetch.destinations.sync",
         lambda directory: synced.append(Path(f"/proc/self/fd/{directory}").readlink()),
     )
-    with Unsynced() as unsynced:
+    with Directories() as directories:
         for name in ("a", "b", "sub/c"):
-            with Temporaries().file(tmp_path / name) as file:
+            with Temporaries().file(tmp_path / name, directories=directories) as file:
                 file.write(b"text")
-                file.commit(unsynced)
+                file.commit()
         assert synced == []
     assert synced == [tmp_path, tmp_path / "sub"]
 
@@ -293,8 +293,11 @@ def test_a_disk_that_fails_at_the_end_is_reported_unless_something_else_went_wro
     monkeypatch.setattr("boinc_gahp.fetch.destinations.sync", failing)
 
     def put(error: Exception | None = None) -> None:
-        with Unsynced() as unsynced, Temporaries().file(tmp_path / "out") as file:
-            file.commit(unsynced)
+        with (
+            Directories() as directories,
+            Temporaries().file(tmp_path / "out", directories=directories) as file,
+        ):
+            file.commit()
             if error is not None:
                 raise error
 
