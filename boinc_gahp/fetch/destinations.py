@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.directories import open_made, open_parent, sync
+from boinc_gahp.submit import SingleFlight
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
     from boinc_gahp.fetch.cancel import CancelScope
+
+#: By device and inode: the syncs that are under way; none is needed later.
+_syncs: SingleFlight[tuple[int, int], None] = SingleFlight(1)
 
 #: Directories that are kept open to be synced; each takes a descriptor.
 _MOST_OPEN = 64
@@ -112,10 +116,16 @@ class Directories:
         if found is None:
             if len(self._open) >= _MOST_OPEN:
                 self.close()
+
+            def has_new(at: int) -> None:
+                made_in = Directory(os.dup(at))
+                self.has_new(made_in, destination)
+                made_in.close()
+
             at = (
-                open_made(destination.parent, self._scope)
+                open_made(destination.parent, self._scope, has_new)
                 if make and inside is None
-                else open_parent(destination, self._scope, inside)
+                else open_parent(destination, self._scope, inside, has_new)
             )
             found = self._open[key] = Directory(at)
         return found.shared()
@@ -146,7 +156,7 @@ class Directories:
         trouble: OutputError | None = None
         for directory, destination in unsynced.items():
             try:
-                sync(directory.at)
+                sync_together(directory.at)
             except OSError as error:
                 trouble = explain(error, destination)
         for directory in (*opened, *unsynced):
@@ -169,6 +179,18 @@ class Directories:
         except OutputError:
             if error is None:
                 raise
+
+
+def sync_together(directory: int) -> None:
+    """Sync the names in a directory to the disk; threads that wait for the same one share a sync.
+
+    Jobs may share a directory. A sync serves all threads that came before it began.
+
+    Raises:
+        OSError: the disk failed, ...
+    """
+    status = os.fstat(directory)
+    _syncs.get((status.st_dev, status.st_ino), lambda: sync(directory), lambda _: False)
 
 
 def open_destination(

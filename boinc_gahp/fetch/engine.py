@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -69,6 +69,7 @@ def fetch(
     *,
     completed: CompletedJob | None = None,
     own_template: str | None = None,
+    directories: Directories | None = None,
     count: Callable[[int], object] = lambda _: None,
 ) -> FetchedFiles:
     """Fetch the files that a sink wants from a job that has a canonical instance.
@@ -85,6 +86,8 @@ def fetch(
             to the project.
         completed: the answer of query_completed_job, if it was asked.
         own_template: the job's own output template (XML text); None: the app's.
+        directories: the sink's, if the caller uses them, too; their names are on the disk when the
+            caller has closed them.
         count: called now and then with the number of bytes that have arrived; bytes that are
             repeated after a failure are counted again.
 
@@ -111,10 +114,10 @@ def fetch(
         text = unwrap(completed.stderr_out)
     else:
         stderr, text = None, ""
-    with Directories(scope) as directories:
+    with Directories(scope) if directories is None else nullcontext(directories) as opened:
         if stderr is not None:
-            _write(sink, stderr, text, scope, directories)
-        job = _Fetch(context, sink, scope, instance, count=count, directories=directories)
+            _write(sink, stderr, text, scope, opened)
+        job = _Fetch(context, sink, scope, instance, count=count, directories=opened)
         try:
             if is_archive:
                 job.archive(outputs[0])
