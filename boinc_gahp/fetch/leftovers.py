@@ -151,17 +151,23 @@ def sweep(directory: Path) -> None:
     with suppress(OSError):
         at = open_directory(directory)
         try:
-            inside = os.open(".", _READ, dir_fd=at)
-            try:
-                names = os.listdir(inside)  # noqa: PTH208  (takes a descriptor)
-            finally:
-                os.close(inside)
-            for name in names:
-                if name.startswith(f"{OWN}-"):
-                    with suppress(OSError, NameTaken):
-                        _sweep(name, at)
+            sweep_at(at)
         finally:
             os.close(at)
+
+
+def sweep_at(at: int) -> None:
+    """Do the same in an open directory."""
+    with suppress(OSError):
+        inside = os.open(".", _READ, dir_fd=at)
+        try:
+            names = os.listdir(inside)  # noqa: PTH208  (takes a descriptor)
+        finally:
+            os.close(inside)
+        for name in names:
+            if name.startswith(f"{OWN}-"):
+                with suppress(OSError, NameTaken):
+                    _sweep(name, at)
 
 
 def _sweep(name: str, at: int) -> None:

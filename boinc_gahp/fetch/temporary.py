@@ -2,8 +2,9 @@
 
 All of them are in a registry, so that a daemon that stops leaves none behind (``gahp.rst``,
 "End of input"). Their names follow from the destination, so that the next fetch of the same file
-takes over what a killed daemon left. If somebody else uses such a name, that file is left alone,
-and another name is taken.
+takes over what a killed daemon left; and when a process first uses a directory, it removes what
+killed daemons left there. If somebody else uses such a name, that file is left alone, and another
+name is taken.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 #: Jobs may share a directory and so a destination: this many fetches can write it at the same time.
 _SLOTS = 1000
-#: A fetch looks for leftovers of a killed daemon in the slots after its own, at least up to this.
-_SWEPT = 4
+#: Directories that are remembered, about 200 bytes each.
+_MOST_SWEPT = 20_000
 
 
 class TryLater(OutputError):
@@ -51,6 +52,8 @@ class Temporaries:
         self._lock = threading.Lock()
         #: By path; None while it is being made.
         self._active: dict[str, _Temporary | None] = {}
+        #: Directories, by device and inode, in which leftovers were looked for.
+        self._swept: set[tuple[int, int]] = set()
         #: Is entered for each file that is made or renamed.
         self._open = CancelScope(error=_stopping)
 
@@ -126,23 +129,17 @@ class Temporaries:
         place = _Place(destination, directory, directories)
         claimed: _Kind | None = None
         try:
-            for slot, name in enumerate(_names(destination, kind.suffix)):
-                if claimed is None:
-                    try:
-                        claimed = self._try(kind, name, place, scope)
-                    except leftovers.NameTaken:
-                        claimed = self._try(kind, _unforeseen(kind.suffix), place, scope)
-                elif _exists(name, directory.at):
-                    # Left by a daemon that was killed while several fetches wrote the same file.
-                    self._clear(kind, name, place, scope)
-                elif slot >= _SWEPT:
+            with scope:
+                self._sweep(directory)
+            for name in _names(destination, kind.suffix):
+                try:
+                    claimed = self._try(kind, name, place, scope)
+                except leftovers.NameTaken:
+                    claimed = self._try(kind, _unforeseen(kind.suffix), place, scope)
+                if claimed is not None:
                     break
-        except BaseException as error:
-            if claimed is not None:
-                claimed.discard()
-            if isinstance(error, OSError):
-                raise explain(error, destination) from error
-            raise
+        except OSError as error:
+            raise explain(error, destination) from error
         finally:
             directory.close()
         if claimed is None:
@@ -151,11 +148,25 @@ class Temporaries:
             )
         return claimed
 
-    def _clear(self, kind: type[_Kind], name: str, place: _Place, scope: CancelScope) -> None:
-        with suppress(leftovers.NameTaken):
-            left = self._try(kind, name, place, scope)
-            if left is not None:
-                left.discard()
+    def _sweep(self, directory: Directory) -> None:
+        """Remove what killed daemons left in a directory, when it is first used.
+
+        A fetch takes over only what the last one of the same file left. More is left if several
+        fetches of one file were killed, or if a job is not fetched again.
+        """
+        if directory.is_swept:
+            return
+        directory.is_swept = True
+        status = os.fstat(directory.at)
+        place = status.st_dev, status.st_ino
+        with self._lock:
+            if place in self._swept:
+                return
+            if len(self._swept) >= _MOST_SWEPT:
+                self._swept.clear()
+            self._swept.add(place)
+        with self._open:
+            leftovers.sweep_at(directory.at)
 
     def _try(self, kind: type[_Kind], name: str, place: _Place, scope: CancelScope) -> _Kind | None:
         """Return the temporary of this name, emptied and locked; None if another fetch has it.
@@ -203,14 +214,6 @@ def _names(destination: Path, suffix: str) -> Iterator[str]:
 def _unforeseen(suffix: str) -> str:
     """Return a name that nobody can predict."""
     return f"{OWN}-{secrets.token_hex(16)}.{suffix}"
-
-
-def _exists(name: str, at: int) -> bool:
-    try:
-        os.stat(name, dir_fd=at, follow_symlinks=False)
-    except OSError:
-        return False
-    return True
 
 
 class _Place(NamedTuple):
