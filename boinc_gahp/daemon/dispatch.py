@@ -57,7 +57,8 @@ def _query_batches(
     for batch in answer.batches:
         values.append(str(len(batch)))
         # Names are as they were submitted; HTCondor shows people any status it does not know.
-        values += [word for name, status in batch for word in (name, visible(status))]
+        shown = {status: visible(status) for status in {status for _, status in batch}}
+        values += [word for name, status in batch for word in (name, shown[status])]
     return values
 
 

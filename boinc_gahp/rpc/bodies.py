@@ -12,7 +12,6 @@ import io
 from contextlib import closing
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from requests_toolbelt import MultipartEncoder
 from urllib3 import encode_multipart_formdata
 
 from boinc_gahp.errors import StagingError
@@ -20,10 +19,17 @@ from boinc_gahp.errors import StagingError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from requests_toolbelt import MultipartEncoder
+
     from boinc_gahp.rpc.types import UploadFile
 
 
 T = TypeVar("T")
+
+_FORM, _FORM_TYPE = encode_multipart_formdata([("request", b"\0")])
+#: What is around the document in a request without files. It is made once, since making it takes
+#: ten times as long as joining the three.
+_BEFORE, _, _AFTER = _FORM.partition(b"\0")
 
 _BINARY = "application/octet-stream"
 #: Files that have no more bytes together are read before the request is sent.
@@ -49,10 +55,15 @@ class FormBody:
         self.content_type: str
         if sum(file.nbytes for file in files) <= _IN_MEMORY:
             # Most requests; the encoder takes ten times as long.
-            parts: dict[str, bytes | tuple[str, bytes, str]] = {"request": xml, **_whole(files)}
-            body, self.content_type = encode_multipart_formdata(parts)
+            if files:
+                parts: dict[str, bytes | tuple[str, bytes, str]] = {"request": xml, **_whole(files)}
+                body, self.content_type = encode_multipart_formdata(parts)
+            else:
+                body, self.content_type = b"".join((_BEFORE, xml, _AFTER)), _FORM_TYPE
             self._source, self._size = io.BytesIO(body), len(body)
             return
+        from requests_toolbelt import MultipartEncoder  # noqa: PLC0415  (few requests have them)
+
         self._files = [_Checked(file) for file in files]
         fields: list[tuple[str, object]] = [("request", _Memory(xml))]
         fields += [
@@ -91,7 +102,7 @@ class FormBody:
 
 def size_of(xml: bytes) -> int:
     """Return the number of bytes that ``xml`` has on the wire."""
-    return FormBody(xml).len
+    return len(_BEFORE) + len(xml) + len(_AFTER)
 
 
 def _whole(files: Sequence[UploadFile]) -> dict[str, tuple[str, bytes, str]]:

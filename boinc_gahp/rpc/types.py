@@ -128,8 +128,7 @@ class BatchInfo:
     total_cpu_time: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JobInfo:
+class JobInfo(NamedTuple):
     """One job of query_batch; the last four fields only with get_job_details.
 
     ``errors`` are the project's words for the bits of error_mask ("too_many_error_results",
@@ -163,8 +162,7 @@ class BatchDetails:
     jobs: tuple[JobInfo, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class JobStatus:
+class JobStatus(NamedTuple):
     """One job of query_batch2: DONE, ERROR, IN_PROGRESS, UNSENT (QUEUED in older projects)."""
 
     name: str

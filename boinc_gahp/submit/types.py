@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -254,8 +254,7 @@ class Validation:
     filled: Mapping[str, FilledSizes]
 
 
-@dataclass(frozen=True, slots=True)
-class JobIds:
+class JobIds(NamedTuple):
     """A job's workunit id, and its canonical instance's id (0: it has none)."""
 
     workunit_id: int
