@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import time
@@ -41,8 +42,8 @@ _VOLUNTEERS = 4
 #: Seconds between two looks at a batch that is not done.
 _LOOK = 0.1
 _DONE_TIMEOUT = 300.0
-#: Jobs of one submit_batch: a request of them stays below PHP's post_max_size of 8 MiB.
-_PART = 10_000
+#: Input files that many jobs use in turn.
+_FILES = 200
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -202,18 +203,21 @@ def local_jobs(bench: Bench) -> Iterator[Measure]:
 
 
 def local_parts(bench: Bench) -> Iterator[Measure]:
-    """100,000 jobs submitted in parts, each a batch of its own."""
-    number, part = bench.some(100_000), bench.some(_PART)
-    directory = bench.directory / "parts"
-    make_project(directory)
-    with running(directory, limits="stock") as client:
-        before, began = client.processor_time, time.perf_counter()
-        for first in range(0, number, part):
-            client.rpc("submit_batch", _batch(f"part_{first}", min(part, number - first)))
-        took = time.perf_counter() - began
-        yield Measure(f"local project: {number:,} jobs, {part:,} a batch", took, "s")
-        yield Measure("  processor time", client.processor_time - before, "s")
-        yield Measure("  peak memory", client.peak_memory / MB, "MB", 300)
+    """``batch submit --split`` of 100,000 rows: as many batches as PHP's limits need."""
+    number = bench.some(100_000)
+    rows = people.rows_with_files(bench, number, min(_FILES, number))
+    with running(bench.directory / "parts", limits="stock") as client:
+        bench.settings(client.url, client.authenticator)
+        submit = ["submit", "uppercase", "--rows", str(rows), "--name", "rows", "--split"]
+        sample, _ = bench.batch(submit)
+        made = re.findall("<njobs>([0-9]+)</njobs>", client.rpc("query_batches", ""))
+        _must_be(number, sum(map(int, made)))
+        label = f"local project: {number:,} jobs in {len(made)} batches"
+        yield Measure(label, sample.seconds, "s")
+        yield Measure("  processor time, of the project", client.processor_time, "s")
+        yield Measure("  processor time, of batch submit", sample.processor, "s")
+        yield Measure("  peak memory, of the project", client.peak_memory / MB, "MB", 300)
+        yield Measure("  peak memory, of batch submit", sample.peak_memory / MB, "MB")
 
 
 def _wait_until_done(client: Client) -> None:
