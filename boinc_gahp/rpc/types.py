@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from boinc_gahp.states import BatchState
 
 
-@dataclass(frozen=True, slots=True)
-class InputFile:
+class InputFile(NamedTuple):
     """One ``<input_file>``; use the constructors below, one for each mode.
 
-    ``mode`` is local, local_staged, semilocal, inline or remote.
+    ``mode`` is local, local_staged, semilocal, inline or remote. This and :class:`JobSubmission`
+    are named tuples: a batch can have hundreds of thousands of them.
     """
 
     mode: str
@@ -67,8 +67,7 @@ class JobParams:
     delay_bound: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JobSubmission:
+class JobSubmission(NamedTuple):
     """One ``<job>`` of submit_batch and estimate_batch.
 
     ``command_line`` is the text that the project stores; make it from arguments with
