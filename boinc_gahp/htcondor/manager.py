@@ -421,7 +421,8 @@ class AccountManager:
         return [
             batch
             for batch in self._jobs.batches(*self._owner, *UNCLEAR)
-            if batch.state == "giving_up" or not self._jobs.jobs_of(batch.id, *ALIVE)
+            if batch.state == "giving_up"
+            or not self._jobs.jobs_of(batch.id, *ALIVE, described=False)
         ]
 
     def _count_pending(self) -> tuple[int, int, int]:
