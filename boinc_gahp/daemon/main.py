@@ -165,8 +165,9 @@ def prepare_process() -> None:
     logging.captureWarnings(True)
     logging.raiseExceptions = False  # a full disk is no reason to print it either
     # A submit of 100,000 jobs makes a million objects, none of them in a cycle; with the usual
-    # thresholds a third of the time goes into scanning all of them again and again.
-    gc.set_threshold(200_000, 20, 20)
+    # thresholds a third of the time goes into scanning all of them again and again. But lxml's
+    # parsers are in cycles: 20 objects and 10 kB of its own for each reply, until they are found.
+    gc.set_threshold(10_000, 20, 20)
 
 
 def _report(error: BaseException) -> None:

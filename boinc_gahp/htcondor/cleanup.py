@@ -82,7 +82,7 @@ class BatchCleanup:
         for batch in self._jobs.batches(*self._owner, "ended"):
             if batch.id in self._overdue:
                 continue
-            waiting = self._jobs.jobs_of(batch.id, "fetched")
+            waiting = self._jobs.jobs_of(batch.id, "fetched", described=False)
             end = min((job.changed for job in waiting), default=now - wait) + wait
             if is_ahead(end, now, wait):
                 next_ = end if next_ is None else min(next_, end)

@@ -298,12 +298,12 @@ class Follower:
                 word,
             )
 
-    def _on_project(self, batch: _Followed) -> list[JobRow]:
-        return self._jobs.jobs_of(batch.row.id, "queued", "running")
+    def _on_project(self, batch: _Followed, *, described: bool = True) -> list[JobRow]:
+        return self._jobs.jobs_of(batch.row.id, "queued", "running", described=described)
 
     def _check_for_lost(self, batch: _Followed, named: frozenset[str]) -> bool:
         """Look at the batch by its id if its list lacks a job; return whether to go on."""
-        if all(job.job_name in named for job in self._on_project(batch)):
+        if all(job.job_name in named for job in self._on_project(batch, described=False)):
             return True
         return self._query_alone(batch)
 

@@ -343,11 +343,11 @@ class AccountManager:
             # New jobs should not wait as long as those that were there before.
             self._has_sent.clear()
             self._next_poll = min(self._next_poll, now + self._context.htcondor.poll_shortest)
-        if not self._jobs.on_project(*self._owner):
-            return None
         project_is_back = self._poll_waits and not self._context.pauses.wait(None, now)
         if is_ahead(self._next_poll, now, self._context.longest_pause) and not project_is_back:
             return self._next_poll
+        if not self._jobs.on_project(*self._owner):
+            return None
         self._workers.start(self._poll_once, "poll")
         return None
 
@@ -421,7 +421,8 @@ class AccountManager:
         return [
             batch
             for batch in self._jobs.batches(*self._owner, *UNCLEAR)
-            if batch.state == "giving_up" or not self._jobs.jobs_of(batch.id, *ALIVE)
+            if batch.state == "giving_up"
+            or not self._jobs.jobs_of(batch.id, *ALIVE, described=False)
         ]
 
     def _count_pending(self) -> tuple[int, int, int]:

@@ -103,7 +103,7 @@ class BatchRollback:
     def _go_on(self, batch: BatchRow) -> None:
         if batch.project_batch_id is not None and not self._is_time(batch, batch.project_batch_id):
             return
-        njobs = len(self._jobs.jobs_of(batch.id))
+        njobs = len(self._jobs.jobs_of(batch.id, described=False))
         is_clear = batch.id in self._clear
         bridge = self._context.bridge
         if bridge.abort_until_certain(batch, self._jobs, njobs=njobs, is_clear=is_clear):

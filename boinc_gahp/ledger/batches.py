@@ -110,14 +110,18 @@ class Batches(Requests):
             rows = batch_rows(connection, "WHERE batch.id = ?", (batch_id,))
         return rows[0] if rows else None
 
-    def jobs_of(self, batch_id: int, *states: str) -> list[JobRow]:
-        """Return a batch's jobs in these states (without any: in all states), ordered by name."""
+    def jobs_of(self, batch_id: int, *states: str, described: bool = True) -> list[JobRow]:
+        """Return a batch's jobs in these states (without any: in all states), ordered by name.
+
+        ``described``: with their descriptions, which are long.
+        """
         with self._store.read(once=True) as connection:
             return job_rows(
                 connection,
                 f"WHERE job.batch_id = ? AND job.state IN {_sql_list(states, STATES)} "
                 "ORDER BY job.number",
                 (batch_id,),
+                described=described,
             )
 
     def about_to_send(

@@ -1,7 +1,10 @@
-"""The numbers of BOINC_SUBMIT are what the project keeps of its jobs."""
+"""The numbers of BOINC_SUBMIT are what the project keeps of its jobs; and the daemon's memory."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -62,3 +65,18 @@ def test_the_numbers_arrive_or_the_batch_is_refused_with_its_size(
             assert words in error
     assert kept(project) == [(2e12, 3e15, 4e8, 5e9, 4243)]
     assert project.workunit_names("large") == []
+
+
+def test_the_parsers_of_past_replies_do_not_pile_up() -> None:
+    program = """
+import gc
+from boinc_gahp.daemon.main import prepare_process
+from boinc_gahp.rpc import replies
+prepare_process()
+for _ in range(5000):
+    replies.read([b"<ping><success>1</success></ping>"], "ping")
+print(sum(type(each).__name__ == "XMLPullParser" for each in gc.get_objects()))
+"""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("COV")}
+    told = subprocess.check_output([sys.executable, "-c", program], text=True, env=environment)
+    assert int(told) < 1000

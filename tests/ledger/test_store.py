@@ -385,6 +385,14 @@ def test_a_reader_is_not_held_up_by_a_commit_and_sees_one_moment(store: Store) -
         assert len(connection.execute("SELECT key FROM meta").fetchall()) == 3
 
 
+def test_a_reader_of_one_statement_keeps_no_moment(store: Store, jobs: JobLedger) -> None:
+    with store.read(once=True) as connection:
+        for accepted in range(1, 4):
+            jobs.accept(new_job(f"d{accepted}"))
+            assert connection.execute("SELECT count(*) FROM job").fetchall() == [(accepted,)]
+        assert not connection.in_transaction
+
+
 def test_a_reader_cannot_write(store: Store) -> None:
     with pytest.raises(LedgerError, match="readonly"), store.read() as connection:
         put("key")(connection)
