@@ -106,7 +106,7 @@ class _TimedConnection(HTTPConnection):
             # urllib3 would set the time-out for connecting, but a server may pause for longer
             # during an upload.
             self.timeout = _current.get().next_wait()
-        self._beginning = True
+        self._beginning, self._head = True, b""
         super().request(*args, **kwargs)
         if self._head:  # a request without a body
             self.send(b"")
