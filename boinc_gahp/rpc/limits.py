@@ -21,7 +21,7 @@ import math
 import time
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -50,13 +50,13 @@ class TimeLimits:
     rate: float = 0.0
     rate_span: float = 60.0
 
-    def next_wait(self) -> float:
-        """Return how many seconds the next read or block may take.
+    def next_wait(self, until: float = math.inf) -> float:
+        """Return how many seconds the next read or block may take, if all may last ``until``.
 
         Raises:
             TimeoutError: the time is over.
         """
-        left = self.until - time.monotonic()
+        left = min(self.until, until) - time.monotonic()
         if left <= 0:
             raise TimeoutError("the time limit for the request and its reply was reached")
         return min(self.silence, left)
@@ -106,7 +106,7 @@ class _TimedConnection(HTTPConnection):
             # urllib3 would set the time-out for connecting, but a server may pause for longer
             # during an upload.
             self.timeout = _current.get().next_wait()
-        self._beginning = True
+        self._beginning, self._head = True, b""
         super().request(*args, **kwargs)
         if self._head:  # a request without a body
             self.send(b"")
@@ -166,6 +166,7 @@ class _TimedReader(io.RawIOBase):
         self._file = file
         self._limits = limits
         self._begun = False
+        self._until = math.inf
         self._wanted = limits.rate * limits.rate_span
         # In the current span.
         self._waited = 0.0
@@ -175,7 +176,7 @@ class _TimedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        wait, rest = self._limits.next_wait(), self._rest_of_span()
+        wait, rest = self._limits.next_wait(self._until), self._rest_of_span()
         begun = time.monotonic()
         _set_timeout(self._sock, min(wait, rest))
         count: int | None = None
@@ -189,9 +190,7 @@ class _TimedReader(io.RawIOBase):
         now = time.monotonic()
         if not self._begun:
             self._begun = True
-            if self._limits.whole < math.inf:
-                until = min(self._limits.until, now + self._limits.whole)
-                self._limits = replace(self._limits, until=until)
+            self._until = now + self._limits.whole
         elif self._wanted:
             self._count(count, now - begun)
         return count

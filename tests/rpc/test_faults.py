@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import socket
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -326,6 +328,27 @@ def test_closing_ends_a_pause_at_once(server: Scripted) -> None:
         project.ping()
     with pytest.raises(TransportError, match="closed"):
         project.ping()
+
+
+def test_a_small_request_arrives_in_one_piece() -> None:
+    pieces: list[bytes] = []
+
+    def serve(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            pieces.append(connection.recv(1 << 16))
+            connection.sendall(scripted.http(200, PONG))
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        with WebRpcs(url, AUTHENTICATOR, options=ONCE) as project:
+            project.ping()
+        thread.join(60)
+    head, _, body = pieces[0].partition(b"\r\n\r\n")
+    assert f"Content-Length: {len(body)}".encode() in head
+    assert b"<ping>" in body
 
 
 def test_request_larger_than_a_socket_takes_is_sent_whole(server: Scripted) -> None:
