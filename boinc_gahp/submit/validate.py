@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.errors import BadRequest, BatchTooLarge, GahpError, JobRefused, StagingError
 from boinc_gahp.rpc import BatchSubmission, InputFile, JobParams, JobSubmission
@@ -16,7 +16,7 @@ from boinc_gahp.submit.types import LocalFile, RemoteFile, StagedFile, Validatio
 from boinc_gahp.templates import DEFAULTS, TemplateError, read_input_template, read_output_template
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 
     from boinc_gahp.rpc import WebRpcs
     from boinc_gahp.submit.context import Context
@@ -29,6 +29,24 @@ if TYPE_CHECKING:
 _OWN_TEMPLATE = "--result_template templates/tmp/" + "0" * 36
 #: As long as the name that a project gives an inline file (``jf_<md5>``).
 _INLINE = "jf_" + "0" * 32
+
+
+class _Kind(NamedTuple):
+    """What is the same for all jobs that only differ in their names and arguments.
+
+    Attributes:
+        inputs: their files in template order.
+        line: their part of the request, without names and arguments; files have placeholders.
+        words: the words for the files in their lines.
+        more: other words there.
+        filled: what becomes of the sizes that they ask for, if that is known.
+    """
+
+    inputs: tuple[Input, ...]
+    line: JobSubmission
+    words: tuple[str, ...]
+    more: tuple[str, ...]
+    filled: FilledSizes | None
 
 
 class BatchValidator:
@@ -46,11 +64,17 @@ class BatchValidator:
         self._context = context
         self._request = request
         self._project = project or context.project
+        self._escape = context.project_settings.escape_command_lines
         self._of_app: AppTemplates | None = None
+        #: The open names of the app's template, once it is known.
+        self._wanted: list[str] = []
         self._requested_sizes = RequestedSizes(request)
         self._filled: dict[str, FilledSizes] = {}
         self._templates: dict[str, InputTemplate] = {}
         self._output_templates: dict[str, OutputTemplate] = {}
+        self._kinds: dict[Hashable, _Kind] = {}
+        #: By job: what :meth:`submission` only has to put the names of files into.
+        self._lines: dict[str, JobSubmission] = {}
 
     def inputs(self) -> dict[str, tuple[Input, ...]]:
         """Return each job's files in template order.
@@ -65,9 +89,11 @@ class BatchValidator:
         for name, _ in self._request.jobs:
             checks.check_job_name(name, names)
         self._warn_of_deletion()
-        validator = {name: self._validator(name, job) for name, job in self._request.jobs}
-        self._check_size(self._size_of(self._request_for(line for _, line in validator.values())))
-        return {name: files for name, (files, _) in validator.items()}
+        inputs: dict[str, tuple[Input, ...]] = {}
+        for name, job in self._request.jobs:
+            inputs[name], self._lines[name] = self._validator(name, job)
+        self._check_size(self._size_of(self._request_for(self._lines.values())))
+        return inputs
 
     def validation(self) -> Validation:
         """Return all reasons to refuse the request; input files are looked at, not read.
@@ -150,7 +176,7 @@ class BatchValidator:
         for line in submission.jobs:
             stored = self._filled.get(line.name)
             operations = line.rsc_fpops_est if stored is None else stored.stored["rsc_fpops_est"]
-            jobs.append(replace(line, rsc_fpops_est=None if operations == usual else operations))
+            jobs.append(line._replace(rsc_fpops_est=None if operations == usual else operations))
         return self._project.estimate_batch(replace(submission, jobs=jobs))
 
     def submission(
@@ -166,6 +192,23 @@ class BatchValidator:
             JobRefused: an argument would not arrive as it is.
         """
         request = self._request
+        jobs = []
+        known: dict[int, tuple[InputFile, ...]] = {}  # by the identity of those in ``inputs``
+        for name, job in request.jobs:
+            if name not in names:
+                continue
+            items = inputs[name]
+            files = known.get(id(items))
+            if files is None:
+                files = tuple([_input_file(item, physical_name) for item in items])
+                known[id(items)] = files
+            line = self._lines.get(name)
+            if line is None:
+                command = checks.command_line(name, job.args, escape=self._escape)
+                line = self._line(name, job, command, files)
+            else:
+                line = line._replace(input_files=files)
+            jobs.append(line)
         return BatchSubmission(
             app_name=request.app_name,
             batch_id=batch_id,
@@ -174,11 +217,7 @@ class BatchValidator:
             input_template_filename=request.input_template_filename,
             output_template_filename=request.output_template_filename,
             job_params=JobParams(**self._requested_sizes.params),
-            jobs=[
-                self._line(name, job, inputs[name], physical_name)
-                for name, job in request.jobs
-                if name in names
-            ],
+            jobs=jobs,
         )
 
     def size(self) -> int:
@@ -199,10 +238,11 @@ class BatchValidator:
         Such a request is not even written to measure it: a project's template may have 64 KB, and
         there may be 100,000 jobs.
         """
-        templates = sum(_nbytes(job.input_template) for job in submission.jobs)
+        texts = (job.input_template for job in submission.jobs)
+        templates = sum(_nbytes(text) for text in texts if text is not None)
         if templates <= self._context.project_settings.max_post_bytes:
             return self._project.request_size(submission)
-        without = [replace(job, input_template=None) for job in submission.jobs]
+        without = [job._replace(input_template=None) for job in submission.jobs]
         return templates + self._project.request_size(replace(submission, jobs=without))
 
     def _request_for(self, lines: Iterable[JobSubmission]) -> BatchSubmission:
@@ -266,21 +306,47 @@ class BatchValidator:
             RpcError: the app's templates cannot be asked for.
             TemplateError: they cannot be read.
         """
-        files = self._ordered(name, job)
-        line = self._line(name, job, files, placeholder)
-        self._check_line(job, line)
-        return files, line
+        key = (
+            id(job.inputs),  # the request keeps it
+            job.input_template,
+            job.output_template,
+            job.fpops,
+            job.priority,
+            bool(job.args),
+            tuple(self._request.outputs.get(name, ())),
+        )
+        kind = self._kinds.get(key)
+        inputs = self._ordered(name, job) if kind is None else kind.inputs
+        command = checks.command_line(name, job.args, escape=self._escape)
+        if kind is None:
+            kind = self._kinds[key] = self._kind(name, job, inputs)
+        elif kind.filled is not None:
+            self._filled[name] = kind.filled
+        checks.check_job_line(name, command, kind.words, kind.more)
+        return kind.inputs, kind.line._replace(name=name, command_line=command)
+
+    def _kind(self, name: str, job: Job, inputs: tuple[Input, ...]) -> _Kind:
+        placeholders = tuple([_input_file(item, placeholder) for item in inputs])
+        line = self._line(name, job, "", placeholders)
+        own = [text for text in (line.input_template, line.output_template) if text is not None]
+        more = [_OWN_TEMPLATE for _ in own]
+        if job.priority is not None:
+            more.append(f"--priority {job.priority}")
+        words = tuple(map(_word, placeholders))
+        return _Kind(inputs, line, words, tuple(more), self._filled.get(name))
 
     @property
     def _app_templates(self) -> AppTemplates:
         # No cached_property: before Python 3.12 it has one lock for the requests to all projects.
         if self._of_app is None:
             self._of_app = self._context.cache.templates(self._request.app_name, self._project)
+            self._wanted = [info.open_name for info in self._of_app.input.per_job_files]
         return self._of_app
 
     def _ordered(self, name: str, job: Job) -> tuple[Input, ...]:
         request, template = self._request, self._app_templates.input
-        for open_name, item in job.files.items():
+        given = job.files
+        for open_name, item in given.items():
             checks.check_input(name, open_name, item)
         checks.check_fpops(name, job.fpops)
         # No RPC tells the names in a template file on the project, nor how many there are.
@@ -302,10 +368,10 @@ class BatchValidator:
         if own_output or (outputs and request.output_template_filename is None):
             made = self._output_template(name, job)
             checks.check_outputs(name, outputs, made, request.app_name)
-        if own is None and named:
-            return tuple(job.files.values())
+        if own is None and (named or list(given) == self._wanted):
+            return tuple(given.values())
         return checks.ordered_inputs(
-            name, job.files, own or template, request.app_name, by_name=request.by_name
+            name, given, own or template, request.app_name, by_name=request.by_name
         )
 
     def _own_template(self, name: str, job: Job) -> InputTemplate | None:
@@ -352,26 +418,13 @@ class BatchValidator:
         checks.check_own_template(name, "output", [info.open_name for info in template.files])
         return template
 
-    def _check_line(self, job: Job, line: JobSubmission) -> None:
-        own = [text for text in (line.input_template, line.output_template) if text is not None]
-        more = [_OWN_TEMPLATE for _ in own]
-        if job.priority is not None:
-            more.append(f"--priority {job.priority}")
-        words = [_word(file) for file in line.input_files]
-        checks.check_job_line(line.name, line.command_line, words, more)
-
     def _line(
-        self,
-        name: str,
-        job: Job,
-        inputs: tuple[Input, ...],
-        physical_name: Callable[[str], str],
+        self, name: str, job: Job, command: str, input_files: tuple[InputFile, ...]
     ) -> JobSubmission:
-        escape = self._context.project_settings.escape_command_lines
         return JobSubmission(
             name=name,
-            command_line=checks.command_line(name, job.args, escape=escape),
-            input_files=tuple(_input_file(item, physical_name) for item in inputs),
+            command_line=command,
+            input_files=input_files,
             rsc_fpops_est=job.fpops,
             priority=job.priority,
             input_template=self._input_template(name, job),
@@ -379,8 +432,8 @@ class BatchValidator:
         )
 
 
-def _nbytes(text: str | None) -> int:
-    return len((text or "").encode("utf-8", "surrogatepass"))
+def _nbytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _input_file(item: Input, physical_name: Callable[[str], str]) -> InputFile:

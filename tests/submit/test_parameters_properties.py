@@ -14,7 +14,7 @@ from boinc_gahp.templates import (
     write_input_template,
 )
 
-_REAL = st.floats(1.0, 1e20) | st.sampled_from([1e9, 86400.0])
+_REAL = st.floats(1.0, 1e20) | st.sampled_from([1e9, 86400.0, DEFAULTS["rsc_fpops_est"]])
 _WHOLE = st.integers(1, 2**31 - 1).map(float) | st.just(86400.0)
 
 
@@ -50,7 +50,8 @@ def test_what_create_work_would_store_is_what_was_asked_for(
         expected = wanted.get(name) or said.get(name) or DEFAULTS[name]
         assert stored == filled.stored[name] == expected
     # Nothing travels that does not have to.
-    differing = [n for n, v in wanted.items() if v and said.get(n, asking.params.get(n)) != v]
+    otherwise = {n: said.get(n, asking.params.get(n) or DEFAULTS[n]) for n in ELEMENTS}
+    differing = [n for n, v in wanted.items() if v and otherwise[n] != v]
     assert set(filled.elements) == set(differing)
     assert (filled.template is None) == (not own and not differing)
     assert sent.files == template.files
