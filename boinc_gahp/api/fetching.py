@@ -7,6 +7,7 @@ file appears under its name complete, or not at all.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from boinc_gahp.api.folders import Folder, folder_name
 from boinc_gahp.api.zips import FetchedZip, fetch_zip
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import NEVER_CANCELLED, explain, make_directories
+from boinc_gahp.files import sync_directory
 
 if TYPE_CHECKING:
     import threading
@@ -100,12 +102,19 @@ def fetch(
     _make(root)
     under_way = BatchFetch(batch, selected.finished, progress=progress, stop=stop)
     sizes: list[int] = []
+    parent = root.stat()
 
     def work(job: FinishedJob) -> None:
         folder = Folder(root / folder_name(job.name), job, stderr=stderr, again=again)
-        sizes.append(folder.fill(batch.project.url, under_way.bring, under_way.scope))
+        sizes.append(folder.fill(batch.project.url, under_way.bring, under_way.scope, parent))
 
-    under_way.each(work, threads)
+    try:
+        under_way.each(work, threads)
+    except BaseException:
+        with suppress(OSError):
+            sync_directory(root)
+        raise
+    _sync(root)
     here = sizes.count(-1)
     return Fetched(
         root,
@@ -117,6 +126,14 @@ def fetch(
         errors=under_way.errors,
         stopped=under_way.stopped,
     )
+
+
+def _sync(root: Path) -> None:
+    """Sync the names of the jobs' folders to the disk."""
+    try:
+        sync_directory(root)
+    except OSError as error:
+        raise explain(error, root) from error
 
 
 def _make(root: Path) -> None:

@@ -210,7 +210,11 @@ class Folder(Sink):
             ) from error
 
     def fill(
-        self, project: str, bring: Callable[[Folder, Directories], FetchedFiles], scope: CancelScope
+        self,
+        project: str,
+        bring: Callable[[Folder, Directories], FetchedFiles],
+        scope: CancelScope,
+        parent: os.stat_result,
     ) -> int:
         """Fetch what the folder lacks; return the number of new bytes, -1 if nothing was fetched.
 
@@ -218,6 +222,7 @@ class Folder(Sink):
             project: the project's address.
             bring: fetches into the folder with the engine.
             scope: is entered before anything is written.
+            parent: status of the directory with the folder, which the caller syncs afterwards.
 
         Raises:
             OutputError: the folder is another job's, or cannot be created or written.
@@ -237,7 +242,7 @@ class Folder(Sink):
             outputs = note.files.keys() - {note.stderr}
             if outputs <= self.have.keys() and (stderr or not self._wants_stderr):
                 return -1
-        with Directories(scope) as directories:
+        with Directories(scope, synced_later=parent) as directories:
             self.make(directories)
             brought = bring(self, directories)
             new = {self._name(path): _size(path) for path in brought.outputs}

@@ -13,13 +13,14 @@ import sqlite3
 import stat
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.files import check_private_file, make_private_directory
 from boinc_gahp.ledger import network_filesystem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 log = logging.getLogger("boinc_gahp.fetch")
@@ -60,10 +61,14 @@ class Delivered:
         self._path = None if cache_dir is None else cache_dir / "delivered.sqlite"
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        #: Rows that are still to be written: threads append, the one with the lock removes.
+        self._new: list[tuple[object, ...]] = []
 
     def close(self) -> None:
         """Close the file."""
         with self._lock:
+            if self._new:
+                self._use()
             self._forget()
 
     def still_there(self, keys: Mapping[Path, Sequence[str]]) -> frozenset[Path]:
@@ -72,77 +77,74 @@ class Delivered:
         Args:
             keys: the key of each file, by its destination.
         """
-        destinations = {_key(key): destination for destination, key in keys.items()}
-        found = []
-        wanted = list(destinations)
+        files: dict[bytes, tuple[Path, os.stat_result]] = {}
+        for destination, key in keys.items():
+            with suppress(OSError):
+                status = destination.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    files[_key(key)] = destination, status
+        found, wanted = [], list(files)
         for at in range(0, len(wanted), _MOST_KEYS):
             some = wanted[at : at + _MOST_KEYS]
-            found += self._read(
+            found += self._execute(
                 "select key, size, mtime_ns, inode, md5 from delivered where key in "  # noqa: S608
                 f"({', '.join('?' * len(some))})",
                 some,
             )
-        return frozenset(
-            destination
-            for key, *row in found
-            if _is_unchanged(destination := destinations[key], *row)
-        )
+        return frozenset(files[key][0] for key, *row in found if _is_it(*files[key], row))
 
     def remember(self, files: Iterable[tuple[Sequence[str], os.stat_result, str]]) -> None:
         """Note that files were delivered: the key of each, its status there, and its MD5."""
         now = time.time()
-        self._write(
-            "insert or replace into delivered values (?, ?, ?, ?, ?, ?)",
-            [
-                (_key(key), status.st_size, status.st_mtime_ns, status.st_ino, md5, now)
-                for key, status, md5 in files
-            ],
-        )
+        rows = [
+            (_key(key), status.st_size, status.st_mtime_ns, status.st_ino, md5, now)
+            for key, status, md5 in files
+        ]
+        self._new.extend(rows)
+        # If another thread uses the record, the next one to use it writes these, too.
+        while self._new and self._lock.acquire(blocking=False):
+            try:
+                self._use()
+            finally:
+                self._lock.release()
 
     def members(self, key: Sequence[str]) -> tuple[str, ...] | None:
         """Return the names of the files in an archive that was delivered, or None."""
-        rows = self._read("select members from archive where key = ?", [_key(key)])
+        rows = self._execute("select members from archive where key = ?", [_key(key)])
         return tuple(json.loads(str(rows[0][0]))) if rows else None
 
     def remember_members(self, key: Sequence[str], names: Sequence[str]) -> None:
         """Note which files an archive has."""
         row = _key(key), json.dumps(names), time.time()
-        self._write("insert or replace into archive values (?, ?, ?)", [row])
+        self._execute("insert or replace into archive values (?, ?, ?)", row)
 
-    def _read(self, statement: str, keys: Sequence[bytes]) -> list[Any]:
-        found: list[Any] = []
-
-        def read(connection: sqlite3.Connection) -> None:
-            found.extend(connection.execute(statement, keys))
-
-        self._use(read)
-        return found
-
-    def _write(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-        """Execute a statement for each row, in one transaction."""
-
-        def write(connection: sqlite3.Connection) -> None:
-            connection.execute("begin immediate")
-            connection.executemany(statement, rows)
-            connection.execute("commit")
-
-        if rows:
-            self._use(write)
-
-    def _use(self, work: Callable[[sqlite3.Connection], None]) -> None:
-        """Call ``work`` with the connection if there is one; after an error, there is none."""
+    def _execute(self, statement: str, values: Sequence[object]) -> list[Any]:
         with self._lock:
-            if self._path is None:
-                return
-            try:
-                if self._connection is None:
-                    self._connection = _open(self._path)
-                work(self._connection)
-            except (sqlite3.Error, OSError) as error:
-                log.warning(
-                    "The record of delivered outputs, %s, is not used: %s", self._path, error
+            return self._use(statement, values)
+
+    def _use(self, statement: str = "", values: Sequence[object] = ()) -> list[Any]:
+        """Write what is new, and execute a statement; after an error, there is no record.
+
+        Only called with the lock.
+        """
+        new = self._new[:]
+        del self._new[: len(new)]
+        if self._path is None:
+            return []
+        try:
+            if self._connection is None:
+                self._connection = _open(self._path)
+            if new:
+                self._connection.execute("begin immediate")
+                self._connection.executemany(
+                    "insert or replace into delivered values (?, ?, ?, ?, ?, ?)", new
                 )
-                self._forget()
+                self._connection.execute("commit")
+            return self._connection.execute(statement, values).fetchall()
+        except (sqlite3.Error, OSError) as error:
+            log.warning("The record of delivered outputs, %s, is not used: %s", self._path, error)
+            self._forget()
+            return []
 
     def _forget(self) -> None:
         if self._connection is not None:
@@ -172,11 +174,11 @@ def _open(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _is_unchanged(path: Path, size: int, mtime_ns: int, inode: int, md5: str) -> bool:
+def _is_it(path: Path, status: os.stat_result, row: Sequence[object]) -> bool:
+    size, mtime_ns, inode, md5 = row
+    if status.st_size != size:
+        return False
     try:
-        status = path.stat(follow_symlinks=False)
-        if status.st_size != size or not stat.S_ISREG(status.st_mode):
-            return False
         return (status.st_mtime_ns, status.st_ino) == (mtime_ns, inode) or _md5(path) == md5
     except OSError:
         return False

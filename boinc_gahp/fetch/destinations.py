@@ -89,10 +89,18 @@ class Directories:
 
     Args:
         scope: is entered for each directory that is made.
+        synced_later: status of a directory that the caller syncs, after many jobs have made theirs
+            in it.
     """
 
-    def __init__(self, scope: CancelScope = NEVER_CANCELLED) -> None:
+    def __init__(
+        self,
+        scope: CancelScope = NEVER_CANCELLED,
+        *,
+        synced_later: os.stat_result | None = None,
+    ) -> None:
         self._scope = scope
+        self._synced_later = synced_later
         self._open: dict[tuple[str, str | None], Directory] = {}
         #: Those with new names, and the path of a file that is new there.
         self._unsynced: dict[Directory, Path] = {}
@@ -120,6 +128,9 @@ class Directories:
                 self.close()
 
             def has_new(at: int) -> None:
+                later = self._synced_later
+                if later is not None and os.path.samestat(os.fstat(at), later):
+                    return
                 made_in = Directory(os.dup(at))
                 self.has_new(made_in, destination)
                 made_in.close()

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 #: Jobs may share a directory and so a destination: this many fetches can write it at the same time.
 _SLOTS = 1000
-#: Directories that are remembered, about 200 bytes each.
-_MOST_SWEPT = 20_000
+#: Directories that are remembered as swept; jobs that share one are fetched soon after each other.
+_MOST_SWEPT = 1_000
 
 
 class TryLater(OutputError):
@@ -129,8 +129,8 @@ class Temporaries:
         place = _Place(destination, directory, directories)
         claimed: _Kind | None = None
         try:
-            with scope:
-                self._sweep(directory)
+            if not directory.is_swept:
+                self._sweep(directory, scope)
             for name in _names(destination, kind.suffix):
                 try:
                     claimed = self._try(kind, name, place, scope)
@@ -148,14 +148,12 @@ class Temporaries:
             )
         return claimed
 
-    def _sweep(self, directory: Directory) -> None:
+    def _sweep(self, directory: Directory, scope: CancelScope) -> None:
         """Remove what killed daemons left in a directory, when it is first used.
 
         A fetch takes over only what the last one of the same file left. More is left if several
         fetches of one file were killed, or if a job is not fetched again.
         """
-        if directory.is_swept:
-            return
         directory.is_swept = True
         status = os.fstat(directory.at)
         place = status.st_dev, status.st_ino
@@ -165,7 +163,7 @@ class Temporaries:
             if len(self._swept) >= _MOST_SWEPT:
                 self._swept.clear()
             self._swept.add(place)
-        with self._open:
+        with scope, self._open:
             leftovers.sweep_at(directory.at)
 
     def _try(self, kind: type[_Kind], name: str, place: _Place, scope: CancelScope) -> _Kind | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -117,6 +118,45 @@ def test_every_job_gets_a_folder_with_its_outputs_and_stderr(desk: Desk) -> None
     assert (jobs[0].done, jobs[-1].done) == (0, 20)
     assert {each.total for each in jobs} == {20}
     assert [each.done for each in told if each.unit == "bytes"][-1] == 20 * len(TEXT)
+
+
+def test_all_files_are_on_the_disk_with_their_names_when_it_ends(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[tuple[str, str]] = []
+    fsync, replace, mkdir = os.fsync, os.replace, os.mkdir
+
+    def path_of(descriptor: int) -> str:
+        return str(Path(f"/proc/self/fd/{descriptor}").readlink())
+
+    def syncing(descriptor: int) -> None:
+        events.append(("synced", path_of(descriptor)))
+        fsync(descriptor)
+
+    def renaming(source: str, target: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        assert ("synced", f"{path_of(src_dir_fd)}/{source}") in events
+        replace(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+        events.append(("new", path_of(dst_dir_fd)))
+
+    def making(name: str, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
+        mkdir(name, mode, dir_fd=dir_fd)
+        if dir_fd is not None:
+            events.append(("new", path_of(dir_fd)))
+
+    monkeypatch.setattr(os, "fsync", syncing)
+    monkeypatch.setattr(os, "replace", renaming)
+    monkeypatch.setattr(os, "mkdir", making)
+    desk.fetch(jobs=["upper#1.0", "upper#1.1", "upper#1.2"])
+    changed = {
+        path for kind, path in events if kind == "new" and path.startswith(str(desk.results))
+    }
+    assert changed == {
+        str(desk.results),
+        *(str(desk.results / f"upper#1.{number}") for number in range(3)),
+    }
+    for path in changed:
+        last = max(at for at, event in enumerate(events) if event == ("new", path))
+        assert ("synced", path) in events[last:]
 
 
 def test_a_job_that_is_here_is_not_asked_for_again_on_any_machine(desk: Desk) -> None:

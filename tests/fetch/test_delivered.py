@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import threading
 from typing import TYPE_CHECKING
 
 from boinc_gahp.fetch.delivered import Delivered
@@ -29,6 +30,31 @@ def test_it_knows_thousands_of_files_and_which_of_them_were_changed(tmp_path: Pa
         assert delivered.still_there({}) == set()
     finally:
         delivered.close()
+
+
+def test_files_that_many_threads_deliver_are_all_remembered(tmp_path: Path) -> None:
+    delivered = Delivered(tmp_path / "cache")
+    paths = [tmp_path / str(number) for number in range(400)]
+    for path in paths:
+        path.touch()
+    keys = {path: ("job", path.name) for path in paths}
+
+    def put(some: list[Path]) -> None:
+        for path in some:
+            delivered.remember([(keys[path], path.stat(), "")])
+            delivered.still_there({path: keys[path]})
+
+    threads = [threading.Thread(target=put, args=(paths[at::8],)) for at in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    delivered.close()
+    again = Delivered(tmp_path / "cache")
+    try:
+        assert again.still_there(keys) == set(paths)
+    finally:
+        again.close()
 
 
 def test_it_can_be_read_by_its_owner_alone(tmp_path: Path) -> None:

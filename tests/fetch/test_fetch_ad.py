@@ -285,26 +285,34 @@ def test_a_directory_is_synced_once_for_all_of_a_jobs_files(
     assert synced == [tmp_path, tmp_path / "sub"]
 
 
-def test_threads_that_wait_for_the_same_directory_share_a_sync(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("fails", [False, True])
+def test_threads_that_wait_for_the_same_directory_share_a_sync_and_its_failure(
+    fails: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began, go_on = threading.Event(), threading.Event()
     syncs: list[int] = []
 
     def slow(directory: int) -> None:
         syncs.append(directory)
+        is_first = not began.is_set()
         began.set()
         assert go_on.wait(60)
+        if fails and not is_first:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr("boinc_gahp.fetch.destinations.sync", slow)
     registry = Temporaries()
+    failed: list[str] = []
 
     def put(name: str) -> None:
-        with (
-            Directories() as directories,
-            registry.file(tmp_path / name, directories=directories) as file,
-        ):
-            file.commit()
+        try:
+            with (
+                Directories() as directories,
+                registry.file(tmp_path / name, directories=directories) as file,
+            ):
+                file.commit()
+        except OutputError as error:
+            failed.append(str(error))
 
     threads = [threading.Thread(target=put, args=(f"out{number}",)) for number in range(6)]
     threads[0].start()
@@ -319,7 +327,14 @@ def test_threads_that_wait_for_the_same_directory_share_a_sync(
     for thread in threads:
         thread.join(60)
     # The first one began before the others had their names.
-    assert len(syncs) == 2
+    if fails:
+        assert sorted(failed) == [
+            f"{str(tmp_path / f'out{number}')!r} cannot be written: Input/output error"
+            for number in range(1, 6)
+        ]
+    else:
+        assert failed == []
+        assert len(syncs) == 2
 
 
 def test_a_job_with_many_directories_keeps_few_of_them_open_and_syncs_all(
