@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from boinc_gahp.errors import ProjectError
     from boinc_gahp.fetch import (
         CancelScope,
+        Directories,
         Failure,
         FetchedFiles,
         FetchRequest,
@@ -197,10 +198,17 @@ class Bridge:
         fetch.write_failure(request, text, scope)
 
     def fetch(
-        self, located: Located, sink: Sink, scope: CancelScope, count: Callable[[int], object]
+        self,
+        located: Located,
+        sink: Sink,
+        scope: CancelScope,
+        count: Callable[[int], object],
+        directories: Directories | None = None,
     ) -> FetchedFiles:
         """See :func:`boinc_gahp.fetch.engine.fetch`."""
-        return fetch.fetch(self._context, located, sink, scope, count=count)
+        return fetch.fetch(
+            self._context, located, sink, scope, count=count, directories=directories
+        )
 
     def failure_of(self, job: JobInfo) -> Failure:
         """See :func:`boinc_gahp.fetch.failures.failure_of`."""

@@ -58,7 +58,8 @@ def open_directory(path: Path, *, make: Make | None = None, private: bool = Fals
         OSError: the path cannot be followed.
     """
     parts, behind_link = deque(path.absolute().parts), deque[str]()
-    at, where, links = -1, Path("/"), 0
+    at, links = -1, 0
+    where: list[str] = []
     try:
         while parts or behind_link:
             is_named = not behind_link
@@ -68,7 +69,7 @@ def open_directory(path: Path, *, make: Make | None = None, private: bool = Fals
             except OSError as error:
                 if error.errno not in (errno.ENOTDIR, errno.ELOOP):
                     raise
-                target = _target(part, at, where / part, private=private)
+                target = _target(part, at, Path(*where, part), private=private)
                 links += 1
                 if links > _MOST_LINKS:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
@@ -76,7 +77,8 @@ def open_directory(path: Path, *, make: Make | None = None, private: bool = Fals
                 continue
             if at >= 0:
                 os.close(at)
-            at, where = below, where / part
+            at = below
+            where.append(part)
     except BaseException:
         if at >= 0:
             os.close(at)

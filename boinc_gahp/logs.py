@@ -75,7 +75,10 @@ class RedactingFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the text, with any traceback, without secrets and control characters."""
-        return "\n".join(map(visible, redact(super().format(record)).split("\n")))
+        text = super().format(record)
+        if not (record.exc_info or record.exc_text or record.stack_info):
+            return text  # formatMessage() has dealt with it
+        return "\n".join(map(visible, redact(text).split("\n")))
 
 
 class SharedLogHandler(logging.Handler):
@@ -84,7 +87,8 @@ class SharedLogHandler(logging.Handler):
     A process that finds the file too large takes a lock beside it and renames it; before each line,
     every process checks whether the file still has its name. (The stdlib's rotating handler keeps
     writing to a file that another process has renamed.) A record is one write at the end of the
-    file, so lines of several processes do not mix.
+    file, so lines of several processes do not mix. Threads wait for each other only for the check
+    and the write.
 
     Args:
         path: the log; ``path.1`` … ``path.<keep>`` are the old ones, ``path.lock`` the lock.
@@ -104,16 +108,24 @@ class SharedLogHandler(logging.Handler):
         self._max_bytes = max_bytes
         self._keep = keep
         self._failed = False
-        self._file = _open(path)
+        self._open()
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Write a record; the other threads do not wait while it is formatted."""
+        if not self.filter(record):
+            return False
+        self.emit(record)
+        return True
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record; rotate first if necessary."""
         try:
-            self._rotate_if_due()
-            if self._file.closed or not self._has_its_name():
-                self._file.close()
-                self._file = _open(self.path)
-            self._file.write(f"{self.format(record)}\n".encode("utf-8", "backslashreplace"))
+            line = f"{self.format(record)}\n".encode("utf-8", "backslashreplace")
+            self.acquire()
+            try:
+                self._write(line)
+            finally:
+                self.release()
         except Exception:  # noqa: BLE001  (a record that cannot be written is no reason to stop)
             self.handleError(record)
 
@@ -128,16 +140,28 @@ class SharedLogHandler(logging.Handler):
             self._failed = True
             _warn(f"the log {self.path} cannot be written: {sys.exc_info()[1]}")
 
-    def _has_its_name(self) -> bool:
+    def _open(self) -> None:
+        self._file = _open(self.path)
+        self._opened = os.fstat(self._file.fileno())
+
+    def _write(self, line: bytes) -> None:
+        named = self._named()
+        if named is not None and self._is_due(named):
+            self._rotate_if_due()
+            named = self._named()
+        if self._file.closed or named is None or not os.path.samestat(named, self._opened):
+            self._file.close()
+            self._open()
+        self._file.write(line)
+
+    def _named(self) -> os.stat_result | None:
+        """Return the status of the file that has the log's name now."""
         try:
-            named = os.stat(self.path)  # noqa: PTH116  (before each line: the quick way)
+            return os.stat(self.path)  # noqa: PTH116  (before each line: the quick way)
         except FileNotFoundError:
-            return False
-        return os.path.samestat(named, os.fstat(self._file.fileno()))
+            return None
 
     def _rotate_if_due(self) -> None:
-        if not self._is_due():
-            return
         lock = open_private_file(
             self.path.with_name(f"{self.path.name}.lock"), os.O_RDWR | os.O_CREAT
         )
@@ -145,18 +169,15 @@ class SharedLogHandler(logging.Handler):
             # The process with the lock is rotating; there is no need to wait.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Another process may have rotated since.
-            if self._is_due():
+            named = self._named()
+            if named is not None and self._is_due(named):
                 self._rotate()
         except BlockingIOError:
             pass
         finally:
             os.close(lock)
 
-    def _is_due(self) -> bool:
-        try:
-            status = os.stat(self.path)  # noqa: PTH116  (before each line: the quick way)
-        except FileNotFoundError:
-            return False
+    def _is_due(self, status: os.stat_result) -> bool:
         return stat.S_ISREG(status.st_mode) and status.st_size >= self._max_bytes
 
     def _rotate(self) -> None:

@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -102,6 +103,48 @@ def test_names_that_are_not_unicode_are_written(settings: Settings) -> None:
     path = begin(settings)
     log.info("path %s", os.fsdecode(b"/data/\xff\xfe"))
     assert "path /data/\\xff\\xfe" in path.read_text()
+
+
+def test_a_record_that_takes_long_to_format_holds_up_no_other(tmp_path: Path) -> None:
+    handler = logs.SharedLogHandler(tmp_path / "log", 1_000_000, 1)
+    begun, may_end = threading.Event(), threading.Event()
+
+    class Slow:
+        def __str__(self) -> str:
+            begun.set()
+            assert may_end.wait(60)
+            return "slow"
+
+    slow, quick = (logging.makeLogRecord({"msg": message}) for message in (Slow(), "quick"))
+    thread = threading.Thread(target=handler.handle, args=(slow,))
+    thread.start()
+    assert begun.wait(60)
+    other = threading.Thread(target=handler.handle, args=(quick,), daemon=True)
+    other.start()
+    other.join(60)
+    may_end.set()
+    thread.join(60)
+    handler.close()
+    assert (tmp_path / "log").read_text() == "quick\nslow\n"
+
+
+def test_threads_lose_no_line(settings: Settings) -> None:
+    path = begin(replace(settings, logging=Logging(max_bytes=2000, keep=1000)))
+
+    def write(name: str) -> None:
+        for number in range(200):
+            log.info("%s:%d:", name, number)
+
+    names = ("one", "two", "three", "four")
+    threads = [threading.Thread(target=write, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    files = [each for each in path.parent.iterdir() if each.suffix != ".lock"]
+    text = "\n".join(each.read_text() for each in files)
+    for name in names:
+        assert [n for n in range(200) if text.count(f": {name}:{n}:") != 1] == []
 
 
 def test_a_message_cannot_look_like_two(settings: Settings) -> None:

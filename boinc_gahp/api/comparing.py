@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.records import Record
     from boinc_gahp.api.session import Session
+    from boinc_gahp.rpc import BatchInfo
     from boinc_gahp.submit import Sending, SubmitRequest
 
 log = logging.getLogger("boinc_gahp.api")
@@ -42,6 +43,9 @@ class Comparison(Journal):
     Args:
         session: the project and the account.
         request: what is to be submitted.
+
+    Attributes:
+        batch: after the submit, the batch as the project showed it with all its jobs.
     """
 
     def __init__(self, session: Session, request: SubmitRequest) -> None:
@@ -52,6 +56,7 @@ class Comparison(Journal):
         self._same = False
         self._md5s: Mapping[str, str] = {}
         self._sent = False
+        self.batch: BatchInfo | None = None
 
     def check(self) -> None:
         """Compare the request with what was sent under its name; reads local files.
@@ -118,6 +123,10 @@ class Comparison(Journal):
         except RpcError as error:
             log.warning("The project did not say whether batch %d has jobs: %s", batch_id, error)
             return True
+
+    def done(self, batch_id: int, sending: Sending) -> None:  # noqa: ARG002
+        """See :class:`~boinc_gahp.submit.Journal`."""
+        self.batch = sending.batch
 
     def failed(self, sending: Sending, error: BaseException) -> None:  # noqa: ARG002
         """Note a final refusal: jobs that do not exist by now will not appear."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.folders import Folder
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import OnProgress
-    from boinc_gahp.fetch import FetchedFiles
+    from boinc_gahp.fetch import Directories, FetchedFiles
 
 #: Errors of the operating system after which no other job's outputs can be written, either.
 _NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.EMFILE}
@@ -222,7 +222,7 @@ class BatchFetch:
             raise fatal
         self._counter.report()
 
-    def bring(self, folder: Folder) -> FetchedFiles:
+    def bring(self, folder: Folder, directories: Directories) -> FetchedFiles:
         """Fetch a job's files into its folder with the engine; raises what the engine raises."""
         ids = JobIds(folder.job.id, folder.job.instance_id)
         return self._session.bridge.fetch(
@@ -230,6 +230,7 @@ class BatchFetch:
             folder,
             self.scope,
             lambda nbytes: self._counter.add(nbytes=nbytes),
+            directories,
         )
 
     def _of_all(self, error: GahpError) -> GahpError | None:

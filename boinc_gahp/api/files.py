@@ -28,6 +28,8 @@ _NUMBER = re.compile(r"[0-9]{1,18}")
 #: Characters that a shell treats specially.
 _NOT_PLAIN = re.compile(r"['\"\\]")
 _WORD = re.compile(r"[^ \t\r\n]+")
+#: What Path() leaves out of a path, and the beginning of an absolute one.
+_UNTIDY = re.compile(r"(?:^|/)\.?(?:/|$)")
 #: A word this similar is probably what was meant.
 _ALIKE = 0.75
 
@@ -72,7 +74,10 @@ def relative_to(directory: str | os.PathLike[str], file: File) -> File:
     """Return ``file``; a local one with a relative path becomes relative to ``directory``."""
     if not isinstance(file, (LocalFile, str, os.PathLike)):
         return file
-    return LocalFile(str(Path(directory, path_of(file))))
+    path = path_of(file)
+    if isinstance(directory, Path) and directory.name and not _UNTIDY.search(path):
+        return LocalFile(f"{directory}/{path}")  # the same as below, ten times as fast
+    return LocalFile(str(Path(directory, path)))
 
 
 def read_named(text: str) -> tuple[str, Input]:

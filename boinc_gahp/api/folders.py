@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch import OWN, Delivery, Sink, new_file, open_parent, registry, shown, sweep
+from boinc_gahp.fetch import OWN, Delivery, Directories, Sink, new_file, registry, shown, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -110,8 +110,14 @@ def read_note(folder: Path) -> Note | None:
         return None
 
 
-def write_note(folder: Path, note: Note, job_name: str, scope: CancelScope) -> None:
-    """Write a folder's note.
+def write_note(
+    folder: Path,
+    note: Note,
+    job_name: str,
+    scope: CancelScope,
+    directories: Directories | None = None,
+) -> None:
+    """Write a folder's note; its name is on the disk once ``directories`` are closed.
 
     Raises:
         OutputError: the note cannot be written.
@@ -128,7 +134,7 @@ def write_note(folder: Path, note: Note, job_name: str, scope: CancelScope) -> N
             "files": note.files,
         }
     )
-    with registry.file(folder / NOTE, scope, inside=folder.parent) as file:
+    with registry.file(folder / NOTE, scope, folder.parent, directories) as file:
         file.write(text.encode() + b"\n")
         file.commit()
 
@@ -184,15 +190,15 @@ class Folder(Sink):
     def _name(self, path: Path) -> str:
         return str(path.relative_to(self.directory))
 
-    def make(self, scope: CancelScope) -> None:
-        """Create the folder if it is missing.
+    def make(self, directories: Directories) -> None:
+        """Create the folder if it is missing; its name is on the disk once they are closed.
 
         Raises:
             OutputError: it cannot be created, or something else has its name, even a link.
             Exception: whatever a closed scope raises.
         """
         try:
-            os.close(open_parent(self.directory / NOTE, scope, inside=self.directory.parent))
+            directories.open(self.directory / NOTE, self.directory.parent).close()
         except NotADirectoryError as error:
             raise OutputError(
                 f"{str(self.directory)!r} is not a directory: move it away, or fetch into another "
@@ -204,7 +210,7 @@ class Folder(Sink):
             ) from error
 
     def fill(
-        self, project: str, bring: Callable[[Folder], FetchedFiles], scope: CancelScope
+        self, project: str, bring: Callable[[Folder, Directories], FetchedFiles], scope: CancelScope
     ) -> int:
         """Fetch what the folder lacks; return the number of new bytes, -1 if nothing was fetched.
 
@@ -231,15 +237,17 @@ class Folder(Sink):
             outputs = note.files.keys() - {note.stderr}
             if outputs <= self.have.keys() and (stderr or not self._wants_stderr):
                 return -1
-        self.make(scope)
-        brought = bring(self)
-        new = {self._name(path): _size(path) for path in brought.outputs}
-        if brought.stderr is not None:
-            stderr = self._name(brought.stderr)
-            new[stderr] = _size(brought.stderr)
-        files = {**self.have, **new}
-        written = Note(project, self.job.id, self.job.instance_id, files, stderr)
-        write_note(self.directory, written, self.job_name, scope)
+        with Directories(scope) as directories:
+            self.make(directories)
+            brought = bring(self, directories)
+            new = {self._name(path): _size(path) for path in brought.outputs}
+            if brought.stderr is not None:
+                stderr = self._name(brought.stderr)
+                new[stderr] = _size(brought.stderr)
+            files = {**self.have, **new}
+            written = Note(project, self.job.id, self.job.instance_id, files, stderr)
+            # Its name may be on the disk before theirs: a note's files are looked for again.
+            write_note(self.directory, written, self.job_name, scope, directories)
         return sum(new.values())
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp import config as settings_files
@@ -15,8 +14,7 @@ from boinc_gahp.api.session import open_session
 from boinc_gahp.api.types import Parameters
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.config import authenticator_of, find_project
-from boinc_gahp.errors import GahpError, RpcError
-from boinc_gahp.rpc import BatchInfo, BatchState
+from boinc_gahp.errors import GahpError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -215,7 +213,6 @@ class Project:
         app_name = _name(app)
         is_made_up = name is None
         name = submission.new_batch_name(app_name) if name is None else name
-        began = time.time()
         sending = False
 
         def report(news: Progress) -> None:
@@ -225,7 +222,7 @@ class Project:
                 progress(news)
 
         try:
-            batch_id, compared = submission.submit(
+            info, compared = submission.submit(
                 self.session,
                 app_name,
                 jobs,
@@ -243,12 +240,7 @@ class Project:
                 # Only this call knows the made-up name.
                 submission.drop_begun(self.session, name)
             raise
-        try:
-            batch = Batch(self, self.rpc.batch(batch_id))
-        except RpcError as error:
-            # All jobs exist. After an error the caller might submit them again.
-            batch = Batch(self, _unseen(batch_id, name, app_name, began))
-            batch.trouble = error
+        batch = Batch(self, info)
         batch.existed, batch.compared = not sending, compared
         if batch.existed:
             control.renew(batch)
@@ -347,22 +339,3 @@ class Project:
 
 def _name(app: App | str) -> str:
     return app if isinstance(app, str) else app.name
-
-
-def _unseen(batch_id: int, name: str, app_name: str, create_time: float) -> BatchInfo:
-    """Return what is known of a new batch that cannot be asked for."""
-    return BatchInfo(
-        id=batch_id,
-        name=name,
-        app_name=app_name,
-        state=BatchState.UNKNOWN,
-        create_time=create_time,
-        expire_time=0.0,
-        est_completion_time=0.0,
-        completion_time=0.0,
-        njobs=0,
-        nerror_jobs=0,
-        fraction_done=0.0,
-        credit_estimate=0.0,
-        credit_canonical=0.0,
-    )

@@ -75,6 +75,11 @@ def describe(request: SubmitRequest, md5s: Mapping[str, str]) -> Record:
         request: what is to be sent.
         md5s: MD5s of local files, in hex, by path; a file without one matches any content.
     """
+    inputs = {id(job.inputs): job for _, job in request.jobs}
+    contents = {
+        key: {name: _content(item, md5s) for name, item in job.files.items()}
+        for key, job in inputs.items()
+    }
     requested = request.parameters.by_element
     common = {n: requested[n] if n in requested else getattr(request, n) for n in _COMMON}
     return Record(
@@ -82,14 +87,14 @@ def describe(request: SubmitRequest, md5s: Mapping[str, str]) -> Record:
         time.time(),
         refused=False,
         common={name: value for name, value in common.items() if value is not None},
-        jobs={name: _line(job, md5s) for name, job in request.jobs},
+        jobs={name: _line(job, contents[id(job.inputs)]) for name, job in request.jobs},
     )
 
 
-def _line(job: Job, md5s: Mapping[str, str]) -> str:
+def _line(job: Job, inputs: Mapping[str, str | None]) -> str:
     content = {
         "args": job.args,
-        "inputs": {name: _content(item, md5s) for name, item in job.files.items()},
+        "inputs": inputs,
         "priority": job.priority,
         "rsc_fpops_est": job.fpops,
         "input_template": _digest(job.input_template),

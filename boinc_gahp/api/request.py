@@ -9,7 +9,8 @@ import secrets
 import string
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from contextlib import suppress
+from dataclasses import asdict
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, TypedDict
 
@@ -17,6 +18,7 @@ from boinc_gahp.api.files import split_args
 from boinc_gahp.api.types import (
     InlineFile,
     Job,
+    LocalFile,
     Parameters,
     RemoteFile,
     StagedFile,
@@ -30,8 +32,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from boinc_gahp.submit import OnProgress
+    from boinc_gahp.submit import File, OnProgress
 
+    _Shared = dict[tuple[tuple[str, File], ...], dict[str, File]]
     Measure = Callable[[Sequence[str]], Mapping[str, RemoteFile]]
 
 #: Characters that a batch's name may have, but not a job's (``web-rpcs.rst``, "Job names").
@@ -99,10 +102,14 @@ def build_request(
         _check_job(job, job_name)
     urls = unmeasured(listed)
     remote = measure(urls) if measure is not None and urls else {}
+    shared: _Shared = {}
     return SubmitRequest(
         batch_name,
         app_name,
-        [(each, _resolved(job, each, remote)) for job, each in zip(listed, names, strict=True)],
+        [
+            (each, _resolved(job, each, remote, shared))
+            for job, each in zip(listed, names, strict=True)
+        ],
         by_name=True,
         **{each: _plain(value) for each, value in given.items()},
     )
@@ -166,6 +173,8 @@ def _plain(found: Any) -> Any:
 
 
 def _check_job(job: Job, name: str) -> None:
+    if isinstance(name, str) and isinstance(job.inputs, dict) and _is_usual(job):
+        return
     _check_texts("a job's ", name=name)
     where = f"job {name!r}: "
     if not isinstance(job.inputs, Mapping):
@@ -204,16 +213,38 @@ def _check_job(job: Job, name: str) -> None:
             )
 
 
-def _resolved(job: Job, name: str, remote: Mapping[str, RemoteFile]) -> Job:
-    """Return a job with its arguments as words, Python's own numbers, and measured files."""
-    inputs = {
+def _is_usual(job: Job) -> bool:
+    """Tell whether a job only has what nearly all jobs have, so that nothing can be wrong."""
+    return (
+        type(job.args) in (str, tuple, list)
+        and job.priority is None
+        and job.fpops is None
+        and (job.input_template is None or isinstance(job.input_template, str))
+        and (job.output_template is None or isinstance(job.output_template, str))
+        and all(isinstance(name, str) for name in job.inputs)
+        and all(
+            type(file) is str or (type(file) is LocalFile and type(file.path) is str)
+            for file in job.inputs.values()
+        )
+    )
+
+
+def _resolved(job: Job, name: str, remote: Mapping[str, RemoteFile], shared: _Shared) -> Job:
+    """Return a job with its arguments as words, Python's own numbers, and measured files.
+
+    Jobs with the same files share one mapping of them: then it is checked once.
+    """
+    inputs: dict[str, File] = {
         each: _measured_file(file, remote.get(file.url, file))
         if isinstance(file, RemoteFile)
         else file
         for each, file in job.inputs.items()
     }
+    with suppress(TypeError):  # a path of a class without a hash
+        inputs = shared.setdefault(tuple(inputs.items()), inputs)
     priority, fpops = _plain(job.priority), _plain(job.fpops)
-    return replace(job, args=_words(job, name), inputs=inputs, priority=priority, fpops=fpops)
+    templates = job.input_template, job.output_template
+    return Job(_words(job, name), inputs, job.name, priority, fpops, *templates)
 
 
 def _words(job: Job, name: str) -> tuple[str, ...]:
@@ -222,7 +253,10 @@ def _words(job: Job, name: str) -> tuple[str, ...]:
             return split_args(job.args)
         except BadRequest as error:
             raise JobRefused(f"job {name!r}: {error}", job_name=name) from error
-    return tuple(_word(name, word) for word in job.args)
+    words = tuple(job.args)
+    if all(type(word) is str for word in words):
+        return words
+    return tuple(_word(name, word) for word in words)
 
 
 def _word(name: str, word: object) -> str:

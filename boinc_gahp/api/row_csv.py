@@ -6,7 +6,7 @@ import csv
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api.files import read_file, read_named, split_args
+from boinc_gahp.api.files import read_named, split_args
 from boinc_gahp.api.row_values import COLUMNS, fpops, near, priority
 from boinc_gahp.api.types import Job
 from boinc_gahp.errors import BadRequest
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _DELIMITERS = ",;\t"
 _INPUT = "input:"
+#: The columns that are not about inputs.
+_OTHERS = tuple(dict.fromkeys(column for column in COLUMNS.values() if column != "inputs"))
 
 
 def csv_rows(head: list[str], lines: Iterator[str], values: Values) -> Iterator[tuple[int, Job]]:
@@ -107,13 +109,13 @@ def _job(columns: Sequence[str], cells: Sequence[str], values: Values) -> Job:
         raise BadRequest(f"the cell {found['']!r} is in a column without a name")
     inputs: dict[str, File] = {}
     for word in split_args(found.pop("inputs", "")):
-        name, file = read_named(word)
-        _add(inputs, name, values.file(file))
-    given = {column: found.pop(column, "").strip() for column in dict.fromkeys(COLUMNS.values())}
+        name, named = read_named(word)
+        _add(inputs, name, values.file(named))
+    given = {column: found.pop(column, "").strip() for column in _OTHERS}
     for column, cell in found.items():
         text = cell.strip()
-        file = read_file(cell.lstrip() if text.startswith("inline:") else text)
-        _add(inputs, column.removeprefix(_INPUT), values.file(file))
+        file = values.file_of(cell.lstrip() if text.startswith("inline:") else text)
+        _add(inputs, column.removeprefix(_INPUT), file)
     return Job(
         args=split_args(given["args"]),
         inputs=inputs,

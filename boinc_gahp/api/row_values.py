@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api.files import relative_to
+from boinc_gahp.api.files import read_file, relative_to
+from boinc_gahp.api.types import InlineFile
 from boinc_gahp.errors import BadRequest, GahpError
 from boinc_gahp.text import did_you_mean
 
@@ -55,6 +56,7 @@ class Values:
         self.name = name
         self._directory = directory
         self._templates: dict[str, str] = {}
+        self._files: dict[str, File] = {}
 
     def wrong(self, line: int, error: Exception) -> WrongRow:
         """Return the error for a line."""
@@ -63,6 +65,19 @@ class Values:
     def file(self, file: File) -> File:
         """Return a file, its path relative to the rows' directory."""
         return file if self._directory is None else relative_to(self._directory, file)
+
+    def file_of(self, text: str) -> File:
+        """Return the :meth:`file` that a text describes; the same one for the same text.
+
+        Raises:
+            BadRequest: the text does not describe a file.
+        """
+        found = self._files.get(text)
+        if found is None:
+            found = self.file(read_file(text))
+            if not isinstance(found, InlineFile):  # long texts are not kept twice
+                self._files[text] = found
+        return found
 
     def template(self, path: str) -> str:
         """Return the text of a template file; each file is read once.

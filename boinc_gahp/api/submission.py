@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import Job, RemoteFile
+    from boinc_gahp.rpc import BatchInfo
     from boinc_gahp.submit import OnProgress, SubmitRequest, Validation
 
 __all__ = ["Plan", "PlannedFile", "estimate", "new_batch_name", "plan", "submit"]
@@ -122,11 +123,12 @@ class Plan:
 
 def submit(
     session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]
-) -> tuple[int, bool]:
+) -> tuple[BatchInfo, bool]:
     """Create the jobs on the project, each exactly once.
 
     Returns:
-        The batch's id, and whether its jobs are known to have these arguments and files.
+        The batch as the project shows it with the jobs, and whether these are known to have the
+        arguments and files of ``jobs``.
 
     Repeated with the same jobs and the same name, at any time and from any process, it completes
     the first submit or finds it done.
@@ -152,7 +154,8 @@ def submit(
         raise unknown_app(session, app_name, error) from error
     except BatchTooLarge as error:
         raise _split(session, request, error) from error
-    return batch_id, comparison.knows(batch_id)
+    assert comparison.batch is not None  # noqa: S101  (a submit that returns has seen its batch)
+    return comparison.batch, comparison.knows(batch_id)
 
 
 def drop_begun(session: Session, batch_name: str) -> bool:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, jobs_of
 from boinc_gahp.api.folders import Folder, folder_name
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch import explain, registry
+from boinc_gahp.fetch import Directories, explain, registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -140,8 +140,9 @@ class _Packer:
         """Fetch a job's files and add them to the archive."""
         folder = Folder(self._room / str(job.id), job, stderr=self._stderr, again=True)
         try:
-            folder.make(self._under_way.scope)
-            brought = self._under_way.bring(folder)
+            with Directories(self._under_way.scope) as directories:
+                folder.make(directories)
+                brought = self._under_way.bring(folder, directories)
             with self._lock:
                 for path in sorted(filter(None, (*brought.outputs, brought.stderr))):
                     name = path.relative_to(folder.directory)

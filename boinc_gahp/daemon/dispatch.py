@@ -57,7 +57,8 @@ def _query_batches(
     for batch in answer.batches:
         values.append(str(len(batch)))
         # Names are as they were submitted; HTCondor shows people any status it does not know.
-        values += [word for name, status in batch for word in (name, visible(status))]
+        shown = {status: visible(status) for status in {status for _, status in batch}}
+        values += [word for name, status in batch for word in (name, shown[status])]
     return values
 
 
@@ -134,19 +135,15 @@ def _submission(request: boinc_commands.Submit) -> SubmitRequest:
     version = _number("app_version_num", given.app_version_num)
     if version is not None and version != int(version):
         raise BadRequest(f"app_version_num is {given.app_version_num}; it must be a whole number")
+    # Jobs with the same files share one mapping of them: then they are only looked at once.
+    files = {
+        inputs: by_open_name((name, LocalFile(_path(source))) for source, name in inputs)
+        for inputs in {job.inputs for job in request.jobs}
+    }
     return SubmitRequest(
         batch_name=request.batch,
         app_name=request.app,
-        jobs=[
-            (
-                job.name,
-                Job(
-                    job.args,
-                    by_open_name((name, LocalFile(_path(source))) for source, name in job.inputs),
-                ),
-            )
-            for job in request.jobs
-        ],
+        jobs=[(job.name, Job(job.args, files[job.inputs])) for job in request.jobs],
         parameters=Parameters(
             fpops_est=_number("rsc_fpops_est", given.rsc_fpops_est),
             fpops_bound=_number("rsc_fpops_bound", given.rsc_fpops_bound),

@@ -98,6 +98,7 @@ class Projects:
         self._settings: Settings | None = None
         self._loading = threading.Lock()
         self._places: dict[tuple[str, str], _Place] = {}
+        self._latest: tuple[Settings, Selection | None, Bridge] | None = None
         self._closing = threading.Event()
 
     @property
@@ -126,14 +127,20 @@ class Projects:
             GahpError: there is no project, or it cannot be opened; says what to do.
         """
         settings = self.settings()
+        # Nearly all requests name the project that the one before named.
+        known = self._latest
+        if known is not None and known[0] is settings and known[1] is selection:
+            return known[2]
         try:
-            return self._bridge(settings, selection)
+            bridge = self._bridge(settings, selection)
         except (ConfigError, LedgerError):
             # Whatever was wrong with them may be mended by now.
             anew = self._read_again(settings)
             if anew == settings:
                 raise
             return self._bridge(anew, selection)
+        self._latest = settings, selection, bridge
+        return bridge
 
     def _bridge(self, settings: Settings, selection: Selection | None) -> Bridge:
         project, account = _project_for(settings, selection)

@@ -26,16 +26,21 @@ class Wakeup:
         os.set_blocking(self.fd, False)
         os.set_blocking(self._write_fd, False)
         self.stopped = False
+        self._notified = False
 
     def notify(self) -> None:
-        """Make the loop look for results; any thread may call it."""
+        """Make the loop look for results; any thread may call it, after it has left its result."""
+        if self._notified:
+            return  # the loop has not looked yet: it will find this result, too
+        self._notified = True
         with suppress(BlockingIOError):  # the pipe is full: then the loop will look anyway
             os.write(self._write_fd, b"\0")
 
     def clear(self) -> None:
-        """Remember that the loop looks now."""
+        """Remember that the loop looks now; it looks after this call."""
         with suppress(BlockingIOError):
             os.read(self.fd, 4096)
+        self._notified = False
 
     def catch_signals(self) -> None:
         """Make the signals that mean "stop" end the loop; call it in the main thread."""

@@ -36,11 +36,12 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.fetch.context import FetchContext as FetchContext
     from boinc_gahp.fetch.delivered import Delivered as Delivered
-    from boinc_gahp.fetch.destinations import errno_of as errno_of, explain as explain
-    from boinc_gahp.fetch.directories import (
-        make_directories as make_directories,
-        open_parent as open_parent,
+    from boinc_gahp.fetch.destinations import (
+        Directories as Directories,
+        errno_of as errno_of,
+        explain as explain,
     )
+    from boinc_gahp.fetch.directories import make_directories as make_directories
     from boinc_gahp.fetch.engine import FetchedFiles as FetchedFiles, fetch as fetch
     from boinc_gahp.fetch.failures import failure as failure, failure_of as failure_of
     from boinc_gahp.fetch.job_directory import (
@@ -68,8 +69,8 @@ __getattr__, __dir__ = exports(
         "cancel": ["CancelScope", "NEVER_CANCELLED", "Stopped"],
         "context": ["FetchContext"],
         "delivered": ["Delivered"],
-        "destinations": ["errno_of", "explain"],
-        "directories": ["make_directories", "open_parent"],
+        "destinations": ["Directories", "errno_of", "explain"],
+        "directories": ["make_directories"],
         "engine": ["FetchedFiles", "fetch"],
         "failures": ["failure", "failure_of"],
         "leftovers": ["sweep"],

@@ -41,7 +41,8 @@ class CancelScope:
     """
 
     def __init__(self, *events: threading.Event, error: Callable[[], Exception] = _stopped) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._events = events
         self._error = error
         self._inside = 0
@@ -50,8 +51,11 @@ class CancelScope:
 
     def check(self) -> None:
         """Raise if the scope is closed."""
-        if self._closed or any(event.is_set() for event in self._events):
+        if self._closed:
             raise self._error()
+        for event in self._events:
+            if event.is_set():
+                raise self._error()
 
     def close(self) -> None:
         """Let no thread in from now on; returns when all threads are out."""
@@ -64,17 +68,17 @@ class CancelScope:
 
     def at_close(self, clear: Callable[[], None]) -> None:
         """Have :meth:`close` call ``clear``, which must not fail; only called from inside."""
-        with self._changed:
+        with self._lock:
             self._clearings.add(clear)
 
     def not_at_close(self, clear: Callable[[], None]) -> None:
         """Undo :meth:`at_close`; harmless if it was not called."""
-        with self._changed:
+        with self._lock:
             self._clearings.discard(clear)
 
     def __enter__(self) -> None:
         """Enter; raises if the scope is closed."""
-        with self._changed:
+        with self._lock:
             self.check()
             self._inside += 1
 
@@ -85,11 +89,35 @@ class CancelScope:
         traceback: TracebackType | None,
     ) -> None:
         """Leave."""
-        with self._changed:
+        with self._lock:
             self._inside -= 1
-            if not self._inside:
+            if not self._inside and self._closed:
                 self._changed.notify_all()
 
 
+class _AlwaysOpen(CancelScope):
+    """A scope that nobody closes: all fetches share it, so it has no lock to wait for."""
+
+    def close(self) -> None:
+        raise RuntimeError("this scope is never closed")
+
+    def at_close(self, clear: Callable[[], None]) -> None:
+        pass
+
+    def not_at_close(self, clear: Callable[[], None]) -> None:
+        pass
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        pass
+
+
 #: Always open: for fetches that cannot be cancelled.
-NEVER_CANCELLED = CancelScope()
+NEVER_CANCELLED: CancelScope = _AlwaysOpen()

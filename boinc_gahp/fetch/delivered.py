@@ -13,13 +13,13 @@ import sqlite3
 import stat
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.files import check_private_file, make_private_directory
 from boinc_gahp.ledger import network_filesystem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
 log = logging.getLogger("boinc_gahp.fetch")
@@ -27,6 +27,8 @@ log = logging.getLogger("boinc_gahp.fetch")
 #: Seconds after which deliveries are forgotten.
 _KEEP = 30 * 86400.0
 _CHUNK = 1 << 20
+#: Keys in one statement, fewer than any SQLite allows.
+_MOST_KEYS = 500
 
 _SCHEMA = """
 create table if not exists delivered (
@@ -64,59 +66,83 @@ class Delivered:
         with self._lock:
             self._forget()
 
-    def is_there(self, key: Sequence[str], destination: Path) -> bool:
-        """Return whether the file delivered to ``destination`` is still there, unchanged."""
-        row = self._one("select size, mtime_ns, inode, md5 from delivered where key = ?", key)
-        if row is None:
-            return False
-        size, mtime_ns, inode, md5 = row
-        try:
-            status = destination.stat(follow_symlinks=False)
-            if status.st_size != size or not stat.S_ISREG(status.st_mode):
-                return False
-            if (status.st_mtime_ns, status.st_ino) == (mtime_ns, inode):
-                return True
-            return _md5(destination) == md5
-        except OSError:
-            return False
+    def still_there(self, keys: Mapping[Path, Sequence[str]]) -> frozenset[Path]:
+        """Return those of the destinations whose delivered file is still there, unchanged.
 
-    def remember(self, key: Sequence[str], status: os.stat_result, md5: str) -> None:
-        """Note that a file was delivered; ``status`` as it is at its destination."""
-        self._run(
+        Args:
+            keys: the key of each file, by its destination.
+        """
+        destinations = {_key(key): destination for destination, key in keys.items()}
+        found = []
+        wanted = list(destinations)
+        for at in range(0, len(wanted), _MOST_KEYS):
+            some = wanted[at : at + _MOST_KEYS]
+            found += self._read(
+                "select key, size, mtime_ns, inode, md5 from delivered where key in "  # noqa: S608
+                f"({', '.join('?' * len(some))})",
+                some,
+            )
+        return frozenset(
+            destination
+            for key, *row in found
+            if _is_unchanged(destination := destinations[key], *row)
+        )
+
+    def remember(self, files: Iterable[tuple[Sequence[str], os.stat_result, str]]) -> None:
+        """Note that files were delivered: the key of each, its status there, and its MD5."""
+        now = time.time()
+        self._write(
             "insert or replace into delivered values (?, ?, ?, ?, ?, ?)",
-            (_key(key), status.st_size, status.st_mtime_ns, status.st_ino, md5, time.time()),
+            [
+                (_key(key), status.st_size, status.st_mtime_ns, status.st_ino, md5, now)
+                for key, status, md5 in files
+            ],
         )
 
     def members(self, key: Sequence[str]) -> tuple[str, ...] | None:
         """Return the names of the files in an archive that was delivered, or None."""
-        row = self._one("select members from archive where key = ?", key)
-        return None if row is None else tuple(json.loads(str(row[0])))
+        rows = self._read("select members from archive where key = ?", [_key(key)])
+        return tuple(json.loads(str(rows[0][0]))) if rows else None
 
     def remember_members(self, key: Sequence[str], names: Sequence[str]) -> None:
         """Note which files an archive has."""
-        self._run(
-            "insert or replace into archive values (?, ?, ?)",
-            (_key(key), json.dumps(names), time.time()),
-        )
+        row = _key(key), json.dumps(names), time.time()
+        self._write("insert or replace into archive values (?, ?, ?)", [row])
 
-    def _one(self, statement: str, key: Sequence[str]) -> tuple[object, ...] | None:
-        rows = self._run(statement, (_key(key),))
-        return rows[0] if rows else None
+    def _read(self, statement: str, keys: Sequence[bytes]) -> list[Any]:
+        found: list[Any] = []
 
-    def _run(self, statement: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
+        def read(connection: sqlite3.Connection) -> None:
+            found.extend(connection.execute(statement, keys))
+
+        self._use(read)
+        return found
+
+    def _write(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+        """Execute a statement for each row, in one transaction."""
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute("begin immediate")
+            connection.executemany(statement, rows)
+            connection.execute("commit")
+
+        if rows:
+            self._use(write)
+
+    def _use(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """Call ``work`` with the connection if there is one; after an error, there is none."""
         with self._lock:
             if self._path is None:
-                return []
+                return
             try:
                 if self._connection is None:
                     self._connection = _open(self._path)
-                return self._connection.execute(statement, values).fetchall()
+                work(self._connection)
             except (sqlite3.Error, OSError) as error:
                 log.warning(
                     "The record of delivered outputs, %s, is not used: %s", self._path, error
                 )
                 self._forget()
-                return []
 
     def _forget(self) -> None:
         if self._connection is not None:
@@ -144,6 +170,16 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _is_unchanged(path: Path, size: int, mtime_ns: int, inode: int, md5: str) -> bool:
+    try:
+        status = path.stat(follow_symlinks=False)
+        if status.st_size != size or not stat.S_ISREG(status.st_mode):
+            return False
+        return (status.st_mtime_ns, status.st_ino) == (mtime_ns, inode) or _md5(path) == md5
+    except OSError:
+        return False
 
 
 def _key(parts: Sequence[str]) -> bytes:

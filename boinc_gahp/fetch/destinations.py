@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
-from boinc_gahp.fetch.directories import open_parent, sync
+from boinc_gahp.fetch.directories import open_made, open_parent, sync
+from boinc_gahp.submit import SingleFlight
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
     from boinc_gahp.fetch.cancel import CancelScope
+
+#: By device and inode: the syncs that are under way; none is needed later.
+_syncs: SingleFlight[tuple[int, int], None] = SingleFlight(1)
 
 #: Directories that are kept open to be synced; each takes a descriptor.
 _MOST_OPEN = 64
@@ -52,39 +56,117 @@ def errno_of(error: BaseException) -> int:
     return 0
 
 
-class Unsynced:
-    """Directories with new names; the names are on the disk when its block ends.
+class Directory:
+    """An open directory, which is closed when each of its users has closed it.
 
-    The files of a job are mostly in one directory, and to sync it for each of them would take a
-    third of the time of a small fetch.
+    Attributes:
+        at: its descriptor, for use as ``dir_fd``.
+        is_swept: whether leftovers of killed daemons were looked for.
     """
 
-    def __init__(self) -> None:
-        self._open: dict[tuple[int, int], tuple[int, Path]] = {}
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.is_swept = False
+        self._users = 1
 
-    def add(self, directory: int, destination: Path) -> None:
-        """Take a directory, by a descriptor, and the path of the file that is new in it."""
-        if len(self._open) >= _MOST_OPEN:
-            self._sync()
-        status = os.fstat(directory)
-        place = status.st_dev, status.st_ino
-        if place not in self._open:
-            self._open[place] = os.dup(directory), destination
+    def shared(self) -> Directory:
+        """Return it for one more user."""
+        self._users += 1
+        return self
 
-    def _sync(self) -> None:
-        found, self._open = list(self._open.values()), {}
+    def close(self) -> None:
+        """Close it for one user."""
+        self._users -= 1
+        if not self._users:
+            os.close(self.at)
+
+
+class Directories:
+    """The directories of one job's files; new names in them are on the disk when its block ends.
+
+    The files of a job are mostly in one directory. It is opened once and synced once: to do that
+    for each file would take half of the time of a small fetch. Used by one thread.
+
+    Args:
+        scope: is entered for each directory that is made.
+    """
+
+    def __init__(self, scope: CancelScope = NEVER_CANCELLED) -> None:
+        self._scope = scope
+        self._open: dict[tuple[str, str | None], Directory] = {}
+        #: Those with new names, and the path of a file that is new there.
+        self._unsynced: dict[Directory, Path] = {}
+
+    def open(
+        self, destination: Path, inside: Path | None = None, *, make: bool = False
+    ) -> Directory:
+        """Return a destination's directory; the caller closes it.
+
+        Args:
+            destination: a file's path.
+            inside: see :func:`~boinc_gahp.fetch.directories.open_parent`.
+            make: make the directory, and those above it, if they are missing.
+
+        Raises:
+            OutputError: there is a link below ``inside``; a directory could not be synced.
+            OSError: it cannot be opened or made.
+        """
+        parent = os.path.dirname(destination)  # noqa: PTH120  (for each file)
+        top = None if inside is None else os.fspath(inside)
+        key = parent, None if top == parent else top
+        found = self._open.get(key)
+        if found is None:
+            if len(self._open) >= _MOST_OPEN:
+                self.close()
+
+            def has_new(at: int) -> None:
+                made_in = Directory(os.dup(at))
+                self.has_new(made_in, destination)
+                made_in.close()
+
+            at = (
+                open_made(destination.parent, self._scope, has_new)
+                if make and inside is None
+                else open_parent(destination, self._scope, inside, has_new)
+            )
+            found = self._open[key] = Directory(at)
+        return found.shared()
+
+    def check(self, destination: Path, inside: Path | None = None, *, make: bool = False) -> None:
+        """Refuse a destination that a rename cannot or must not replace; arguments as above.
+
+        A symbolic link to a file is itself replaced; its target is left alone.
+
+        Raises:
+            OutputError: it is a directory, a device, a pipe; or its directory is missing.
+        """
+        open_destination(destination, inside, self, make=make).close()
+
+    def has_new(self, directory: Directory, destination: Path) -> None:
+        """Note that a directory, which was opened here, has a new name: that of a file."""
+        if directory not in self._unsynced:
+            self._unsynced[directory.shared()] = destination
+
+    def close(self) -> None:
+        """Sync the new names, and close the directories that have no other users.
+
+        Raises:
+            OutputError: the disk failed, ...
+        """
+        opened, self._open = list(self._open.values()), {}
+        unsynced, self._unsynced = self._unsynced, {}
         trouble: OutputError | None = None
-        for directory, destination in found:
+        for directory, destination in unsynced.items():
             try:
-                sync(directory)
+                sync_together(directory.at)
             except OSError as error:
                 trouble = explain(error, destination)
-            finally:
-                os.close(directory)
+        for directory in (*opened, *unsynced):
+            directory.close()
         if trouble is not None:
             raise trouble
 
-    def __enter__(self) -> Unsynced:
+    def __enter__(self) -> Directories:
         return self
 
     def __exit__(
@@ -95,53 +177,44 @@ class Unsynced:
     ) -> None:
         """Sync them, also after an error: the files that were complete by then stay."""
         try:
-            self._sync()
+            self.close()
         except OutputError:
             if error is None:
                 raise
 
 
-def sync_name(directory: int, destination: Path, unsynced: Unsynced | None) -> None:
-    """Have the name of a new file synced to the disk: now, or later by ``unsynced``.
+def sync_together(directory: int) -> None:
+    """Sync the names in a directory to the disk; threads that wait for the same one share a sync.
+
+    Jobs may share a directory. A sync serves all threads that came before it began.
 
     Raises:
         OSError: the disk failed, ...
     """
-    if unsynced is None:
-        sync(directory)
-    else:
-        unsynced.add(directory, destination)
+    status = os.fstat(directory)
+    _syncs.get((status.st_dev, status.st_ino), lambda: sync(directory), lambda _: False)
 
 
-def check_destination(
-    destination: Path, scope: CancelScope = NEVER_CANCELLED, inside: Path | None = None
-) -> None:
-    """Refuse a destination that a rename cannot or must not replace.
+def open_destination(
+    destination: Path, inside: Path | None, directories: Directories, *, make: bool = False
+) -> Directory:
+    """Return a destination's directory, which the caller closes.
 
-    A symbolic link to a file is itself replaced; its target is left alone. For ``scope`` and
-    ``inside`` see :func:`~boinc_gahp.fetch.directories.open_parent`.
-
-    Raises:
-        OutputError: it is a directory, a device, a pipe; or its directory is missing.
+    Arguments and errors are those of :meth:`Directories.check`.
     """
-    os.close(open_destination(destination, scope, inside))
-
-
-def open_destination(destination: Path, scope: CancelScope, inside: Path | None) -> int:
-    """Return a descriptor, for use as ``dir_fd``, of a destination's directory; errors as above."""
     try:
-        directory = open_parent(destination, scope, inside)
+        directory = directories.open(destination, inside, make=make)
     except OSError as error:
         raise explain(error, destination) from error
     except ValueError as error:
         raise _unfit(destination, error) from error
     try:
-        _check_name(destination, directory)
+        _check_name(destination, directory.at)
     except ValueError as error:
-        os.close(directory)
+        directory.close()
         raise _unfit(destination, error) from error
     except BaseException:
-        os.close(directory)
+        directory.close()
         raise
     return directory
 

@@ -10,12 +10,15 @@ from boinc_gahp.errors import OutputError
 from boinc_gahp.files import open_below, open_directory, sync
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.files import Make
 
-__all__ = ["make_directories", "open_directory", "open_parent", "sync"]
+    HasNew = Callable[[int], object]
+
+__all__ = ["make_directories", "open_directory", "open_made", "open_parent", "sync"]
 
 
 def make_directories(path: Path, scope: CancelScope) -> None:
@@ -24,10 +27,17 @@ def make_directories(path: Path, scope: CancelScope) -> None:
     Raises:
         OSError: one cannot be made.
     """
-    os.close(open_directory(path, make=_making(scope)))
+    os.close(open_made(path, scope))
 
 
-def open_parent(file: Path, scope: CancelScope, inside: Path | None = None) -> int:
+def open_made(path: Path, scope: CancelScope, has_new: HasNew = sync) -> int:
+    """Return a descriptor, for use as ``dir_fd``, of a directory that is made as above."""
+    return open_directory(path, make=_making(scope, has_new))
+
+
+def open_parent(
+    file: Path, scope: CancelScope, inside: Path | None = None, has_new: HasNew = sync
+) -> int:
     """Return a descriptor, for use as ``dir_fd``, of the directory for a file.
 
     Args:
@@ -35,6 +45,7 @@ def open_parent(file: Path, scope: CancelScope, inside: Path | None = None) -> i
         scope: is entered for each directory that is made.
         inside: the directory below which the path consists of names from the network: missing
             directories there are made, and links are not followed.
+        has_new: called with the descriptor of each directory in which another one was made.
 
     Raises:
         OutputError: there is a link below ``inside``.
@@ -47,7 +58,7 @@ def open_parent(file: Path, scope: CancelScope, inside: Path | None = None) -> i
     try:
         for name in file.relative_to(inside).parts[:-1]:
             where /= name
-            below = _below(at, name, where, scope)
+            below = _below(at, name, where, _making(scope, has_new))
             os.close(at)
             at = below
     except BaseException:
@@ -56,9 +67,9 @@ def open_parent(file: Path, scope: CancelScope, inside: Path | None = None) -> i
     return at
 
 
-def _below(at: int, name: str, where: Path, scope: CancelScope) -> int:
+def _below(at: int, name: str, where: Path, make: Make) -> int:
     try:
-        return open_below(at, name, _making(scope))
+        return open_below(at, name, make)
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP) and where.is_symlink():
             raise OutputError(
@@ -69,10 +80,10 @@ def _below(at: int, name: str, where: Path, scope: CancelScope) -> int:
         raise
 
 
-def _making(scope: CancelScope) -> Make:
+def _making(scope: CancelScope, has_new: HasNew) -> Make:
     def make(name: str, at: int) -> None:
         with scope:
             os.mkdir(name, dir_fd=at)
-        sync(at)
+        has_new(at)
 
     return make

@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from contextlib import ExitStack
+import time
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch.archive import Archive
 from boinc_gahp.fetch.delivered import Delivered
-from boinc_gahp.fetch.destinations import Unsynced, check_destination, explain
+from boinc_gahp.fetch.destinations import Directories, explain
 from boinc_gahp.fetch.download import download
 from boinc_gahp.fetch.names import new_file, plain_names
 from boinc_gahp.fetch.select import outputs_of
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from boinc_gahp.fetch.archive import Archive
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.locate import Located
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc import CompletedJob, ResultInfo
 
 _CHUNK = 1 << 20
+#: Seconds after which an output in place is remembered while others are fetched: if the process is
+#: killed, outputs that are not remembered are fetched again.
+_REMEMBERED = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ def fetch(
     *,
     completed: CompletedJob | None = None,
     own_template: str | None = None,
+    directories: Directories | None = None,
     count: Callable[[int], object] = lambda _: None,
 ) -> FetchedFiles:
     """Fetch the files that a sink wants from a job that has a canonical instance.
@@ -81,6 +86,8 @@ def fetch(
             to the project.
         completed: the answer of query_completed_job, if it was asked.
         own_template: the job's own output template (XML text); None: the app's.
+        directories: the sink's, if the caller uses them, too; their names are on the disk when the
+            caller has closed them.
         count: called now and then with the number of bytes that have arrived; bytes that are
             repeated after a failure are counted again.
 
@@ -96,9 +103,8 @@ def fetch(
     outputs = outputs_of(context, sink.job_name, located, instance, own_template)
     plain = plain_names([output.name for output in outputs])
     is_archive = sink.unpacks and len(outputs) == 1 and outputs[0].name.lower().endswith(".zip")
-    if not is_archive:
-        # A wrong name in the line is reported before anything is written.
-        sink.select(plain)
+    # A wrong name in the line is reported before anything is written.
+    wanted = () if is_archive else sink.select(plain)
     sink.prepare()
     stderr = sink.stderr(plain)
     if stderr is not None and not sink.has(stderr):
@@ -108,14 +114,17 @@ def fetch(
         text = unwrap(completed.stderr_out)
     else:
         stderr, text = None, ""
-    with Unsynced() as unsynced:
+    with Directories(scope) if directories is None else nullcontext(directories) as opened:
         if stderr is not None:
-            _write(sink, stderr, text, scope, unsynced)
-        job = _Fetch(context, sink, scope, instance, count=count, unsynced=unsynced)
-        if is_archive:
-            job.archive(outputs[0])
-        else:
-            job.files({output.name: output for output in outputs}, plain)
+            _write(sink, stderr, text, scope, opened)
+        job = _Fetch(context, sink, scope, instance, count=count, directories=opened)
+        try:
+            if is_archive:
+                job.archive(outputs[0])
+            else:
+                job.files({output.name: output for output in outputs}, plain, wanted)
+        finally:
+            job.remember()
         job.stdout()
     return FetchedFiles(
         tuple(dict.fromkeys(job.places)), None if stderr is None else stderr.destination
@@ -131,22 +140,31 @@ def write_stderr(sink: Sink, text: str, scope: CancelScope) -> None:
     """
     stderr = sink.stderr({})
     if stderr is not None:
-        _write(sink, stderr, text, scope)
+        with Directories(scope) as directories:
+            _write(sink, stderr, text, scope, directories)
 
 
 def write_no_stdout(sink: Sink, stdout: Delivery | None, scope: CancelScope) -> None:
     """Write an empty file where stdout is wanted, unless stderr is there; errors as above."""
+    with Directories(scope) as directories:
+        _write_no_stdout(sink, stdout, scope, directories)
+
+
+def _write_no_stdout(
+    sink: Sink, stdout: Delivery | None, scope: CancelScope, directories: Directories
+) -> None:
     if stdout is not None and not stdout.is_at(sink.stderr({})):
-        _write(sink, stdout, "", scope)
+        _write(sink, stdout, "", scope, directories)
 
 
 def _write(
-    sink: Sink, stream: Delivery, text: str, scope: CancelScope, unsynced: Unsynced | None = None
+    sink: Sink, stream: Delivery, text: str, scope: CancelScope, directories: Directories
 ) -> None:
-    sink.make_parent(stream, scope)
-    with registry.file(stream.destination, scope, stream.inside) as file:
+    if sink.makes_directories:
+        directories.check(stream.destination, stream.inside, make=True)
+    with registry.file(stream.destination, scope, stream.inside, directories) as file:
         file.write(text.encode("utf-8", "surrogateescape"))
-        file.commit(unsynced)
+        file.commit()
 
 
 class _Fetch:
@@ -160,55 +178,73 @@ class _Fetch:
         instance: ResultInfo | None,
         *,
         count: Callable[[int], object],
-        unsynced: Unsynced,
+        directories: Directories,
     ) -> None:
         self._context = context
         self._sink = sink
         self._scope = scope
         self._count = count
-        self._unsynced = unsynced
+        self._directories = directories
         self._uploaded = uploaded_by(context, sink.job_name, instance)
         self._instance = sink.job_name if instance is None else instance.name
         self._delivered = Delivered(None) if sink.again else context.delivered
         self._stdout = sink.stdout({})
         #: The paths of the outputs that are in place.
         self.places: list[Path] = []
+        #: Those of them that are not remembered yet, and since when there are any.
+        self._new: list[tuple[Sequence[str], os.stat_result, str]] = []
+        self._new_since = 0.0
 
-    def files(self, outputs: Mapping[str, Output], plain: Mapping[str, str]) -> None:
+    def files(
+        self,
+        outputs: Mapping[str, Output],
+        plain: Mapping[str, str],
+        deliveries: Sequence[Delivery],
+    ) -> None:
         """Fetch plain outputs."""
         self._stdout = self._sink.stdout(plain)
-        wanted: dict[str, list[Delivery]] = {}
-        for item in self._sink.select(plain):
-            if not self._sink.has(item) and not self._is_there(item):
-                self._check(item)
-                wanted.setdefault(item.output, []).append(item)
-        for name, items in wanted.items():
+        absent: dict[str, list[Delivery]] = {}
+        for item in self._absent([item for item in deliveries if not self._sink.has(item)]):
+            self._check(item)
+            absent.setdefault(item.output, []).append(item)
+        for name, items in absent.items():
             self._file(outputs[name], items)
+
+    def remember(self) -> None:
+        """Remember the outputs that were put in place."""
+        self._delivered.remember(self._new)
+        self._new.clear()
 
     def stdout(self) -> None:
         """Write an empty file where stdout is wanted, if nothing else is there."""
         if self._stdout is not None and self._stdout.destination not in self.places:
-            write_no_stdout(self._sink, self._stdout, self._scope)
+            _write_no_stdout(self._sink, self._stdout, self._scope, self._directories)
 
     def _check(self, item: Delivery) -> None:
-        if item.is_at(self._stdout):
-            self._sink.make_parent(item, self._scope)
-        check_destination(item.destination, self._scope, item.inside)
+        make = self._sink.makes_directories and item.is_at(self._stdout)
+        self._directories.check(item.destination, item.inside, make=make)
 
     def _note(self, item: Delivery, status: os.stat_result, md5: str) -> None:
-        """Remember an output that is in place."""
+        """Note an output that is in place; it is remembered soon, with others."""
         self.places.append(item.destination)
-        self._delivered.remember(self._key(item.output, item.destination), status, md5)
+        now = time.monotonic()
+        if not self._new:
+            self._new_since = now
+        self._new.append((self._key(item), status, md5))
+        if now > self._new_since + _REMEMBERED:
+            self.remember()
 
     def _file(self, output: Output, items: Sequence[Delivery]) -> None:
         with ExitStack() as stack:
             files = [
-                stack.enter_context(registry.file(item.destination, self._scope, item.inside))
+                stack.enter_context(
+                    registry.file(item.destination, self._scope, item.inside, self._directories)
+                )
                 for item in items
             ]
             if self._download(output, files):
                 for item, file in zip(items, files, strict=True):
-                    self._note(item, file.commit(self._unsynced), file.md5.hexdigest())
+                    self._note(item, file.commit(), file.md5.hexdigest())
 
     def _download(self, output: Output, files: Sequence[TemporaryFile]) -> bool:
         """Fetch an output; return False if it is absent and optional."""
@@ -227,15 +263,17 @@ class _Fetch:
 
     def archive(self, output: Output) -> None:
         """Fetch the files in the app's only output, a zip archive."""
+        from boinc_gahp.fetch.archive import Archive  # noqa: PLC0415  (few jobs have one)
+
         key = (*self._context.owner, self._instance, output.name)
         names = self._delivered.members(key)
-        if names is not None and all(map(self._is_there, self._members(output, names))):
+        if names is not None and not self._absent(self._members(output, names)):
             return
         jobs = self._context.settings.jobs
         # The archive is never put in place: this name only tells jobs' temporary files apart.
         job = hashlib.sha256(os.fsencode(self._sink.job_name)).hexdigest()[:16]
         archived = self._sink.directory / f"{OWN}-archive-{job}"
-        with registry.file(archived, self._scope) as packed:
+        with registry.file(archived, self._scope, None, self._directories) as packed:
             if not self._download(output, [packed]):
                 return
             with (
@@ -273,10 +311,10 @@ class _Fetch:
             home = self._sink.directory
             for name in archive.directories:
                 below = new_file(name, self._sink.describe(output.name))
-                check_destination(home / below / OWN, self._scope, home)
+                self._directories.check(home / below / OWN, home)
         for item in wanted:
             self._check(item)
-        with registry.directory(packed.destination, self._scope) as room:
+        with registry.directory(packed.destination, self._scope, None, self._directories) as room:
             parts = []
             for number, item in enumerate(wanted):
                 md5 = self._extract(archive, item, room, str(number), packed)
@@ -284,15 +322,14 @@ class _Fetch:
             for item, name, md5 in parts:
                 self._note(item, self._place(room, name, item), md5)
 
-    def _key(self, output: str, destination: Path) -> tuple[str, ...]:
-        return (*self._context.owner, self._instance, output, str(destination))
+    def _key(self, item: Delivery) -> tuple[str, ...]:
+        return (*self._context.owner, self._instance, item.output, str(item.destination))
 
-    def _is_there(self, item: Delivery) -> bool:
-        key = self._key(item.output, item.destination)
-        there = self._delivered.is_there(key, item.destination)
-        if there:
-            self.places.append(item.destination)
-        return there
+    def _absent(self, items: Sequence[Delivery]) -> list[Delivery]:
+        """Return those that are to be fetched: not those that were delivered, and are there."""
+        there = self._delivered.still_there({item.destination: self._key(item) for item in items})
+        self.places += [item.destination for item in items if item.destination in there]
+        return [item for item in items if item.destination not in there]
 
     def _extract(
         self,
@@ -329,13 +366,13 @@ class _Fetch:
 
     def _place(self, room: TemporaryDirectory, name: str, item: Delivery) -> os.stat_result:
         """Put a complete file in place; return its status there."""
-        status = room.place(name, item.destination, item.inside, self._unsynced)
+        status = room.place(name, item.destination, item.inside, self._directories)
         if status is not None:
             return status
         with (
-            registry.file(item.destination, self._scope, item.inside) as copy,
+            registry.file(item.destination, self._scope, item.inside, self._directories) as copy,
             room.open(name) as file,
         ):
             while data := file.read(_CHUNK):
                 copy.write(data)
-            return copy.commit(self._unsynced)
+            return copy.commit()

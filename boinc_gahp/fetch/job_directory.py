@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import locate
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
-from boinc_gahp.fetch.destinations import explain
-from boinc_gahp.fetch.directories import make_directories
 from boinc_gahp.fetch.engine import fetch, write_no_stdout, write_stderr
 from boinc_gahp.fetch.failures import failed_job
 from boinc_gahp.fetch.names import new_file
@@ -52,6 +50,7 @@ class JobDirectory(Sink):
     def __init__(self, request: FetchRequest) -> None:
         super().__init__(request.job_name, Path(os.path.normpath(request.directory)))
         self.takes_all = request.mode == "ALL"
+        self.makes_directories = request.ad is not None
         self._request = request
 
     def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
@@ -97,15 +96,6 @@ class JobDirectory(Sink):
                 f"the job's directory {str(path)!r} cannot be used: {error.strerror}"
             ) from error
         raise OutputError(f"the job's directory {str(path)!r} is not a directory")
-
-    def make_parent(self, item: Delivery, scope: CancelScope) -> None:
-        """Make the directory, and those above it, for a job ad."""
-        if self._request.ad is None:
-            return
-        try:
-            make_directories(item.destination.parent, scope)
-        except OSError as error:
-            raise explain(error, item.destination) from error
 
     def _all(self, outputs: Mapping[str, str]) -> list[Delivery]:
         renames: dict[str, list[str]] = {}

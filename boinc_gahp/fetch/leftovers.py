@@ -42,11 +42,13 @@ class OwnFile(NamedTuple):
         descriptor: of the file, or of the directory.
         lock: descriptor of the locked file: the file itself, or one in the directory.
         sure: whether it is really locked; False on a file system without locks.
+        is_empty: whether it is known to have no contents.
     """
 
     descriptor: int
     lock: int
     sure: bool
+    is_empty: bool
 
     def close(self) -> None:
         """Release it."""
@@ -56,8 +58,10 @@ class OwnFile(NamedTuple):
 
     def is_at(self, name: str, at: int) -> bool:
         """Return whether it has this name in the directory ``at``."""
-        there = _is_at(self.descriptor, name, at)
-        return there and (self.lock == self.descriptor or _is_at(self.lock, _LOCK, self.descriptor))
+        there = _at(self.descriptor, name, at) is not None
+        return there and (
+            self.lock == self.descriptor or _at(self.lock, _LOCK, self.descriptor) is not None
+        )
 
     def remove(self, name: str, at: int) -> None:
         """Remove it from the disk."""
@@ -89,10 +93,11 @@ def hold_file(name: str, at: int, *, make: bool = True) -> OwnFile | None:
         return None
     sure = _lock(descriptor)
     # Another process may have renamed or removed it before it released the lock.
-    if sure is None or not _is_at(descriptor, name, at):
+    status = None if sure is None else _at(descriptor, name, at)
+    if status is None:
         os.close(descriptor)
         return None
-    return OwnFile(descriptor, descriptor, sure)
+    return OwnFile(descriptor, descriptor, bool(sure), is_empty=status.st_size == 0)
 
 
 def hold_directory(name: str, at: int, *, make: bool = True) -> OwnFile | None:
@@ -116,7 +121,7 @@ def hold_directory(name: str, at: int, *, make: bool = True) -> OwnFile | None:
             os.rmdir(name, dir_fd=at)
         raise
     sure = _lock(lock)
-    held = OwnFile(descriptor, lock, bool(sure))
+    held = OwnFile(descriptor, lock, bool(sure), is_empty=False)
     if sure is None or not held.is_at(name, at):
         held.close()
         return None
@@ -146,17 +151,23 @@ def sweep(directory: Path) -> None:
     with suppress(OSError):
         at = open_directory(directory)
         try:
-            inside = os.open(".", _READ, dir_fd=at)
-            try:
-                names = os.listdir(inside)  # noqa: PTH208  (takes a descriptor)
-            finally:
-                os.close(inside)
-            for name in names:
-                if name.startswith(f"{OWN}-"):
-                    with suppress(OSError, NameTaken):
-                        _sweep(name, at)
+            sweep_at(at)
         finally:
             os.close(at)
+
+
+def sweep_at(at: int) -> None:
+    """Do the same in an open directory."""
+    with suppress(OSError):
+        inside = os.open(".", _READ, dir_fd=at)
+        try:
+            names = os.listdir(inside)  # noqa: PTH208  (takes a descriptor)
+        finally:
+            os.close(inside)
+        for name in names:
+            if name.startswith(f"{OWN}-"):
+                with suppress(OSError, NameTaken):
+                    _sweep(name, at)
 
 
 def _sweep(name: str, at: int) -> None:
@@ -213,12 +224,14 @@ def _lock(descriptor: int) -> bool | None:
     return True
 
 
-def _is_at(descriptor: int, name: str, at: int) -> bool:
+def _at(descriptor: int, name: str, at: int) -> os.stat_result | None:
+    """Return the status of an open file; None if it does not have this name."""
     try:
         named = os.stat(name, dir_fd=at, follow_symlinks=False)
     except FileNotFoundError:
-        return False
-    return os.path.samestat(os.fstat(descriptor), named)
+        return None
+    status = os.fstat(descriptor)
+    return status if os.path.samestat(status, named) else None
 
 
 def _empty(directory: int, keep: str | None = None) -> None:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from boinc_gahp.fetch.cancel import CancelScope
-
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
@@ -54,11 +52,13 @@ class Sink(ABC):
         again: whether to fetch files again that were delivered before.
         unpacks: whether an app's only output is unpacked if it is a zip archive.
         takes_all: whether all outputs are wanted, not only those that the request names.
+        makes_directories: whether those of stderr and stdout are made if they are missing.
     """
 
     again = False
     unpacks = False
     takes_all = True
+    makes_directories = False
 
     def __init__(self, job_name: str, directory: Path) -> None:
         self.job_name = job_name
@@ -86,9 +86,6 @@ class Sink(ABC):
 
     def prepare(self) -> None:  # noqa: B027
         """Raise OutputError if files cannot be put here."""
-
-    def make_parent(self, item: Delivery, scope: CancelScope) -> None:  # noqa: B027
-        """Make the directory for stderr or stdout, if that is done here; raises OutputError."""
 
     def describe(self, output: str) -> str:
         """Return a description of an output, for errors about its name."""

@@ -2,8 +2,9 @@
 
 All of them are in a registry, so that a daemon that stops leaves none behind (``gahp.rst``,
 "End of input"). Their names follow from the destination, so that the next fetch of the same file
-takes over what a killed daemon left. If somebody else uses such a name, that file is left alone,
-and another name is taken.
+takes over what a killed daemon left; and when a process first uses a directory, it removes what
+killed daemons left there. If somebody else uses such a name, that file is left alone, and another
+name is taken.
 """
 
 from __future__ import annotations
@@ -15,27 +16,27 @@ import secrets
 import threading
 from contextlib import suppress
 from io import FileIO
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, ClassVar, NamedTuple, TypeVar
 
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import leftovers
-from boinc_gahp.fetch.cancel import NEVER_CANCELLED
-from boinc_gahp.fetch.destinations import Unsynced, explain, open_destination, sync_name
-from boinc_gahp.fetch.directories import open_parent
+from boinc_gahp.fetch.cancel import NEVER_CANCELLED, CancelScope
+from boinc_gahp.fetch.destinations import Directories, explain, open_destination
+from boinc_gahp.fetch.directories import sync
 from boinc_gahp.fetch.types import OWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from types import TracebackType
 
-    from boinc_gahp.fetch.cancel import CancelScope
+    from boinc_gahp.fetch.destinations import Directory
     from boinc_gahp.fetch.leftovers import OwnFile
 
 #: Jobs may share a directory and so a destination: this many fetches can write it at the same time.
 _SLOTS = 1000
-#: A fetch looks for leftovers of a killed daemon in the slots after its own, at least up to this.
-_SWEPT = 4
+#: Directories that are remembered, about 200 bytes each.
+_MOST_SWEPT = 20_000
 
 
 class TryLater(OutputError):
@@ -49,27 +50,44 @@ class Temporaries:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._active: dict[Path, _Temporary] = {}
-        self._closed = False
+        #: By path; None while it is being made.
+        self._active: dict[str, _Temporary | None] = {}
+        #: Directories, by device and inode, in which leftovers were looked for.
+        self._swept: set[tuple[int, int]] = set()
+        #: Is entered for each file that is made or renamed.
+        self._open = CancelScope(error=_stopping)
 
     def file(
-        self, destination: Path, scope: CancelScope = NEVER_CANCELLED, inside: Path | None = None
+        self,
+        destination: Path,
+        scope: CancelScope = NEVER_CANCELLED,
+        inside: Path | None = None,
+        directories: Directories | None = None,
     ) -> TemporaryFile:
         """Return a new, empty temporary file beside ``destination``.
 
-        For ``inside`` see :func:`~boinc_gahp.fetch.directories.open_parent`.
+        Args:
+            destination: the path of the file that it will be.
+            scope: is entered for each change in its directory.
+            inside: see :func:`~boinc_gahp.fetch.directories.open_parent`.
+            directories: opens the directory, and syncs it later; None: the directory is synced
+                when the file is committed.
 
         Raises:
             OutputError: the destination cannot be written, or the daemon is stopping.
             Exception: what the scope raises when it is closed; the file is gone then.
         """
-        return self._claim(TemporaryFile, destination, scope, inside)
+        return self._claim(TemporaryFile, destination, scope, inside, directories)
 
     def directory(
-        self, destination: Path, scope: CancelScope = NEVER_CANCELLED, inside: Path | None = None
+        self,
+        destination: Path,
+        scope: CancelScope = NEVER_CANCELLED,
+        inside: Path | None = None,
+        directories: Directories | None = None,
     ) -> TemporaryDirectory:
         """Return a new, empty temporary directory beside ``destination``; errors as above."""
-        return self._claim(TemporaryDirectory, destination, scope, inside)
+        return self._claim(TemporaryDirectory, destination, scope, inside, directories)
 
     def rename(self, source: str, source_at: int, destination: str, destination_at: int) -> None:
         """Rename a file in one directory to a name in another, unless the daemon is stopping.
@@ -78,127 +96,148 @@ class Temporaries:
             OutputError: it is stopping.
             OSError: see :func:`os.replace`.
         """
-        with self._lock:
-            self._check_open()
+        with self._open:
             os.replace(source, destination, src_dir_fd=source_at, dst_dir_fd=destination_at)
 
     def remove_all(self) -> None:
         """Remove every temporary file; from now on none can be made or renamed."""
+        self._open.close()
         with self._lock:
-            self._closed = True
             active = list(self._active.values())
         for item in active:
-            item.remove()
+            if item is not None:
+                item.remove()
 
-    def release(self, path: Path) -> None:
+    def release(self, path: str) -> None:
         """Take a path off the registry."""
         with self._lock:
             self._active.pop(path, None)
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise TryLater("boinc_gahp is stopping: fetch again when it has been started again")
-
     def _claim(
-        self, kind: type[_Kind], destination: Path, scope: CancelScope, inside: Path | None
+        self,
+        kind: type[_Kind],
+        destination: Path,
+        scope: CancelScope,
+        inside: Path | None,
+        directories: Directories | None,
     ) -> _Kind:
-        at = open_destination(destination, scope, inside)
+        if directories is None:
+            with Directories(scope) as opened:
+                directory = open_destination(destination, inside, opened)
+        else:
+            directory = open_destination(destination, inside, directories)
+        place = _Place(destination, directory, directories)
         claimed: _Kind | None = None
         try:
-            for slot, path in enumerate(_names(destination, kind.suffix)):
-                if claimed is None:
-                    try:
-                        claimed = self._try(kind, path, at, destination, scope)
-                    except leftovers.NameTaken:
-                        # A name that nobody can predict.
-                        claimed = self._try(kind, _unforeseen(path), at, destination, scope)
-                elif _exists(path.name, at):
-                    # Left by a daemon that was killed while several fetches wrote the same file.
-                    with suppress(leftovers.NameTaken):
-                        left = self._try(kind, path, at, destination, scope)
-                        if left is not None:
-                            left.discard()
-                elif slot >= _SWEPT:
+            with scope:
+                self._sweep(directory)
+            for name in _names(destination, kind.suffix):
+                try:
+                    claimed = self._try(kind, name, place, scope)
+                except leftovers.NameTaken:
+                    claimed = self._try(kind, _unforeseen(kind.suffix), place, scope)
+                if claimed is not None:
                     break
-        except BaseException as error:
-            if claimed is not None:
-                claimed.discard()
-            if isinstance(error, OSError):
-                raise explain(error, destination) from error
-            raise
+        except OSError as error:
+            raise explain(error, destination) from error
         finally:
-            os.close(at)
+            directory.close()
         if claimed is None:
             raise TryLater(
                 f"{str(destination)!r} is being written by {_SLOTS} other fetches: try again later"
             )
         return claimed
 
-    def _try(
-        self, kind: type[_Kind], path: Path, at: int, destination: Path, scope: CancelScope
-    ) -> _Kind | None:
-        """Return the temporary at ``path``, emptied and locked; None if another fetch has it.
+    def _sweep(self, directory: Directory) -> None:
+        """Remove what killed daemons left in a directory, when it is first used.
+
+        A fetch takes over only what the last one of the same file left. More is left if several
+        fetches of one file were killed, or if a job is not fetched again.
+        """
+        if directory.is_swept:
+            return
+        directory.is_swept = True
+        status = os.fstat(directory.at)
+        place = status.st_dev, status.st_ino
+        with self._lock:
+            if place in self._swept:
+                return
+            if len(self._swept) >= _MOST_SWEPT:
+                self._swept.clear()
+            self._swept.add(place)
+        with self._open:
+            leftovers.sweep_at(directory.at)
+
+    def _try(self, kind: type[_Kind], name: str, place: _Place, scope: CancelScope) -> _Kind | None:
+        """Return the temporary of this name, emptied and locked; None if another fetch has it.
 
         Raises:
             Taken: something that is not a temporary has the name.
         """
-        with scope:
-            # Under the lock, so that none is made between remove_all and the end of the process.
+        path = os.path.join(os.path.dirname(place.destination), name)  # noqa: PTH118, PTH120
+        # None is made between remove_all and the end of the process.
+        with scope, self._open:
             with self._lock:
-                self._check_open()
                 if path in self._active:
                     return None
-                held = kind.hold(path.name, at)
-                if held is None:
-                    return None
-                try:
-                    place = _Place(path, destination, os.dup(at))
-                except OSError:
-                    held.remove(path.name, at)
-                    held.close()
-                    raise
-                item = kind(self, held, place, scope)
-                self._active[path] = item
-            scope.at_close(item.remove_partial)
+                self._active[path] = None
             try:
-                item.empty()
+                held = kind.hold(name, place.directory.at)
             except BaseException:
-                item.discard()
+                self.release(path)
                 raise
+            if held is None:
+                self.release(path)
+                return None
+            item = kind(self, held, path, place, scope)
+            self._active[path] = item
+            scope.at_close(item.remove_partial)
+            if not held.is_empty:
+                try:
+                    item.empty()
+                except BaseException:
+                    item.discard()
+                    raise
             return item
 
 
-def _names(destination: Path, suffix: str) -> Iterator[Path]:
+def _stopping() -> Exception:
+    return TryLater("boinc_gahp is stopping: fetch again when it has been started again")
+
+
+def _names(destination: Path, suffix: str) -> Iterator[str]:
     digest = hashlib.sha256(os.fsencode(destination)).hexdigest()[:16]
     for slot in range(_SLOTS):
-        yield destination.parent / f"{OWN}-{digest}-{slot}.{suffix}"
+        yield f"{OWN}-{digest}-{slot}.{suffix}"
 
 
-def _unforeseen(path: Path) -> Path:
-    return path.with_name(f"{OWN}-{secrets.token_hex(16)}{path.suffix}")
-
-
-def _exists(name: str, at: int) -> bool:
-    try:
-        os.stat(name, dir_fd=at, follow_symlinks=False)
-    except OSError:
-        return False
-    return True
+def _unforeseen(suffix: str) -> str:
+    """Return a name that nobody can predict."""
+    return f"{OWN}-{secrets.token_hex(16)}.{suffix}"
 
 
 class _Place(NamedTuple):
-    """A temporary's path, its destination, and its own descriptor of the directory."""
+    """Where a temporary is: its destination, and the directory of both.
 
-    path: Path
+    ``directories`` has opened the directory and syncs it; if None, it is synced at once.
+    """
+
     destination: Path
-    at: int
+    directory: Directory
+    directories: Directories | None
+
+    def has_new(self) -> None:
+        """Have the destination's name synced to the disk; raises OSError."""
+        if self.directories is None:
+            sync(self.directory.at)
+        else:
+            self.directories.has_new(self.directory, self.destination)
 
 
 class _Temporary:
     """What the two kinds of temporaries have in common.
 
     Attributes:
-        path: for people, and for functions that only take paths.
         destination: the path that it is for.
     """
 
@@ -211,13 +250,22 @@ class _Temporary:
         raise NotImplementedError
 
     def __init__(
-        self, registry: Temporaries, held: OwnFile, place: _Place, scope: CancelScope
+        self, registry: Temporaries, held: OwnFile, path: str, place: _Place, scope: CancelScope
     ) -> None:
-        self.path, self.destination, self._at = place
+        self.destination = place.destination
+        self._path = path
+        self._name = os.path.basename(path)  # noqa: PTH119
+        self._place = place
+        self._directory = place.directory.shared()
         self._registry = registry
         self._scope = scope
         self._guard = threading.Lock()
         self._held: OwnFile | None = held
+
+    @property
+    def path(self) -> Path:
+        """Its path: for people, and for functions that only take paths."""
+        return Path(self._path)
 
     @property
     def _descriptor(self) -> int:
@@ -237,9 +285,10 @@ class _Temporary:
         If it was removed before, another fetch may have its name by now: that one is left alone.
         """
         with self._guard:
-            if self._held is not None and self._held.is_at(self.path.name, self._at):
+            at = self._directory.at
+            if self._held is not None and self._held.is_at(self._name, at):
                 with suppress(FileNotFoundError):
-                    self._held.remove(self.path.name, self._at)
+                    self._held.remove(self._name, at)
 
     def remove_partial(self) -> None:
         """Remove it because the scope is being closed; never fails."""
@@ -257,9 +306,9 @@ class _Temporary:
             held, self._held = self._held, None
             if held is not None:
                 held.close()
-                os.close(self._at)
+                self._directory.close()
         if held is not None:
-            self._registry.release(self.path)
+            self._registry.release(self._path)
             self._scope.not_at_close(self.remove_partial)
 
 
@@ -284,9 +333,9 @@ class TemporaryFile(_Temporary):
         return leftovers.hold_file(name, at)
 
     def __init__(
-        self, registry: Temporaries, held: OwnFile, place: _Place, scope: CancelScope
+        self, registry: Temporaries, held: OwnFile, path: str, place: _Place, scope: CancelScope
     ) -> None:
-        super().__init__(registry, held, place, scope)
+        super().__init__(registry, held, path, place, scope)
         self.size = 0
         self.md5 = hashlib.md5(usedforsecurity=False)
 
@@ -323,7 +372,7 @@ class TemporaryFile(_Temporary):
         try:
             # A copy of the descriptor would share its position in the file.
             flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
-            file = os.fdopen(os.open(self.path.name, flags, dir_fd=self._at), "r+b")
+            file = os.fdopen(os.open(self._name, flags, dir_fd=self._directory.at), "r+b")
             is_it = os.path.samestat(os.fstat(file.fileno()), os.fstat(self._descriptor))
         except OSError as error:
             raise explain(error, self.destination) from error
@@ -332,26 +381,26 @@ class TemporaryFile(_Temporary):
             raise OutputError(f"{str(self.path)!r} was removed while it was being written")
         return file
 
-    def commit(self, unsynced: Unsynced | None = None) -> os.stat_result:
+    def commit(self) -> os.stat_result:
         """Give the file its final name, and sync both to the disk; return its status there.
 
-        Args:
-            unsynced: syncs the name later.
+        The name is synced later if the file was made with ``directories``.
 
         Raises:
             OutputError: the disk is full, the destination has become a directory, ...
         """
         try:
             os.fsync(self._descriptor)  # may take long, so outside the scope
-            at = os.dup(self._at)
+            directory = self._directory.shared()
             try:
                 with self._scope:
                     status = os.fstat(self._descriptor)
-                    self._registry.rename(self.path.name, at, self.destination.name, at)
+                    at = directory.at
+                    self._registry.rename(self._name, at, self.destination.name, at)
                     self.close()
-                sync_name(at, self.destination, unsynced)
+                self._place.has_new()
             finally:
-                os.close(at)
+                directory.close()
         except OSError as error:
             raise explain(error, self.destination) from error
         return status
@@ -393,26 +442,26 @@ class TemporaryDirectory(_Temporary):
         self,
         name: str,
         destination: Path,
-        inside: Path | None = None,
-        unsynced: Unsynced | None = None,
+        inside: Path | None,
+        directories: Directories,
     ) -> os.stat_result | None:
         """Move one of its files, already synced to the disk, into place; return its status there.
 
-        None: the destination is on another file system, and nothing was done. ``unsynced`` syncs
-        the name later.
+        None: the destination is on another file system, and nothing was done. ``directories``
+        syncs the name later.
 
         Raises:
             OutputError: the file cannot be put there.
         """
         try:
-            at = open_parent(destination, self._scope, inside)
+            directory = directories.open(destination, inside)
             try:
                 with self._scope:
                     status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
-                    self._registry.rename(name, self._descriptor, destination.name, at)
-                sync_name(at, destination, unsynced)
+                    self._registry.rename(name, self._descriptor, destination.name, directory.at)
+                directories.has_new(directory, destination)
             finally:
-                os.close(at)
+                directory.close()
         except OSError as error:
             if error.errno == errno.EXDEV:
                 return None

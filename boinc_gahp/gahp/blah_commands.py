@@ -12,9 +12,10 @@ from boinc_gahp.gahp.command import REQUEST_ID, AsyncRequest, Command
 from boinc_gahp.gahp.grammar import Optional, Rest, Text
 
 
-@dataclass(frozen=True, slots=True)
 class BlahRequest(AsyncRequest):
     """A request of the gridmanagers of HTCondor 10 and later (``gridmanager-batch.rst``)."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,10 +32,10 @@ class SelectProject(Request):
     authenticator: Authenticator
 
 
-@dataclass(frozen=True, slots=True)
 class Ping(AsyncRequest):
     """BOINC_PING."""
 
+    __slots__ = ()
     command = "BOINC_PING"
 
 

@@ -11,45 +11,45 @@ from boinc_gahp.gahp.command import Command, Request
 from boinc_gahp.gahp.grammar import Text
 
 
-@dataclass(frozen=True, slots=True)
 class Commands(Request):
     """COMMANDS."""
 
+    __slots__ = ()
     command = "COMMANDS"
 
 
-@dataclass(frozen=True, slots=True)
 class Version(Request):
     """VERSION."""
 
+    __slots__ = ()
     command = "VERSION"
 
 
-@dataclass(frozen=True, slots=True)
 class Quit(Request):
     """QUIT."""
 
+    __slots__ = ()
     command = "QUIT"
 
 
-@dataclass(frozen=True, slots=True)
 class Results(Request):
     """RESULTS."""
 
+    __slots__ = ()
     command = "RESULTS"
 
 
-@dataclass(frozen=True, slots=True)
 class AsyncModeOn(Request):
     """ASYNC_MODE_ON."""
 
+    __slots__ = ()
     command = "ASYNC_MODE_ON"
 
 
-@dataclass(frozen=True, slots=True)
 class AsyncModeOff(Request):
     """ASYNC_MODE_OFF."""
 
+    __slots__ = ()
     command = "ASYNC_MODE_OFF"
 
 

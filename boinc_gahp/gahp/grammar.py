@@ -73,6 +73,10 @@ class Field:
             raise BadRequest(f"{self.name} (argument {at}) is missing; it must be {self.allowed}")
         return self.check(words[at], at), at + 1
 
+    def reader(self) -> Callable[[list[str], int], Read]:
+        """Return a function that reads one value after the other, as :meth:`read` does."""
+        return self.read
+
 
 class Text(Field):
     """Any text."""
@@ -208,13 +212,40 @@ class Counted:
         single = len(self.fields) == 1
         at += 1
         groups = []
+        readers = [field.reader() for field in self.fields]
         for _ in range(count):
             group = []
-            for field in self.fields:
-                value, at = field.read(words, at)
+            for read in readers:
+                value, at = read(words, at)
                 group.append(value)
             groups.append(group[0] if single else self.make(group))
         return tuple(groups), at
+
+    def reader(self) -> Callable[[list[str], int], Read]:
+        """Return a function that reads one value after the other, as :meth:`read` does.
+
+        Equal groups of texts, of which a line has many, become the same value.
+        """
+        if not self._plain:
+            return self.read
+        size = len(self.fields)
+        counts: dict[str, int] = {}
+        values: dict[tuple[str, ...], Any] = {}
+
+        def read(words: list[str], at: int) -> Read:
+            count = counts.get(words[at]) if at < len(words) else None
+            end = at + 1 + size * (count or 0)
+            if count is None or end > len(words):
+                count = self._read_count(words, at)
+                counts[words[at]] = count
+                end = at + 1 + size * count
+            group = tuple(words[at + 1 : end])
+            value = values.get(group)
+            if value is None:
+                value = values[group] = self._slice(words, at + 1, count)[0]
+            return value, end
+
+        return read
 
     def _read_count(self, words: list[str], at: int) -> int:
         if at >= len(words):

@@ -16,7 +16,7 @@ import logging
 import os.path
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from boinc_gahp.errors import GahpError, LedgerError, OutputError, RpcError
 from boinc_gahp.fetch import AdFiles, FetchRequest, NoResult, TryLater, errno_of, sweep
@@ -51,30 +51,31 @@ class Fetcher:
     def __init__(self, context: AccountContext) -> None:
         self._context = context
 
-    def fetch(self, job: JobRow) -> bool:
+    def fetch(self, job: JobRow) -> Literal["fetched", "stuck", "perhaps later"]:
         """Put a finished job's outputs, stdout and stderr in place, and note it in the ledger.
 
         A job that could not be fetched now stays ``finished``, with its trouble noted. A repeated
         fetch, after a crash at any point, gives the same files. Raises nothing.
 
         Returns:
-            Whether the project did not answer a request that all jobs of the batch depend on.
+            ``fetched`` if that is in the ledger; ``stuck`` if the project did not answer a request
+            that all jobs of the batch depend on; ``perhaps later`` if the ledger tells what is to
+            be done.
         """
         context = self._context
-        trouble: GahpError | None = None
+        outcome: Literal["fetched"] | GahpError | None = None
         try:
             # The scope comes first: a cancel after the ledger was read has to find it.
             with context.scopes.open(job.id) as scope:
                 if not context.jobs.writing(job.id, True):
-                    return False
+                    return "perhaps later"
                 try:
-                    trouble = self._fetch(job, scope)
+                    outcome = self._fetch(job, scope)
                 finally:
                     # For a job that has ended this is in the ledger already, but not for one that
                     # was cancelled meanwhile: the cancel waits for it.
-                    row = context.jobs.job(job.id)
-                    if row is None or row.writing:
-                        context.jobs.writing(job.id, False)
+                    if outcome != "fetched":
+                        self._stop_writing(job)
         except JobCancelled:
             log.info("Job %d (%s) is cancelled, so it is not fetched", job.id, job.job_name)
         except LedgerError as error:
@@ -82,10 +83,18 @@ class Fetcher:
         except Exception as error:  # a bug must not keep the other jobs from being fetched
             log.exception("job %d (%s) cannot be fetched", job.id, job.job_name)
             self._note(job, f"a fault of boinc_gahp ({type(error).__name__}), see its log")
-        return isinstance(trouble, RpcError) and trouble.rpc in _OF_ALL
+        if outcome == "fetched":
+            return outcome
+        is_stuck = isinstance(outcome, RpcError) and outcome.rpc in _OF_ALL
+        return "stuck" if is_stuck else "perhaps later"
 
-    def _fetch(self, job: JobRow, scope: CancelScope) -> GahpError | None:
-        """Fetch; return why the job has to wait, or None if it is no longer ``finished``."""
+    def _stop_writing(self, job: JobRow) -> None:
+        row = self._context.jobs.job(job.id)
+        if row is None or row.writing:
+            self._context.jobs.writing(job.id, False)
+
+    def _fetch(self, job: JobRow, scope: CancelScope) -> Literal["fetched"] | GahpError | None:
+        """Fetch; return why the job has to wait, or None if it has ended in another way."""
         context = self._context
         batch = None if job.batch_id is None else context.jobs.batch(job.batch_id)
         try:
@@ -110,7 +119,7 @@ class Fetcher:
             raise JobCancelled  # right after the last file was put in place
         log.info("Job %d (%s) is fetched: exit code %d", job.id, job.job_name, exit_code)
         context.wake()
-        return None
+        return "fetched"
 
     def _deliver(
         self, job: JobRow, request: FetchRequest, scope: CancelScope

@@ -89,9 +89,11 @@ class FetchQueue:
             batch_id = job.batch_id or 0
             if self._stuck.get(batch_id, job.id) == job.id:
                 with self._guard("fetch outputs") as fetch:
-                    is_stuck = self._fetcher.fetch(job)
-                    self._note(batch_id, is_stuck)
-                    fetch.at = 0.0 if is_stuck else self._again(job.id)
+                    outcome = self._fetcher.fetch(job)
+                    self._note(batch_id, outcome == "stuck")
+                    if outcome == "fetched":
+                        self._context.pauses.forget(("fetch", job.id))
+                    fetch.at = self._again(job.id) if outcome == "perhaps later" else 0.0
                 if fetch.at:
                     self._later[job.id] = fetch.at
                 if self._stuck.get(batch_id) == job.id:

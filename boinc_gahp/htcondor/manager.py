@@ -360,7 +360,7 @@ class AccountManager:
     def _close_scopes(self) -> None:
         """Stop fetches of jobs that another process has cancelled; that process waits for it."""
         for job_id in self._scopes.jobs():
-            job = self._jobs.job(job_id)
+            job = self._jobs.job(job_id, described=False)
             if job is None or job.state == "cancelled":
                 self._scopes.close(job_id, clearing=0.0)
                 # The fetch itself may not notice before the project answers it.

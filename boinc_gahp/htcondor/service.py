@@ -344,14 +344,14 @@ class Service:
 
     def _find(self, jobs: JobLedger, job_id: str) -> JobRow | None:
         number = self._number(jobs, job_id)
-        return None if number is None else jobs.job(number)
+        return None if number is None else jobs.job(number, described=False)
 
     def _wait_for_fetch(self, jobs: JobLedger, job: JobRow) -> None:
         """Wait until the process that fetches the job's outputs has stopped, or is gone."""
         lock = AccountLock(state_dir(self._settings), job.project_url, job.account)
         deadline = time.monotonic() + CANCEL_TIMEOUT
         while lock.held_elsewhere() and not self._stopping.is_set():
-            row = jobs.job(job.id)
+            row = jobs.job(job.id, described=False)
             if row is None or not row.writing:
                 return
             if time.monotonic() > deadline:

@@ -106,13 +106,13 @@ class Batches(Requests):
 
     def batch(self, batch_id: int) -> BatchRow | None:
         """Return a batch, or None if the ledger does not have it (any more)."""
-        with self._store.read() as connection:
+        with self._store.read(once=True) as connection:
             rows = batch_rows(connection, "WHERE batch.id = ?", (batch_id,))
         return rows[0] if rows else None
 
     def jobs_of(self, batch_id: int, *states: str) -> list[JobRow]:
         """Return a batch's jobs in these states (without any: in all states), ordered by name."""
-        with self._store.read() as connection:
+        with self._store.read(once=True) as connection:
             return job_rows(
                 connection,
                 f"WHERE job.batch_id = ? AND job.state IN {_sql_list(states, STATES)} "

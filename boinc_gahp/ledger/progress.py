@@ -82,7 +82,7 @@ class Progress(Requests):
 
     def program_failure(self, job_id: int) -> ProgramFailure | None:
         """Return how a job's program failed, until that is in place; None if it did not fail."""
-        with self._store.read() as connection:
+        with self._store.read(once=True) as connection:
             row = connection.execute(
                 "SELECT job.exit_code, job.cpu_time, job.exit_reason, failure.stderr FROM failure "
                 "CROSS JOIN job ON job.id = failure.job_id WHERE failure.job_id = ?",

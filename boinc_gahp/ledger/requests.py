@@ -76,12 +76,15 @@ class Requests:
                 return None
             return _job(connection, latest[0])
 
-    def job(self, job_id: int) -> JobRow | None:
-        """Return a job, or None if the ledger does not have it (any more)."""
+    def job(self, job_id: int, *, described: bool = True) -> JobRow | None:
+        """Return a job, or None if the ledger does not have it (any more).
+
+        ``described``: with its description, which is long.
+        """
         if not fits(job_id):
             return None
-        with self._store.read() as connection:
-            rows = job_rows(connection, "WHERE job.id = ?", (job_id,))
+        with self._store.read(once=True) as connection:
+            rows = job_rows(connection, "WHERE job.id = ?", (job_id,), described=described)
         return rows[0] if rows else None
 
     def htcondor_polled(self, job_ids: Iterable[int], at: float) -> None:

@@ -107,8 +107,7 @@ class ProgramFailure:
     stderr: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobRow:
+class JobRow(NamedTuple):
     """A job. Times are seconds since the epoch.
 
     Attributes:
@@ -157,8 +156,7 @@ class JobRow:
         return self.state in ALIVE
 
 
-@dataclass(frozen=True, slots=True)
-class BatchRow:
+class BatchRow(NamedTuple):
     """A batch. Times are seconds since the epoch.
 
     BOINC_SUBMIT's batches have no jobs, app or lease in the ledger. They are ``sent`` (a

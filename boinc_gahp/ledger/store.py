@@ -164,12 +164,17 @@ class Store:
         return cast("T", mine.result)
 
     @contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
-        """Lend a read-only connection that sees the ledger as of one moment."""
+    def read(self, *, once: bool = False) -> Iterator[sqlite3.Connection]:
+        """Lend a read-only connection that sees the ledger as of one moment.
+
+        ``once``: for one statement, whose rows are all taken. That sees one moment by itself, and
+        takes half the time without a transaction around it.
+        """
         try:
             connection, generation = self._take_reader()
             try:
-                connection.execute("BEGIN")
+                if not once:
+                    connection.execute("BEGIN")
                 yield connection
             finally:
                 self._put_back(connection, generation)

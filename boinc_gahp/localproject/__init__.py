@@ -21,13 +21,11 @@ if TYPE_CHECKING:
         WorkError as WorkError,
     )
     from boinc_gahp.localproject.backend.generator import WorkRequest as WorkRequest
+    from boinc_gahp.localproject.core import ProjectFailed as ProjectFailed
     from boinc_gahp.localproject.database import DatabaseError as DatabaseError
     from boinc_gahp.localproject.directory import ProjectDirectoryError as ProjectDirectoryError
     from boinc_gahp.localproject.extra import need_local_project as need_local_project
-    from boinc_gahp.localproject.project import (
-        LocalProject as LocalProject,
-        ProjectFailed as ProjectFailed,
-    )
+    from boinc_gahp.localproject.project import LocalProject as LocalProject
     from boinc_gahp.localproject.quirks import PhpLimits as PhpLimits, Quirks as Quirks
     from boinc_gahp.localproject.run import init_project as init_project, run_project as run_project
     from boinc_gahp.localproject.states import BatchState as BatchState, ErrorMask as ErrorMask
@@ -55,10 +53,11 @@ __getattr__, __dir__ = exports(
     {
         "backend.create_work": ["NewJob", "RemoteInput", "WorkError"],
         "backend.generator": ["WorkRequest"],
+        "core": ["ProjectFailed"],
         "database": ["DatabaseError"],
         "directory": ["ProjectDirectoryError"],
         "extra": ["need_local_project"],
-        "project": ["LocalProject", "ProjectFailed"],
+        "project": ["LocalProject"],
         "quirks": ["PhpLimits", "Quirks"],
         "run": ["init_project", "run_project"],
         "states": ["BatchState", "ErrorMask"],

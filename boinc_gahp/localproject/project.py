@@ -13,7 +13,7 @@ from boinc_gahp.localproject import accounts, directory as layout, settings, web
 from boinc_gahp.localproject.backend.create_work import NewJob, create_work
 from boinc_gahp.localproject.backend.scheduler import Scheduler
 from boinc_gahp.localproject.backend.supervisor import Supervisor
-from boinc_gahp.localproject.core import Core
+from boinc_gahp.localproject.core import Core, ProjectFailed
 from boinc_gahp.localproject.hosts import hosts
 from boinc_gahp.localproject.hosts.volunteer import Volunteer, clean_up
 from boinc_gahp.localproject.names import name_key
@@ -36,10 +36,6 @@ log = logging.getLogger("boinc_gahp.localproject")
 
 _START_TIMEOUT = 20.0
 _STOP_TIMEOUT = 20.0
-
-
-class ProjectFailed(Exception):
-    """A thread of the project has died, or the project has not started."""
 
 
 class LocalProject:

@@ -7,7 +7,6 @@ import threading
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject import directory as layout
-from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.addresses import HOST
 
 if TYPE_CHECKING:
@@ -56,8 +55,9 @@ def run_project(
 
     Raises:
         ProjectDirectoryError, DatabaseError, ProjectFailed, OSError: it cannot run, or go on.
-        on.
     """
+    from boinc_gahp.localproject.project import LocalProject  # noqa: PLC0415  (not for init)
+
     stop = threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:

@@ -1,7 +1,7 @@
 """The project's files: inputs in ``download/``, outputs in ``upload/``, in BOINC's layout.
 
-A file is in one of 1,024 directories, named after a hash of its name. Its MD5 and size are stored
-below ``.md5/``, so that it is read only once.
+A file is in one of 1,024 directories, named after a hash of its name. MD5 and size of a large file
+are stored below ``.md5/``, so that it is read only once.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _FANOUT = 1024
 _CHUNK = 1 << 20
+#: Reading a file up to this size takes no longer than reading a note of its MD5.
+_SMALL = 1 << 16
 
 
 class ImmutabilityViolation(Exception):
@@ -45,6 +47,7 @@ class IncomingFile:
         self.nbytes = 0
         self._hash = hashlib.md5(usedforsecurity=False)
         self._file = path.open("xb")
+        self._moved = False
 
     def write(self, data: bytes) -> None:
         """Append ``data``."""
@@ -57,8 +60,20 @@ class IncomingFile:
         self._file.close()
         return self._hash.hexdigest()
 
+    def move(self, path: Path) -> None:
+        """Move the finished file to its place; nobody changes it there."""
+        self.path.chmod(0o444)
+        try:
+            self.path.replace(path)
+        except FileNotFoundError:  # the first file of its directory
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.replace(path)
+        self._moved = True
+
     def discard(self) -> None:
-        """Close and remove it; it may have been moved into the store."""
+        """Close and remove it, unless it has been moved into the store."""
+        if self._moved:
+            return
         with suppress(OSError):  # data that could not be written before cannot be now either
             self._file.close()
         self.path.unlink(missing_ok=True)
@@ -80,7 +95,7 @@ class FileStore:
         """
         if not is_file_name(name):
             raise ValueError(f"bad file name {name!r}")
-        return self.root / directory_of(name) / name
+        return self.root / f"{directory_of(name)}/{name}"
 
     def incoming(self) -> IncomingFile:
         """Return a new file in the spool."""
@@ -98,10 +113,11 @@ class FileStore:
             nbytes = path.stat().st_size
         except (OSError, ValueError):
             return None
-        with suppress(OSError, ValueError):
-            md5, size = self._note(name).read_text("ascii").split()
-            if int(size) == nbytes:
-                return StoredFile(name, path, md5, nbytes)
+        if nbytes > _SMALL:
+            with suppress(OSError, ValueError):
+                md5, size = self._note(name).read_text("ascii").split()
+                if int(size) == nbytes:
+                    return StoredFile(name, path, md5, nbytes)
         try:
             md5, nbytes = md5_file(path)
         except OSError:
@@ -130,11 +146,8 @@ class FileStore:
                 if present.md5 != md5:
                     raise ImmutabilityViolation(name)
                 return False
-            path = self.path(name)
-            path.parent.mkdir(parents=True, exist_ok=True)
             self._write_note(name, md5, incoming.nbytes)
-            incoming.path.chmod(0o444)
-            incoming.path.replace(path)
+            incoming.move(self.path(name))
         return True
 
     def add_bytes(self, name: str, contents: bytes) -> bool:
@@ -166,6 +179,8 @@ class FileStore:
         return self.root / ".md5" / directory_of(name) / name
 
     def _write_note(self, name: str, md5: str, nbytes: int) -> None:
+        if nbytes <= _SMALL:
+            return
         note = self._note(name)
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(f"{md5} {nbytes}\n", "ascii")

@@ -446,7 +446,7 @@ class WebRpcs:
         self,
         rpc: Rpc,
         answer: Callable[[etree._Element], T],
-        *parts: etree._Element,
+        *parts: str,
         records: RepeatedElements[Any] | None = None,
         subject: str = "",
     ) -> T:

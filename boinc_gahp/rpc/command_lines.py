@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 #: Nearly all arguments look like this and need no further check.
 _HARMLESS = re.compile(r"[A-Za-z0-9_.,:;=+*@#%-]+")
+_ALL_HARMLESS = re.compile(f"{_HARMLESS.pattern}(?: {_HARMLESS.pattern})*")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\x85\u2028\u2029\ufffe\uffff\ud800-\udfff]")
 #: The characters at which the client splits: C's isspace().
 _WHITE = re.compile(r"[ \t]")
@@ -39,7 +40,10 @@ def command_line(arguments: Iterable[str], *, doubled: bool = False) -> str:
     Raises:
         BadRequest: an argument would not arrive unchanged.
     """
-    line = " ".join(_word(argument, doubled=doubled) for argument in arguments)
+    words = list(arguments)
+    line = " ".join(words)
+    if line.count(" ") != len(words) - 1 or not _ALL_HARMLESS.fullmatch(line):
+        line = " ".join(_word(word, doubled=doubled) for word in words)
     if line == "0":
         raise BadRequest(
             "the command line is 0, which the project drops: write it differently (00, or with an "

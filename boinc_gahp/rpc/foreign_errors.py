@@ -160,12 +160,14 @@ class ErrorTranslator:
         raise error
 
     def chunks(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield ``chunks``, translating the exceptions of each."""
-        while True:
-            chunk = self.translate_errors(lambda: next(chunks, None))
-            if chunk is None:
-                return
-            yield chunk
+        """Yield ``chunks``; translate any foreign exception of theirs."""
+        try:
+            yield from chunks
+        except FOREIGN as foreign:
+            error = self.translated(foreign)
+        else:
+            return
+        raise error
 
     def translated(self, foreign: BaseException) -> TransportError | ProtocolError:
         """Return the translation of ``foreign``, with a harmless cause."""

@@ -97,6 +97,22 @@ class Repair:
 
     def feed(self, data: bytes) -> bytes:
         """Take the next bytes; return the part that is finished."""
+        return self.mend(self.clean(data))
+
+    @property
+    def is_between(self) -> bool:
+        """Whether the bytes so far end between elements, with nothing but white space held back.
+
+        Then an element can be left out of what is fed next.
+        """
+        return self._long is None and not self._unread and not self._held.strip()
+
+    def clean(self, data: bytes) -> bytes:
+        """Take the next bytes; return them as UTF-8, and only with characters that XML can hold."""
+        return self._clean(data, final=False)
+
+    def mend(self, data: bytes) -> bytes:
+        """Take the next bytes as :meth:`clean` returned them; return the part that is finished."""
         if len(data) <= _PIECE:
             return self._take(data)
         return b"".join(
@@ -106,7 +122,7 @@ class Repair:
     def _take(self, data: bytes) -> bytes:
         # The held-back bytes are read again only after many more have arrived. Otherwise the time
         # for a long text that arrives byte by byte would grow with the square of its length.
-        self._unread += self._clean(data, final=False)
+        self._unread += data
         if len(self._unread) < len(self._held) // 8:
             return b""
         return self._pass(final=False)

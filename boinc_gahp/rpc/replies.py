@@ -32,6 +32,8 @@ _PRUNED_AFTER = 1 << 18
 _MOST_ELEMENTS = 10_000
 #: How many places may not be plain XML, such as a job's name; each costs a microsecond.
 _MOST_REPAIRS = 2_000_000
+#: The most characters of a record that is kept until its end comes, to read it at a glance.
+_LONGEST_RECORD = 2048
 #: An element before the reply, so that the parser shows the text around the reply.
 _BEGUN = "begun"
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#039;": "'", "&#39;": "'", "&amp;": "&"}
@@ -68,11 +70,11 @@ class RepeatedElements(Generic[R]):
 
     def take(self, element: etree._Element) -> None:
         """Make a value from ``element`` and keep it."""
-        self.add(self.make(element))
+        self.extend((self.make(element),))
 
-    def add(self, value: R) -> None:
-        """Keep a value."""
-        self.items.append(value)
+    def extend(self, values: Iterable[R]) -> None:
+        """Keep values."""
+        self.items.extend(values)
 
     def clear(self) -> None:
         """Drop the values of a failed attempt."""
@@ -169,6 +171,8 @@ class _Reading:
         self._reply = Reply()
         self._repair = Repair()
         self._begun = b""
+        #: The beginning of a record that may be regular.
+        self._begun_record = ""
         self._taken: list[Any] = []
         tags = () if records is None else records.tags
         self._parser: Any = etree.XMLPullParser(
@@ -203,7 +207,10 @@ class _Reading:
             return
         if reply.empty:
             reply.empty = not chunk or chunk.isspace()
-        self._parse(self._repair.feed(chunk))
+        if self._records is None or self._records.regular is None:
+            self._feed(self._repair.feed(chunk))
+        else:
+            self._read_at_a_glance(self._repair.clean(chunk), self._records, self._records.regular)
         if self._repair.repairs > _MOST_REPAIRS:
             raise ReplyTooLong(f"{_MOST_REPAIRS:,} places that are not XML")
 
@@ -211,7 +218,8 @@ class _Reading:
         """Return the reply, which has ended."""
         reply = self._reply
         if reply.page is None:
-            self._parse(self._repair.close() + b" ")
+            self._feed(self._repair.mend(self._begun_record.encode()))
+            self._feed(self._repair.close() + b" ")
             reply.messages = self._repair.messages
             reply.mismatch = _mismatch(self._parser)
             if reply.root is None and b"<" not in self._begun:
@@ -221,18 +229,36 @@ class _Reading:
             reply.empty = False
         return reply
 
-    def _parse(self, data: bytes) -> None:
-        here = 0
-        if self._records is not None and self._records.regular is not None:
-            regular = self._records.regular
-            for match in regular.pattern.finditer(data):
+    def _read_at_a_glance(
+        self, data: bytes, records: RepeatedElements[Any], regular: RegularForm
+    ) -> None:
+        """Take the records of the regular form out of ``data``; repair and parse the rest."""
+        text = self._begun_record + data.decode()
+        step = regular.pattern.groups + 1
+        # What is between the records, each followed by its record's texts.
+        parts = regular.pattern.split(text)
+        if self._repair.is_between and not any(parts[:-1:step]):
+            columns = (parts[number:-1:step] for number in range(1, step))
+            records.extend(map(regular.make, zip(*columns, strict=True)))
+            self._count += len(parts) // step
+            rest = parts[-1]
+        else:
+            here = 0
+            for match in regular.pattern.finditer(text):
                 # The text before the match belongs before it.
                 if match.start() > here:
-                    self._feed(data[here : match.start()])
-                self._records.add(regular.make(match))
-                self._count += 1
-                here = match.end()
-        self._feed(data[here:])
+                    self._feed(self._repair.mend(text[here : match.start()].encode()))
+                    here = match.start()
+                if self._repair.is_between:  # it is not a text that looks like a record
+                    records.extend((regular.make(match.groups()),))
+                    self._count += 1
+                    here = match.end()
+            rest = text[here:]
+        begins = rest.rfind(regular.begin)
+        if begins < 0 or len(rest) - begins > _LONGEST_RECORD:
+            begins = len(rest)
+        self._begun_record = rest[begins:]
+        self._feed(self._repair.mend(rest[:begins].encode()))
 
     def _feed(self, data: bytes) -> None:
         if data:

@@ -14,7 +14,6 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.rpc import refusals
 from boinc_gahp.rpc.pages import page_text, page_title
 from boinc_gahp.text import shorten
 
@@ -54,6 +53,8 @@ class ReplyErrors:
 
     def refusal(self, number: int, words: str) -> ProjectError:
         """Return the error for the project's number and words."""
+        from boinc_gahp.rpc import refusals  # noqa: PLC0415  (slow to import, and seldom needed)
+
         words = self.redact(words)
         shown = shorten(words) or f"error {number}"
         means = refusals.meaning(number, words)
@@ -135,6 +136,8 @@ class ReplyErrors:
 
     def page(self, page: str) -> RpcError:
         """Return the error for a web page instead of a reply."""
+        from boinc_gahp.rpc import refusals  # noqa: PLC0415  (slow to import, and seldom needed)
+
         text = self.redact(page_text(page))
         down = _DOWN.search(text)
         if down:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, cast
 
 from boinc_gahp.rpc.replies import IncompleteReply, stderr_text
 from boinc_gahp.rpc.types import (
@@ -246,18 +247,12 @@ def statuses(root: etree._Element, listed: Sequence[int | JobStatus], batches: i
 
 def _grouped(found: Sequence[int | JobStatus], batches: int) -> tuple[tuple[JobStatus, ...], ...]:
     """Return the jobs by batch; each batch's number of jobs comes before its jobs."""
-    groups: list[list[JobStatus]] = []
-    sizes: list[int] = []
-    for item in found:
-        if isinstance(item, int):
-            sizes.append(item)
-            groups.append([])
-        elif not groups:
-            raise IncompleteReply("a <job> before the first <batch_size>")
-        else:
-            groups[-1].append(item)
-    if len(groups) != batches:
-        raise IncompleteReply(f"{batches} batches were asked for, {len(groups)} came")
-    if sizes != [len(group) for group in groups]:
+    starts = [at for at, item in enumerate(found) if isinstance(item, int)]
+    if found and starts[:1] != [0]:
+        raise IncompleteReply("a <job> before the first <batch_size>")
+    if len(starts) != batches:
+        raise IncompleteReply(f"{batches} batches were asked for, {len(starts)} came")
+    groups = [found[start + 1 : end] for start, end in pairwise([*starts, len(found)])]
+    if [found[start] for start in starts] != [len(group) for group in groups]:
         raise IncompleteReply("a <batch_size> differs from the number of jobs after it")
-    return tuple(tuple(group) for group in groups)
+    return tuple(cast("tuple[JobStatus, ...]", tuple(group)) for group in groups)

@@ -14,7 +14,7 @@ from boinc_gahp.rpc.table import MOST_JOBS
 from boinc_gahp.rpc.types import JobInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from typing_extensions import Self
 
@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 #: How many bytes stay in memory: some thousands of jobs.
 _IN_MEMORY = 1 << 18
-#: How many jobs are on a line of the file.
+#: At least how many jobs are on a line of the file; not many more than a chunk of a reply has.
 _A_LINE = 200
 
 
@@ -35,8 +35,8 @@ class NoRoom(GahpError):
 class Dropped(RepeatedElements[R]):
     """RepeatedElements whose values are not kept."""
 
-    def add(self, value: R) -> None:
-        """Drop a value."""
+    def extend(self, values: Iterable[R]) -> None:
+        """Drop values."""
 
 
 class SpooledJobs(RepeatedElements[JobInfo]):
@@ -60,9 +60,9 @@ class SpooledJobs(RepeatedElements[JobInfo]):
         with suppress(OSError):  # the lack of room was reported
             self._file.close()
 
-    def add(self, value: JobInfo) -> None:
-        """Keep a job."""
-        self.items.append(value)
+    def extend(self, values: Iterable[JobInfo]) -> None:
+        """Keep jobs."""
+        self.items.extend(values)
         if len(self.items) >= _A_LINE:
             self._write()
 
@@ -83,20 +83,7 @@ class SpooledJobs(RepeatedElements[JobInfo]):
             yield from map(_job, json.loads(line))
 
     def _write(self) -> None:
-        line = json.dumps(
-            [
-                (
-                    job.id,
-                    job.name,
-                    job.canonical_instance_id,
-                    job.status,
-                    job.errors,
-                    job.exit_statuses,
-                    job.cpu_time,
-                )
-                for job in self.items
-            ]
-        )
+        line = json.dumps(self.items)
         self.items.clear()
         try:
             self._file.write(line.encode() + b"\n")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import ssl
-import threading
 import time
 from dataclasses import dataclass
 from datetime import timezone
@@ -168,7 +167,7 @@ class HttpTransport:
                     retries=_NO_RETRIES,
                     redirect=False,
                     assert_same_host=False,
-                    timeout=Timeout(request.connect_timeout, request.limits.silence),
+                    timeout=Timeout(connect=request.connect_timeout, read=request.limits.silence),
                     preload_content=False,
                     decode_content=False,
                 )
@@ -202,7 +201,9 @@ class _Reply:
         return int(self._response.tell())
 
     def chunks(self) -> Iterator[bytes]:
-        yield from self._response.stream(_CHUNK, decode_content=True)
+        # What needs no decoding is not copied into urllib3's buffer for what was decoded.
+        encoded = "Content-Encoding" in self.headers
+        yield from self._response.stream(_CHUNK, decode_content=encoded)
         self._ended = True
 
     def close(self) -> None:
@@ -315,16 +316,15 @@ class Clock:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        #: The project's time, and the uptime at that moment; None: the project tells no time.
-        self._heard: tuple[float, float] | None = None
-        self._when: float | None = None
+        #: The Date of a reply, and the uptime at that moment. It is read when a time is converted,
+        #: which few requests need; one assignment changes it.
+        self._heard: tuple[str | None, float] | None = None
 
     @property
     def is_known(self) -> bool:
         """Whether the project has recently told its time, or sent no time."""
-        when = self._when
-        return when is not None and _uptime() - when < _LASTS
+        heard = self._heard
+        return heard is not None and _uptime() - heard[1] < _LASTS
 
     def hear(self, date: str | None, began: float) -> None:
         """Take the Date of a reply that has just begun.
@@ -334,24 +334,22 @@ class Clock:
             began: uptime in seconds right before the request was sent.
         """
         now = _uptime()
-        if now - began > _SLOW:
-            return
-        stamp = _seconds(date)
-        with self._lock:
-            self._when = now
-            # A Date has whole seconds, so on average half a second is lost.
-            self._heard = None if stamp is None else (stamp + 0.5, (began + now) / 2)
+        if now - began <= _SLOW:
+            self._heard = date, (began + now) / 2
 
     def to_project(self, at: float) -> float:
         """Return what the project's clock shows when this machine's clock shows ``at``.
 
         Both are seconds since the epoch. Clocks that differ by a minute or less count as equal.
         """
-        with self._lock:
-            heard = self._heard
-        if heard is None:
+        if self._heard is None:
             return at
-        ahead = heard[0] + _uptime() - heard[1] - time.time()
+        date, heard_at = self._heard
+        stamp = _seconds(date)
+        if stamp is None:
+            return at
+        # A Date has whole seconds, so on average half a second is lost.
+        ahead = stamp + 0.5 + _uptime() - heard_at - time.time()
         return at if abs(ahead) <= _SLACK else at + ahead
 
 

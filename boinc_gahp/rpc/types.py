@@ -7,7 +7,7 @@ seconds since the epoch, durations are in seconds, sizes in bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.states import JobState, job_state
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from boinc_gahp.states import BatchState
 
 
-@dataclass(frozen=True, slots=True)
-class InputFile:
+class InputFile(NamedTuple):
     """One ``<input_file>``; use the constructors below, one for each mode.
 
-    ``mode`` is local, local_staged, semilocal, inline or remote.
+    ``mode`` is local, local_staged, semilocal, inline or remote. This and :class:`JobSubmission`
+    are named tuples: a batch can have hundreds of thousands of them.
     """
 
     mode: str
@@ -67,8 +67,7 @@ class JobParams:
     delay_bound: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JobSubmission:
+class JobSubmission(NamedTuple):
     """One ``<job>`` of submit_batch and estimate_batch.
 
     ``command_line`` is the text that the project stores; make it from arguments with
@@ -129,8 +128,7 @@ class BatchInfo:
     total_cpu_time: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JobInfo:
+class JobInfo(NamedTuple):
     """One job of query_batch; the last four fields only with get_job_details.
 
     ``errors`` are the project's words for the bits of error_mask ("too_many_error_results",
@@ -164,8 +162,7 @@ class BatchDetails:
     jobs: tuple[JobInfo, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class JobStatus:
+class JobStatus(NamedTuple):
     """One job of query_batch2: DONE, ERROR, IN_PROGRESS, UNSENT (QUEUED in older projects)."""
 
     name: str

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         query_batches as query_batches,
         query_jobs as query_jobs,
     )
+    from boinc_gahp.submit.singleflight import SingleFlight as SingleFlight
     from boinc_gahp.submit.staging import PhysicalNames as PhysicalNames
     from boinc_gahp.submit.types import (
         BatchJobs as BatchJobs,
@@ -90,6 +91,7 @@ __getattr__, __dir__ = exports(
         "meter": ["Interrupted", "Meter"],
         "project_cache": ["BatchView", "ProjectCache"],
         "query": ["look_up", "missing", "query_batches", "query_jobs"],
+        "singleflight": ["SingleFlight"],
         "staging": ["PhysicalNames"],
         "types": [
             "BatchJobs",

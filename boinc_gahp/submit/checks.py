@@ -103,22 +103,23 @@ def check_job_name(name: str, seen: dict[str, str]) -> None:
 
     ``seen`` holds the names of the batch's other jobs, from earlier calls.
     """
-    if not name or name == "0":
-        raise JobRefused(
-            f"a job is called {quoted(name)}: the project would make up a name for it, and "
-            "could then make the job twice; give every job a name",
-            job_name=name,
-        )
-    if not _HARMLESS.fullmatch(name):
+    if _HARMLESS.fullmatch(name):
+        size, key = len(name), name.casefold()
+    else:
+        if not name or name == "0":
+            raise JobRefused(
+                f"a job is called {quoted(name)}: the project would make up a name for it, and "
+                "could then make the job twice; give every job a name",
+                job_name=name,
+            )
         _check_characters(f"job name {quoted(name)}", name, _JOB_NAME_TROUBLE, name)
-    size = len(name.encode())
+        size, key = len(name.encode()), fold(name)
     if size > MAX_JOB_NAME:
         raise JobRefused(
             f"job name {quoted(name)} has {size} bytes; names of more than {MAX_JOB_NAME} "
             "stop the project's transitioner: use a shorter name",
             job_name=name,
         )
-    key = fold(name)
     other = seen.get(key)
     if other is not None:
         raise JobRefused(
@@ -154,6 +155,10 @@ def check_job_line(
         words: one for each input file: physical names, and the words for remote files.
         more: other words of the line.
     """
+    characters = len(job_name) + len(command) + sum(map(len, words)) + sum(map(len, more))
+    # No character has more than four bytes. The options' names and the spaces have fewer than 40.
+    if 4 * characters + 40 + len(words) + len(more) <= MAX_JOB_LINE:
+        return
     size = len(f" --wu_name {job_name}".encode()) + 1
     if command:
         size += len(f' --command_line "{command}"'.encode())

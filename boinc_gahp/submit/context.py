@@ -30,45 +30,50 @@ class Uploads:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._flying: dict[str, threading.Event] = {}
+        self._released = threading.Condition(self._lock)
+        #: Names, each with the mark of the claim that it is in.
+        self._flying: dict[str, object] = {}
         self._landed: Recent[str, float] = Recent(_LANDED)
 
     @contextmanager
-    def claim(self, names: Iterable[str], asked_at: float) -> Iterator[dict[str, threading.Event]]:
+    def claim(self, names: Iterable[str], asked_at: float) -> Iterator[dict[str, object]]:
         """Yield those of ``names`` that nobody is sending; the caller has them until released.
 
-        The end of the block releases them, too. The values are set when their name is released.
+        The end of the block releases them, too. The values are one mark for this claim.
         ``asked_at`` is when the project was asked for the names (:func:`time.monotonic`); a name
         that was released after that is left out, because it has to be asked for again.
         """
         with self._lock:
-            mine = {
-                name: threading.Event()
+            free = (
+                name
                 for name in names
                 if name not in self._flying and (self._landed.get(name) or 0.0) < asked_at
-            }
+            )
+            mine = dict.fromkeys(free, object())
             self._flying.update(mine)
         try:
             yield mine
         finally:
             self.release(mine, list(mine))
 
-    def release(self, mine: dict[str, threading.Event], names: Iterable[str]) -> None:
+    def release(self, mine: dict[str, object], names: Iterable[str]) -> None:
         """Take ``names`` out of a claim, so that others can go on with them."""
         with self._lock:
             now = time.monotonic()
             for name in names:
                 del self._flying[name]
                 self._landed.set(name, now)
-                mine.pop(name).set()
+                del mine[name]
+            self._released.notify_all()
 
     def wait(self, names: Iterable[str], timeout: float) -> None:
         """Wait until other threads have sent those of ``names`` that they are sending."""
-        deadline = time.monotonic() + timeout
         with self._lock:
-            events = [self._flying[name] for name in names if name in self._flying]
-        for event in events:
-            event.wait(max(0.0, deadline - time.monotonic()))
+            claims = {name: self._flying[name] for name in names if name in self._flying}
+            self._released.wait_for(
+                lambda: all(self._flying.get(name) is not claim for name, claim in claims.items()),
+                timeout,
+            )
 
 
 @dataclass(frozen=True, slots=True)

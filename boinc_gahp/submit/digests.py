@@ -35,6 +35,7 @@ log = logging.getLogger("boinc_gahp.submit")
 T = TypeVar("T")
 
 _CHUNK = 1 << 20
+_LEAST_CHUNK = 1 << 12
 #: A file that changed this recently may change again within the same tick of the file system's
 #: clock, and would look the same; so its MD5 is not cached. In nanoseconds.
 _SETTLED = 2_000_000_000
@@ -148,7 +149,8 @@ class Digests:
         """
         unique = list(dict.fromkeys(paths))
         seen = {path: _Seen.of(stat_input(path)) for path in unique}
-        cached = self._remembered(seen)
+        keys = {path: _key(path) for path in unique}
+        cached = self._remembered(seen, keys)
         missing = [path for path in unique if path not in cached]
         started = time.time_ns()
         meter = meter or Meter()
@@ -160,7 +162,8 @@ class Digests:
                 path: (md5, file)
                 for path, (md5, file) in computed.items()
                 if started - file.mtime_ns > _SETTLED
-            }
+            },
+            keys,
         )
         files = {path: _file(path, seen[path], md5) for path, md5 in cached.items()}
         files.update({path: _file(path, file, md5) for path, (md5, file) in computed.items()})
@@ -211,30 +214,32 @@ class Digests:
             log.warning("The MD5 cache %s is not used: %s", self._path, reason(error))
         return otherwise
 
-    def _remembered(self, seen: Mapping[str, _Seen]) -> dict[str, str]:
+    def _remembered(self, seen: Mapping[str, _Seen], keys: Mapping[str, bytes]) -> dict[str, str]:
         def work(database: sqlite3.Connection) -> dict[str, str]:
             found: dict[str, str] = {}
             for path, file in seen.items():
                 row = database.execute(
                     "select md5 from file where path = ? and size = ? and mtime_ns = ? "
                     "and ctime_ns = ? and inode = ?",
-                    (_key(path), file.size, file.mtime_ns, file.ctime_ns, file.inode),
+                    (keys[path], file.size, file.mtime_ns, file.ctime_ns, file.inode),
                 ).fetchone()
                 if row:
                     found[path] = row[0]
             now = int(time.time())
             database.executemany(
                 "update file set used = ? where path = ? and used < ?",
-                [(now, _key(path), now - 86400) for path in found],
+                [(now, keys[path], now - 86400) for path in found],
             )
             return found
 
         return self._use(work, {})
 
-    def _remember(self, computed: Mapping[str, tuple[str, _Seen]]) -> None:
+    def _remember(
+        self, computed: Mapping[str, tuple[str, _Seen]], keys: Mapping[str, bytes]
+    ) -> None:
         now = int(time.time())
         rows = [
-            (_key(path), file.size, file.mtime_ns, file.ctime_ns, file.inode, md5, now)
+            (keys[path], file.size, file.mtime_ns, file.ctime_ns, file.inode, md5, now)
             for path, (md5, file) in computed.items()
         ]
 
@@ -260,18 +265,20 @@ def _key(path: str) -> bytes:
 
 
 def md5_of(path: str, read: Callable[[int], None] = lambda _: None) -> tuple[str, _Seen]:
-    """Return the MD5 of a file in hex, and the file's state then; reads it in pieces of 1 MiB.
+    """Return the MD5 of a file in hex, and the file's state then.
 
-    ``read`` is called with the size of each piece; it may raise to stop.
+    It is read in pieces of up to 1 MiB. ``read`` is called with the size of each piece; it may
+    raise to stop.
 
     Raises:
         StagingError: it cannot be read, or it changed while it was read.
     """
     digest = hashlib.md5(usedforsecurity=False)
-    buffer = memoryview(bytearray(_CHUNK))
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             before = _Seen.of(os.fstat(file.fileno()))
+            # For a small file, to make the buffer of a large one takes longer than to read it.
+            buffer = memoryview(bytearray(max(_LEAST_CHUNK, min(_CHUNK, before.size + 1))))
             while count := file.readinto(buffer):
                 digest.update(buffer[:count])
                 read(count)

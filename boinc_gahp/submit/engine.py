@@ -116,7 +116,9 @@ def _check_time(end: float | None, what: str) -> None:
 
 
 def _local(inputs: Mapping[str, tuple[Input, ...]]) -> Iterator[LocalFile]:
-    return (i for items in inputs.values() for i in items if isinstance(i, LocalFile))
+    # Many jobs may have the same files.
+    distinct = {id(items): items for items in inputs.values()}
+    return (i for items in distinct.values() for i in items if isinstance(i, LocalFile))
 
 
 def _staged(inputs: Mapping[str, tuple[Input, ...]]) -> dict[str, str]:
@@ -255,11 +257,15 @@ class _Submission:
         concurrent = self._context.settings.staging.concurrent_posts
         association = Association(self._project, batch_id, concurrent)
         self._check_staged(association.associate(list(self._staged)))
-        users: dict[str, list[str]] = {}
-        for name, items in inputs.items():
-            for item in items:
-                if isinstance(item, LocalFile):
-                    users.setdefault(physical.name_of(item.path), []).append(name)
+
+        def users() -> dict[str, list[str]]:
+            found: dict[str, list[str]] = {}
+            for name, items in inputs.items():
+                for item in items:
+                    if isinstance(item, LocalFile):
+                        found.setdefault(physical.name_of(item.path), []).append(name)
+            return found
+
         Staging(
             self._project
             if self._stop_staging is None

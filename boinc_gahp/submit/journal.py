@@ -10,7 +10,7 @@ from boinc_gahp.rpc import BatchState
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from boinc_gahp.rpc import BatchDetails
+    from boinc_gahp.rpc import BatchDetails, BatchInfo
     from boinc_gahp.submit.types import SubmitRequest
 
 
@@ -23,12 +23,14 @@ class Sending:
         ours: whether the project has only the request's jobs in it.
         sent: whether jobs of it may be on the project.
         unclear: whether a submit_batch of it may still be running on the project.
+        batch: the batch as the project last showed it; None: it did not.
     """
 
     batch_id: int | None = None
     ours: bool = True
     sent: bool = False
     unclear: bool = False
+    batch: BatchInfo | None = None
 
     def seen(self, details: BatchDetails, request: SubmitRequest) -> Sending:
         """Return this, updated with the project's answer for the request's name."""
@@ -42,6 +44,7 @@ class Sending:
             batch_id=details.batch.id,
             ours=names <= {name for name, _ in request.jobs},
             sent=self.sent or has_jobs,
+            batch=details.batch,
         )
 
 

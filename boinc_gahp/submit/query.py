@@ -24,7 +24,7 @@ from boinc_gahp.submit.types import BatchJobs, BatchStatuses
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from boinc_gahp.ledger import BatchRow
     from boinc_gahp.rpc import BatchDetails, BatchInfo, WebRpcs
@@ -110,12 +110,12 @@ def _statuses(context: Context, names: Sequence[str], since: int, client: Client
             cache.remember_shadowed(name, own.id)
             by_id[name] = own.id
     by_name = iter(answer.batches)
-    batches = []
+    batches: list[tuple[tuple[str, str], ...]] = []
     for name in names:
         if name in by_id:
             batches.append(_statuses_by_id(context, name, by_id[name]))
         else:
-            batches.append(tuple((job.name, job.status) for job in next(by_name)))
+            batches.append(next(by_name))
     return BatchStatuses(answer.server_time, tuple(batches))
 
 
@@ -138,14 +138,19 @@ def _without_strangers(
     """
     others = set(names)
 
-    def is_own(job_name: str, batch_name: str) -> bool:
-        named = job_name.rpartition("#")[0]
-        return named == batch_name or not (named in others or (named and client.gridmanager))
+    def is_strange(named: str, batch_name: str) -> bool:
+        return named != batch_name and (named in others or bool(named and client.gridmanager))
 
     batches = []
     for name, jobs in zip(names, answer.batches, strict=True):
-        own = tuple(pair for pair in jobs if is_own(pair[0], name))
-        if len(own) < len(jobs):
+        own = jobs
+        strange = {named for named in _batches_named(jobs) if is_strange(named, name)}
+        if strange:
+            own = tuple(
+                pair
+                for pair, named in zip(jobs, _batches_named(jobs), strict=True)
+                if named not in strange
+            )
             context.cache.warn_once(
                 ("strangers", name),
                 "%s lists %d jobs in batch %s whose names do not belong to that batch, for example "
@@ -153,10 +158,15 @@ def _without_strangers(
                 context.project.host,
                 len(jobs) - len(own),
                 name,
-                next(pair[0] for pair in jobs if not is_own(pair[0], name)),
+                next(job for job, _ in jobs if job.rpartition("#")[0] in strange),
             )
         batches.append(own)
     return BatchStatuses(answer.server_time, tuple(batches))
+
+
+def _batches_named(jobs: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield for each job what its name says about its batch; "" for nothing."""
+    return (job.rpartition("#")[0] for job, _ in jobs)
 
 
 def _foreign(error: NotOwner, names: Sequence[str]) -> str | None:
@@ -326,7 +336,7 @@ def _without_aborted(
     except LedgerError as error:
         log.warning("The answer to a query may have aborted jobs: %s", error)
         return tuple(batches)
-    if not client.gridmanager:
+    if not (client.gridmanager and aborted):
         return tuple(batches)
     return tuple(tuple(pair for pair in jobs if pair[0] not in aborted) for jobs in batches)
 

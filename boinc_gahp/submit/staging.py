@@ -79,10 +79,14 @@ class PhysicalNames:
 
     def __init__(self, files: Mapping[str, Digest]) -> None:
         self._files = files
+        self._names: dict[str, str] = {}
 
     def name_of(self, path: str) -> str:
         """Return the physical name of the file at ``path``."""
-        return self._files[path].md5 + checks.extension(path)
+        name = self._names.get(path)
+        if name is None:
+            name = self._names[path] = self._files[path].md5 + checks.extension(path)
+        return name
 
     def by_name(self, paths: Iterable[str]) -> dict[str, Digest]:
         """Return one file for each physical name: equal contents are sent once."""
@@ -98,7 +102,7 @@ def placeholder(path: str) -> str:
 class _Round:
     """One round of uploads: the names claimed for it, and its results."""
 
-    mine: dict[str, threading.Event] = field(default_factory=dict)
+    mine: dict[str, object] = field(default_factory=dict)
     trouble: RpcError | None = None
     limit_learned: bool = False
     #: Files that were sent completely, but without an answer in time; seconds waited for it.

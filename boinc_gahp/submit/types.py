@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ class LocalFile:
         self, path: str | os.PathLike[str], expected: tuple[int, int] | None = None
     ) -> None:
         """Name a file; the file itself is not looked at."""
-        is_path = isinstance(path, os.PathLike)
+        is_path = not isinstance(path, str) and isinstance(path, os.PathLike)
         object.__setattr__(self, "path", os.fsdecode(path) if is_path else path)
         object.__setattr__(self, "expected", expected)
 
@@ -66,6 +66,7 @@ class InlineFile:
 
 #: An input file of a job.
 Input = LocalFile | StagedFile | RemoteFile | InlineFile
+_INPUTS = (LocalFile, StagedFile, RemoteFile, InlineFile)
 #: What callers may pass for one; a plain path stands for a :class:`LocalFile`.
 File = Input | str | os.PathLike[str]
 
@@ -171,9 +172,11 @@ class Job:
     @property
     def files(self) -> dict[str, Input]:
         """The inputs, with plain paths as :class:`LocalFile`."""
-        plain = (str, os.PathLike)
         return {
-            name: LocalFile(file) if isinstance(file, plain) else file
+            # An os.PathLike is looked for last: that takes long.
+            name: file
+            if isinstance(file, _INPUTS) or not isinstance(file, (str, os.PathLike))
+            else LocalFile(file)
             for name, file in self.inputs.items()
         }
 
@@ -251,8 +254,7 @@ class Validation:
     filled: Mapping[str, FilledSizes]
 
 
-@dataclass(frozen=True, slots=True)
-class JobIds:
+class JobIds(NamedTuple):
     """A job's workunit id, and its canonical instance's id (0: it has none)."""
 
     workunit_id: int

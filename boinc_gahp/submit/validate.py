@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.errors import BadRequest, BatchTooLarge, GahpError, JobRefused, StagingError
 from boinc_gahp.rpc import BatchSubmission, InputFile, JobParams, JobSubmission
@@ -31,6 +31,13 @@ _OWN_TEMPLATE = "--result_template templates/tmp/" + "0" * 36
 _INLINE = "jf_" + "0" * 32
 
 
+class _Files(NamedTuple):
+    """A job's input files in template order, and what stands for them before they are read."""
+
+    inputs: tuple[Input, ...]
+    placeholders: tuple[InputFile, ...]
+
+
 class BatchValidator:
     """Checks a request against the app's templates and this program's limits; for one thread.
 
@@ -47,10 +54,19 @@ class BatchValidator:
         self._request = request
         self._project = project or context.project
         self._of_app: AppTemplates | None = None
+        #: The open names of the app's template, once it is known.
+        self._wanted: list[str] = []
         self._requested_sizes = RequestedSizes(request)
         self._filled: dict[str, FilledSizes] = {}
         self._templates: dict[str, InputTemplate] = {}
         self._output_templates: dict[str, OutputTemplate] = {}
+        #: By the identity of :attr:`Job.inputs`, which the request keeps, and by the job's own
+        #: template: the jobs of one BOINC_SUBMIT often share their files.
+        self._files: dict[tuple[int, str | None], _Files] = {}
+        #: The words for files in jobs' lines: most placeholders are the same.
+        self._words: dict[tuple[InputFile, ...], tuple[str, ...]] = {}
+        #: By job, what is sent if its files have other names: not all is made twice.
+        self._lines: dict[str, JobSubmission] = {}
 
     def inputs(self) -> dict[str, tuple[Input, ...]]:
         """Return each job's files in template order.
@@ -65,9 +81,11 @@ class BatchValidator:
         for name, _ in self._request.jobs:
             checks.check_job_name(name, names)
         self._warn_of_deletion()
-        validator = {name: self._validator(name, job) for name, job in self._request.jobs}
-        self._check_size(self._size_of(self._request_for(line for _, line in validator.values())))
-        return {name: files for name, (files, _) in validator.items()}
+        inputs: dict[str, tuple[Input, ...]] = {}
+        for name, job in self._request.jobs:
+            inputs[name], self._lines[name] = self._validator(name, job)
+        self._check_size(self._size_of(self._request_for(self._lines.values())))
+        return inputs
 
     def validation(self) -> Validation:
         """Return all reasons to refuse the request; input files are looked at, not read.
@@ -150,7 +168,7 @@ class BatchValidator:
         for line in submission.jobs:
             stored = self._filled.get(line.name)
             operations = line.rsc_fpops_est if stored is None else stored.stored["rsc_fpops_est"]
-            jobs.append(replace(line, rsc_fpops_est=None if operations == usual else operations))
+            jobs.append(line._replace(rsc_fpops_est=None if operations == usual else operations))
         return self._project.estimate_batch(replace(submission, jobs=jobs))
 
     def submission(
@@ -166,6 +184,20 @@ class BatchValidator:
             JobRefused: an argument would not arrive as it is.
         """
         request = self._request
+        jobs = []
+        known: dict[int, tuple[InputFile, ...]] = {}  # by the identity of those in ``inputs``
+        for name, job in request.jobs:
+            if name not in names:
+                continue
+            items = inputs[name]
+            files = known.get(id(items))
+            if files is None:
+                files = tuple([_input_file(item, physical_name) for item in items])
+                known[id(items)] = files
+            line = self._lines.get(name)
+            jobs.append(
+                self._line(name, job, files) if line is None else line._replace(input_files=files)
+            )
         return BatchSubmission(
             app_name=request.app_name,
             batch_id=batch_id,
@@ -174,11 +206,7 @@ class BatchValidator:
             input_template_filename=request.input_template_filename,
             output_template_filename=request.output_template_filename,
             job_params=JobParams(**self._requested_sizes.params),
-            jobs=[
-                self._line(name, job, inputs[name], physical_name)
-                for name, job in request.jobs
-                if name in names
-            ],
+            jobs=jobs,
         )
 
     def size(self) -> int:
@@ -199,10 +227,11 @@ class BatchValidator:
         Such a request is not even written to measure it: a project's template may have 64 KB, and
         there may be 100,000 jobs.
         """
-        templates = sum(_nbytes(job.input_template) for job in submission.jobs)
+        texts = (job.input_template for job in submission.jobs)
+        templates = sum(_nbytes(text) for text in texts if text is not None)
         if templates <= self._context.project_settings.max_post_bytes:
             return self._project.request_size(submission)
-        without = [replace(job, input_template=None) for job in submission.jobs]
+        without = [job._replace(input_template=None) for job in submission.jobs]
         return templates + self._project.request_size(replace(submission, jobs=without))
 
     def _request_for(self, lines: Iterable[JobSubmission]) -> BatchSubmission:
@@ -267,20 +296,23 @@ class BatchValidator:
             TemplateError: they cannot be read.
         """
         files = self._ordered(name, job)
-        line = self._line(name, job, files, placeholder)
-        self._check_line(job, line)
-        return files, line
+        line = self._line(name, job, files.placeholders)
+        self._check_line(line)
+        return files.inputs, line
 
     @property
     def _app_templates(self) -> AppTemplates:
         # No cached_property: before Python 3.12 it has one lock for the requests to all projects.
         if self._of_app is None:
             self._of_app = self._context.cache.templates(self._request.app_name, self._project)
+            self._wanted = [info.open_name for info in self._of_app.input.per_job_files]
         return self._of_app
 
-    def _ordered(self, name: str, job: Job) -> tuple[Input, ...]:
+    def _ordered(self, name: str, job: Job) -> _Files:
         request, template = self._request, self._app_templates.input
-        for open_name, item in job.files.items():
+        shared = self._files.get((id(job.inputs), job.input_template))
+        given = job.files if shared is None else {}
+        for open_name, item in given.items():
             checks.check_input(name, open_name, item)
         checks.check_fpops(name, job.fpops)
         # No RPC tells the names in a template file on the project, nor how many there are.
@@ -302,11 +334,18 @@ class BatchValidator:
         if own_output or (outputs and request.output_template_filename is None):
             made = self._output_template(name, job)
             checks.check_outputs(name, outputs, made, request.app_name)
-        if own is None and named:
-            return tuple(job.files.values())
-        return checks.ordered_inputs(
-            name, job.files, own or template, request.app_name, by_name=request.by_name
-        )
+        if shared is not None:
+            return shared
+        if own is None and (named or list(given) == self._wanted):
+            inputs = tuple(given.values())
+        else:
+            inputs = checks.ordered_inputs(
+                name, given, own or template, request.app_name, by_name=request.by_name
+            )
+        placeholders = tuple([_input_file(item, placeholder) for item in inputs])
+        files = _Files(inputs, placeholders)
+        self._files[id(job.inputs), job.input_template] = files
+        return files
 
     def _own_template(self, name: str, job: Job) -> InputTemplate | None:
         text = job.input_template
@@ -352,26 +391,22 @@ class BatchValidator:
         checks.check_own_template(name, "output", [info.open_name for info in template.files])
         return template
 
-    def _check_line(self, job: Job, line: JobSubmission) -> None:
+    def _check_line(self, line: JobSubmission) -> None:
         own = [text for text in (line.input_template, line.output_template) if text is not None]
         more = [_OWN_TEMPLATE for _ in own]
-        if job.priority is not None:
-            more.append(f"--priority {job.priority}")
-        words = [_word(file) for file in line.input_files]
+        if line.priority is not None:
+            more.append(f"--priority {line.priority}")
+        words = self._words.get(line.input_files)
+        if words is None:
+            words = self._words[line.input_files] = tuple(map(_word, line.input_files))
         checks.check_job_line(line.name, line.command_line, words, more)
 
-    def _line(
-        self,
-        name: str,
-        job: Job,
-        inputs: tuple[Input, ...],
-        physical_name: Callable[[str], str],
-    ) -> JobSubmission:
+    def _line(self, name: str, job: Job, input_files: tuple[InputFile, ...]) -> JobSubmission:
         escape = self._context.project_settings.escape_command_lines
         return JobSubmission(
             name=name,
             command_line=checks.command_line(name, job.args, escape=escape),
-            input_files=tuple(_input_file(item, physical_name) for item in inputs),
+            input_files=input_files,
             rsc_fpops_est=job.fpops,
             priority=job.priority,
             input_template=self._input_template(name, job),
@@ -379,8 +414,8 @@ class BatchValidator:
         )
 
 
-def _nbytes(text: str | None) -> int:
-    return len((text or "").encode("utf-8", "surrogatepass"))
+def _nbytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _input_file(item: Input, physical_name: Callable[[str], str]) -> InputFile:

@@ -18,16 +18,17 @@ class WantedFiles:
 
     Args:
         wanted: see :meth:`boinc_gahp.submit.journal.Journal.wanted`.
-        users: by file, the jobs that use it.
+        users: returns, by file, the jobs that use it; called once if that matters.
     """
 
     def __init__(
         self,
         wanted: Callable[[], Iterable[str] | None],
-        users: Mapping[str, Collection[str]] | None = None,
+        users: Callable[[], Mapping[str, Collection[str]]] = dict,
     ) -> None:
         self._wanted = wanted
-        self._users = users or {}
+        self._find_users = users
+        self._users: Mapping[str, Collection[str]] | None = None
         self._lock = threading.Lock()
         self._jobs: frozenset[str] | None = None
         self._asked_at = -_LASTS
@@ -42,7 +43,10 @@ class WantedFiles:
         jobs = self._ask(now=now)
         if jobs is None:
             return list(files)
-        return [file for file in files if not jobs.isdisjoint(self._users[file])]
+        users = self._users
+        if users is None:
+            users = self._users = self._find_users()
+        return [file for file in files if not jobs.isdisjoint(users[file])]
 
     def check(self) -> None:
         """Ask now and then, during work for all jobs."""

@@ -9,7 +9,14 @@ from boinc_gahp.config import Settings
 from scripts.benchmarks import blah, boinc, people
 from scripts.benchmarks.batch import batch_status, batch_submit
 from scripts.benchmarks.bigfile import big_file
-from scripts.benchmarks.localproject import local_queries, local_submit, local_transitions
+from scripts.benchmarks.localproject import (
+    local_jobs,
+    local_parts,
+    local_queries,
+    local_submit,
+    local_transitions,
+    local_uploads,
+)
 from scripts.benchmarks.looking import people_list, people_show
 from scripts.benchmarks.sending import people_submit
 
@@ -105,6 +112,9 @@ MEASURES: dict[str, Callable[[Bench], Iterator[Measure]]] = {
     "local-submit": local_submit,
     "local-transitions": local_transitions,
     "local-queries": local_queries,
+    "local-uploads": local_uploads,
+    "local-jobs": local_jobs,
+    "local-parts": local_parts,
     "people-submit": people_submit,
     "people-list": people_list,
     "people-show": people_show,

@@ -1,19 +1,22 @@
-"""The benchmarks of the local project: its web RPCs, its transitioner, and its memory."""
+"""The benchmarks of the local project: web RPCs, transitioner, volunteers, uploads, memory."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 from urllib.request import Request, urlopen
+
+from urllib3 import encode_multipart_formdata
 
 from boinc_gahp.localproject import LocalProject, PhpLimits, Quirks
 from boinc_gahp.localproject.backend.create_work import NewJob, create_work
 from boinc_gahp.localproject.backend.transitioner import transition_pass
+from scripts.benchmarks import people
 from scripts.benchmarks.measure import MB, Measure
 
 if TYPE_CHECKING:
@@ -22,15 +25,25 @@ if TYPE_CHECKING:
 
     from scripts.benchmarks.bench import Bench
 
-#: Runs a project without volunteers until its standard input ends.
+#: Runs a project until its standard input ends: its directory, its volunteers, "stock" for PHP's
+#: limits as they are shipped.
 _SERVE = """
 import pathlib, sys
 from boinc_gahp.localproject import LocalProject, PhpLimits, Quirks
-with LocalProject(pathlib.Path(sys.argv[1]), hosts=0, quirks=Quirks(limits=PhpLimits.none())) as p:
+directory, hosts, limits = sys.argv[1:]
+quirks = Quirks() if limits == "stock" else Quirks(limits=PhpLimits.none())
+with LocalProject(pathlib.Path(directory), hosts=int(hosts), quirks=quirks) as p:
     print(p.url, p.authenticator, flush=True)
     sys.stdin.read()
 """
 _FILE = "input.dat"
+_VOLUNTEERS = 4
+#: Seconds between two looks at a batch that is not done.
+_LOOK = 0.1
+_DONE_TIMEOUT = 300.0
+#: Jobs of one submit_batch: a request of them stays below PHP's post_max_size of 8 MiB.
+_PART = 10_000
+_TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Client:
@@ -44,9 +57,8 @@ class Client:
     def rpc(self, name: str, inner: str) -> str:
         """Send an RPC that must succeed; return the reply."""
         document = f"<{name}><authenticator>{self.authenticator}</authenticator>{inner}</{name}>"
-        request = Request(
-            f"{self.url}submit_rpc_handler.php", urlencode({"request": document}).encode()
-        )
+        body, kind = encode_multipart_formdata([("request", document)])
+        request = Request(f"{self.url}submit_rpc_handler.php", body, {"Content-Type": kind})
         with urlopen(request) as answer:
             reply: str = answer.read().decode()
         if "<error>" in reply or f"</{name}>" not in reply:
@@ -60,6 +72,17 @@ class Client:
         return time.perf_counter() - began, reply
 
     @property
+    def processor_time(self) -> float:
+        """Seconds of processor time that the process has used so far, user and system."""
+        return time.clock_gettime((~self._process.pid << 3) | 2)
+
+    @property
+    def apps_processor_time(self) -> float:
+        """Seconds of processor time of the apps that have ended, user and system."""
+        status = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii")
+        return sum(map(int, status.rpartition(")")[2].split()[13:15])) / _TICK
+
+    @property
     def peak_memory(self) -> int:
         """The peak memory of the process, in bytes."""
         status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="ascii")
@@ -67,10 +90,13 @@ class Client:
 
 
 @contextlib.contextmanager
-def running(directory: Path) -> Iterator[Client]:
-    """Run a project in another process until the end of the block."""
+def running(directory: Path, hosts: int = 0, limits: str = "none") -> Iterator[Client]:
+    """Run a project in another process until the end of the block.
+
+    ``limits``: PHP's, ``none`` or ``stock``.
+    """
     with subprocess.Popen(
-        [sys.executable, "-c", _SERVE, str(directory)],
+        [sys.executable, "-c", _SERVE, str(directory), str(hosts), limits],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -141,6 +167,64 @@ def local_queries(bench: Bench) -> Iterator[Measure]:
         yield Measure("  peak memory", client.peak_memory / MB, "MB", 300)
 
 
+def local_uploads(bench: Bench) -> Iterator[Measure]:
+    """``batch submit`` of 10,000 rows with a new file each, 20 files a POST, as PHP is shipped."""
+    number = bench.some(10_000)
+    rows = people.rows_with_files(bench, number, number)
+    with running(bench.directory / "uploads", limits="stock") as client:
+        bench.settings(client.url, client.authenticator)
+        before = client.processor_time
+        sample, _ = bench.batch(["submit", "uppercase", "--rows", str(rows), "--name", "rows"])
+        reply = client.rpc("query_batch2", "<batch_name>rows</batch_name>")
+        _must_be(number, reply.count("<job>"))
+        yield Measure(f"local project: {number:,} new files, submitted", sample.seconds, "s", 8.0)
+        yield Measure("  processor time, of the project", client.processor_time - before, "s")
+        yield Measure("  processor time, of batch submit", sample.processor, "s")
+        yield Measure("  peak memory, of the project", client.peak_memory / MB, "MB", 300)
+
+
+def local_jobs(bench: Bench) -> Iterator[Measure]:
+    """1,000 jobs of 0.01 s on 4 volunteers, from the submit until all outputs are there."""
+    number = bench.some(1000)
+    directory = bench.directory / "jobs"
+    make_project(directory)
+    with running(directory, _VOLUNTEERS, "stock") as client:
+        before, began = client.processor_time, time.perf_counter()
+        client.rpc("submit_batch", _batch("short", number, "--sleep 0.01"))
+        _wait_until_done(client)
+        took = time.perf_counter() - began
+        label = f"local project: {number:,} jobs of 0.01 s, {_VOLUNTEERS} volunteers"
+        yield Measure(label, took, "s", 15.0)
+        yield Measure("  processor time, of the project", client.processor_time - before, "s")
+        yield Measure("  processor time, of the jobs", client.apps_processor_time, "s")
+    outputs = sum(path.name != ".md5" for path in directory.glob("upload/[!.]*/*"))
+    _must_be(number, outputs)
+
+
+def local_parts(bench: Bench) -> Iterator[Measure]:
+    """100,000 jobs submitted in parts, each a batch of its own."""
+    number, part = bench.some(100_000), bench.some(_PART)
+    directory = bench.directory / "parts"
+    make_project(directory)
+    with running(directory, limits="stock") as client:
+        before, began = client.processor_time, time.perf_counter()
+        for first in range(0, number, part):
+            client.rpc("submit_batch", _batch(f"part_{first}", min(part, number - first)))
+        took = time.perf_counter() - began
+        yield Measure(f"local project: {number:,} jobs, {part:,} a batch", took, "s")
+        yield Measure("  processor time", client.processor_time - before, "s")
+        yield Measure("  peak memory", client.peak_memory / MB, "MB", 300)
+
+
+def _wait_until_done(client: Client) -> None:
+    """Wait until all jobs of the only batch are done."""
+    deadline = time.monotonic() + _DONE_TIMEOUT
+    while "<fraction_done>1</fraction_done>" not in (reply := client.rpc("query_batches", "")):
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"not all jobs are done after {_DONE_TIMEOUT:g} s: {reply[:500]}")
+        time.sleep(_LOOK)
+
+
 def make_project(directory: Path, *, close: bool = True) -> LocalProject:
     """Make a project with one staged file; it is not started."""
     project = LocalProject(directory, hosts=0, quirks=Quirks(limits=PhpLimits.none()))
@@ -150,10 +234,11 @@ def make_project(directory: Path, *, close: bool = True) -> LocalProject:
     return project
 
 
-def _batch(name: str, jobs: int) -> str:
+def _batch(name: str, jobs: int, arguments: str = "-n {}") -> str:
     file = f"<input_file><mode>local_staged</mode><source>{_FILE}</source></input_file>"
     listed = "".join(
-        f"<job><name>{name}_job_{i}</name><command_line>-n {i}</command_line>{file}</job>"
+        f"<job><name>{name}_job_{i}</name><command_line>{arguments.format(i)}</command_line>"
+        f"{file}</job>"
         for i in range(jobs)
     )
     return f"<batch><batch_name>{name}</batch_name><app_name>uppercase</app_name>{listed}</batch>"

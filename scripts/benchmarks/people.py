@@ -41,7 +41,7 @@ def people_fetches(bench: Bench, number: int) -> Sample:
 
 def _submit(bench: Bench, number: int, files: int) -> Sample:
     bench.settings()
-    rows = _rows(bench, number, files)
+    rows = rows_with_files(bench, number, files)
     bench.control("record")
     sample, _ = bench.batch(["submit", "uppercase", "--rows", str(rows), "--name", "rows"])
     sample.rpcs = bench.recorded(bench.record)
@@ -49,7 +49,7 @@ def _submit(bench: Bench, number: int, files: int) -> Sample:
     return sample
 
 
-def _rows(bench: Bench, number: int, files: int) -> Path:
+def rows_with_files(bench: Bench, number: int, files: int) -> Path:
     """Write files, and a CSV file that uses them in turn; return the latter."""
     for i in range(files):
         new_file(bench, f"in{i}.dat", f"{bench.round} input {i}\n".encode() * 50)

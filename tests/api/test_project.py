@@ -97,15 +97,15 @@ def test_a_submit_returns_its_batch_and_a_plan_sends_nothing(site: Site) -> None
     assert site.project.submit("uppercase", jobs, name=name).id == batch.id
 
 
-def test_a_batch_that_was_submitted_and_cannot_be_looked_at_is_no_error(site: Site) -> None:
+def test_a_batch_is_not_looked_at_once_more_after_its_submit(site: Site) -> None:
     # Whoever heard of an error would submit the jobs once more, under another name.
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=4)
     batch = site.open(retry=0).submit("uppercase", [Job(inputs={"in": InlineFile("a")})])
-    assert batch.trouble is not None
-    assert batch.state is BatchState.UNKNOWN
-    assert not batch.is_over
     site.proxy.heal()
-    assert batch.name == batch.refresh().name
+    assert batch.state is BatchState.IN_PROGRESS
+    shown = batch.name, batch.njobs, batch.info.create_time, batch.expire_time
+    batch.refresh()
+    assert shown == (batch.name, batch.njobs, batch.info.create_time, batch.expire_time)
     assert batch.njobs == 1
 
 

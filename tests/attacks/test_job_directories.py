@@ -19,7 +19,7 @@ from boinc_gahp.api.fetching_batch import FinishedJob
 from boinc_gahp.config import JobSettings
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.archive import Archive
-from boinc_gahp.fetch.cancel import NEVER_CANCELLED
+from boinc_gahp.fetch.destinations import Directories
 from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles, Failure
 from tests.attacks.hostile_outputs import HostileOutputs
@@ -241,7 +241,7 @@ def test_write_through_a_link_that_is_called_as_a_job_is(tmp_path: Path, elsewhe
     path.symlink_to(elsewhere)
     folder = folders.Folder(path, FinishedJob("job", 1, 2), stderr=True, again=False)
     with pytest.raises(OutputError, match="job' is a symbolic link, and the project chose"):
-        folder.make(NEVER_CANCELLED)
+        folder.make(Directories())
     report = Failure((), "it failed", (), "report", "", None)
     with pytest.raises(OutputError, match="job' is a symbolic link, and the project chose"):
         failures.save_failure(failures.JobFailure("job", 1, report), tmp_path)

@@ -306,8 +306,11 @@ _CALLS: dict[Any, Callable[[WebRpcs, etree._Element], Any]] = {
 
 def plain(value: Any) -> Any:
     """Return ``value`` as the table writes it: fields by name, what is None or empty left out."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    names: tuple[str, ...] = getattr(value, "_fields", ())
+    if dataclasses.is_dataclass(value):
+        names = tuple(field.name for field in dataclasses.fields(value))
+    if names:
+        fields = {name: plain(getattr(value, name)) for name in names}
         return {name: found for name, found in fields.items() if found not in (None, "", [])}
     if isinstance(value, (tuple, list)):
         return [plain(item) for item in value]

@@ -32,8 +32,8 @@ ROOMS_AFTER_PING = {
     "lazy", "ledger", "logs", "rpc", "secret", "states", "submit", "templates", "text", "threads",
 }  # fmt: skip
 OTHERS_AFTER_PING = {
-    "certifi", "charset_normalizer", "idna", "lxml", "platformdirs", "requests",
-    "requests_toolbelt", "urllib3", *(["tomli"] if sys.version_info < (3, 11) else []),
+    "certifi", "charset_normalizer", "idna", "lxml", "platformdirs", "requests", "urllib3",
+    *(["tomli"] if sys.version_info < (3, 11) else []),
 }  # fmt: skip
 #: What urllib3 takes along where it happens to be installed, and what is no package at all.
 BESIDE = {"_distutils_hack", "brotli", "cython_runtime", "socks", "sockshandler", "zstandard"}

@@ -11,6 +11,26 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def test_it_knows_thousands_of_files_and_which_of_them_were_changed(tmp_path: Path) -> None:
+    delivered = Delivered(tmp_path / "cache")
+    paths = [tmp_path / str(number) for number in range(1_200)]
+    for path in paths:
+        path.write_text("text")
+    keys = {path: ("job", path.name) for path in paths}
+    delivered.remember(
+        (keys[path], path.stat(), "1cb251ec0d568de6a929b520c4aed8d1") for path in paths[1:]
+    )
+    paths[7].unlink()
+    paths[8].write_text("tent")
+    paths[9].unlink()
+    paths[9].write_text("text")
+    try:
+        assert delivered.still_there(keys) == set(paths) - {paths[0], paths[7], paths[8]}
+        assert delivered.still_there({}) == set()
+    finally:
+        delivered.close()
+
+
 def test_it_can_be_read_by_its_owner_alone(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)  # a directory that was there before, [state] cache_dir for example
     delivered = Delivered(tmp_path)

@@ -14,7 +14,7 @@ import pytest
 
 from boinc_gahp.errors import NotFound, OutputError
 from boinc_gahp.fetch.cancel import CancelScope, Stopped
-from boinc_gahp.fetch.destinations import Unsynced
+from boinc_gahp.fetch.destinations import Directories, _syncs
 from boinc_gahp.fetch.failures import failure
 from boinc_gahp.fetch.job_directory import JobDirectory, NoResult, fetch_output
 from boinc_gahp.fetch.names import plain_names
@@ -22,6 +22,7 @@ from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles, FetchRequest
 from boinc_gahp.submit.query import query_jobs
 from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, done, failed, templates
+from tests.helpers import wait_for
 from tests.submit.scripted import Script, batch, error, job
 
 if TYPE_CHECKING:
@@ -275,13 +276,76 @@ def test_a_directory_is_synced_once_for_all_of_a_jobs_files(
         "boinc_gahp.fetch.destinations.sync",
         lambda directory: synced.append(Path(f"/proc/self/fd/{directory}").readlink()),
     )
-    with Unsynced() as unsynced:
+    with Directories() as directories:
         for name in ("a", "b", "sub/c"):
-            with Temporaries().file(tmp_path / name) as file:
+            with Temporaries().file(tmp_path / name, directories=directories) as file:
                 file.write(b"text")
-                file.commit(unsynced)
+                file.commit()
         assert synced == []
     assert synced == [tmp_path, tmp_path / "sub"]
+
+
+def test_threads_that_wait_for_the_same_directory_share_a_sync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, go_on = threading.Event(), threading.Event()
+    syncs: list[int] = []
+
+    def slow(directory: int) -> None:
+        syncs.append(directory)
+        began.set()
+        assert go_on.wait(60)
+
+    monkeypatch.setattr("boinc_gahp.fetch.destinations.sync", slow)
+    registry = Temporaries()
+
+    def put(name: str) -> None:
+        with (
+            Directories() as directories,
+            registry.file(tmp_path / name, directories=directories) as file,
+        ):
+            file.commit()
+
+    threads = [threading.Thread(target=put, args=(f"out{number}",)) for number in range(6)]
+    threads[0].start()
+    assert began.wait(60)
+    for thread in threads[1:]:
+        thread.start()
+    wait_for(
+        lambda: sum(len(flight.waiting) for flight in _syncs._flights.values()) == 5,
+        "the others wait",
+    )
+    go_on.set()
+    for thread in threads:
+        thread.join(60)
+    # The first one began before the others had their names.
+    assert len(syncs) == 2
+
+
+def test_a_job_with_many_directories_keeps_few_of_them_open_and_syncs_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boinc_gahp.fetch.destinations._MOST_OPEN", 3)
+    synced: list[Path] = []
+    monkeypatch.setattr(
+        "boinc_gahp.fetch.destinations.sync",
+        lambda directory: synced.append(Path(f"/proc/self/fd/{directory}").readlink()),
+    )
+    places = [tmp_path / str(number) for number in range(10)]
+    registry = Temporaries()
+    descriptors = Path("/proc/self/fd")
+    before = len(list(descriptors.iterdir()))
+    with Directories() as directories:
+        (tmp_path / "0").mkdir()
+        kept = registry.file(tmp_path / "0" / "kept", directories=directories)
+        for place in places:
+            place.mkdir(exist_ok=True)
+            with registry.file(place / "out", directories=directories) as file:
+                file.commit()
+        assert len(list(descriptors.iterdir())) < before + 3 + 3
+        kept.commit()
+    assert set(synced) == set(places)
+    assert len(list(descriptors.iterdir())) == before
 
 
 def test_a_disk_that_fails_at_the_end_is_reported_unless_something_else_went_wrong(
@@ -293,8 +357,11 @@ def test_a_disk_that_fails_at_the_end_is_reported_unless_something_else_went_wro
     monkeypatch.setattr("boinc_gahp.fetch.destinations.sync", failing)
 
     def put(error: Exception | None = None) -> None:
-        with Unsynced() as unsynced, Temporaries().file(tmp_path / "out") as file:
-            file.commit(unsynced)
+        with (
+            Directories() as directories,
+            Temporaries().file(tmp_path / "out", directories=directories) as file,
+        ):
+            file.commit()
             if error is not None:
                 raise error
 

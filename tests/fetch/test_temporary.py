@@ -246,6 +246,24 @@ def test_what_a_killed_process_left_is_taken_over(registry: Temporaries, tmp_pat
     assert names(tmp_path) == ["out"]
 
 
+@pytest.mark.processes
+def test_what_a_killed_process_left_for_other_files_is_removed_when_its_directory_is_used(
+    registry: Temporaries, tmp_path: Path
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with process, Temporaries().file(tmp_path / "in-use") as other:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        registry.file(tmp_path / "something else").discard()
+        assert names(tmp_path) == [other.path.name]
+
+
 LIMITED = """
 import resource, signal, sys
 from pathlib import Path

@@ -225,6 +225,14 @@ job = st.builds(
 )
 
 
+def test_jobs_of_a_submit_share_what_is_equal() -> None:
+    request = parse_request(f"{SUBMIT} 2 j 1 -v 1 /a in k 1 -v 1 /a in".encode())
+    assert isinstance(request, boinc_commands.Submit)
+    one, other = request.jobs
+    assert one.args is other.args
+    assert one.inputs is other.inputs
+
+
 @given(st.lists(job, min_size=1, max_size=5))
 def test_a_submit_gives_back_the_jobs_that_it_was_made_of(
     jobs: list[boinc_commands.SubmitJob],

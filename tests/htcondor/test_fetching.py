@@ -239,7 +239,7 @@ def test_what_a_person_must_mend_is_held_and_reported(site: Site, context: Accou
         (iwd / "file").write_text("")
         description = JobDescription.from_json(before.description)
         Fetcher(context).fetch(
-            replace(before, description=replace(description, **options).to_json())  # type: ignore[arg-type]
+            before._replace(description=replace(description, **options).to_json())  # type: ignore[arg-type]
         )
         job = context.jobs.job(before.id)
         assert job is not None
@@ -376,7 +376,7 @@ def test_a_description_that_cannot_be_read_does_not_come_again(
     site: Site, context: AccountContext
 ) -> None:
     sent = finished(site, context)
-    Fetcher(context).fetch(replace(sent.job, description="[]"))
+    Fetcher(context).fetch(sent.job._replace(description="[]"))
     assert (sent.job.state, sent.job.hold_code) == ("failed", HoldCode.OUTPUT)
 
 
@@ -446,4 +446,4 @@ def test_what_a_killed_daemon_left_goes_with_the_job(site: Site, context: Accoun
     with registry.file(iwd / "other") as other:
         clear_away(sent.job)
         assert set(contents(iwd)) == {".boinc_gahp-of-mine", other.path.name}
-    clear_away(replace(sent.job, description=""))
+    clear_away(sent.job._replace(description=""))

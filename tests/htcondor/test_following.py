@@ -431,7 +431,7 @@ def test_a_failed_job_of_a_batch_that_is_gone_is_lost(site: Site, context: Accou
     assert failures.fail(context, sent.job)
     assert sent.job.hold_code == HoldCode.LOST
     context.jobs.cancel(other.job.id)
-    assert failures.fail(context, replace(other.job, batch_id=None))
+    assert failures.fail(context, other.job._replace(batch_id=None))
     assert other.states == ["cancelled"]
 
 

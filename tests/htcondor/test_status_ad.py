@@ -28,7 +28,7 @@ WORDS: dict[State, int] = {
 
 
 def row(state: State, **values: Any) -> JobRow:
-    names: dict[str, Any] = dict.fromkeys(JobRow.__slots__)
+    names: dict[str, Any] = dict.fromkeys(JobRow._fields)
     return JobRow(**(names | {"id": 1, "state": state} | values))
 
 

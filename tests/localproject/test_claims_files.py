@@ -79,6 +79,14 @@ def test_after_a_failed_upload_a_query_tells_what_is_absent(as_is: Client) -> No
     assert "<success/>" in _upload(as_is, ("y.dat", b"y"))
 
 
+def test_files_that_a_killed_upload_left_without_their_rows_can_be_sent_again(
+    client: Client,
+) -> None:
+    client.project.core.download.add_bytes("x.dat", b"x")
+    assert "<success/>" in _upload(client, ("x.dat", b"x"), ("y.dat", b"y"))
+    assert client.project.staged_files() == ["x.dat", "y.dat"]
+
+
 def test_5000_names_can_be_asked_for_at_once(client: Client) -> None:
     Stage(client.project).file("n2500.dat")
     reply = _query(client, *(f"n{number}.dat" for number in range(5000)))

@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import http.client
+import io
+import tracemalloc
 from typing import TYPE_CHECKING
+from urllib.parse import quote_plus
 
 import pytest
 import requests
 
 from boinc_gahp.localproject import PhpLimits, Quirks
+from boinc_gahp.localproject.server.forms import Form, read_form
 from boinc_gahp.localproject.server.replies import php_number
 from boinc_gahp.localproject.server.server import WebServer, port_is_free
 from tests.localproject.client import Client, job
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+    from boinc_gahp.localproject.store import IncomingFile
 
 
 def test_replies_are_compressed_when_that_is_accepted(client: Client) -> None:
@@ -38,6 +44,44 @@ def test_replies_are_compressed_when_that_is_accepted(client: Client) -> None:
     assert packed.headers["Content-Encoding"] == "gzip"
     assert len(raw) < len(plain.content) / 5
     assert gzip.decompress(raw).count(b"<job>") == plain.content.count(b"<job>") == 100
+
+
+def _urlencoded(body: bytes) -> Form:
+    kind = "application/x-www-form-urlencoded"
+    return read_form(io.BytesIO(body), kind, len(body), PhpLimits.none(), _no_file)
+
+
+def _no_file() -> IncomingFile:
+    raise AssertionError("the form has no files")
+
+
+def test_an_urlencoded_form_is_decoded_wherever_its_pieces_are_cut() -> None:
+    for length in range(65_530, 65_540):
+        text = "a" * length + " <é>&=+%" * 20_000
+        assert _urlencoded(f"request={quote_plus(text)}&x%3D=".encode()).fields == {
+            "request": text.encode(),
+            "x=": b"",
+        }
+
+
+def test_what_is_no_code_in_an_urlencoded_form_stays() -> None:
+    body = b"&&request=%zz%4=%+%&" + "é".encode() + b"=%e9"
+    assert _urlencoded(body).fields == {
+        "request": b"%zz%4=% %",
+        "é".encode().decode("latin-1"): b"\xe9",
+    }
+
+
+def test_an_urlencoded_form_takes_little_more_memory_than_its_bytes() -> None:
+    body = b"request=" + b"%3Cjob%3E" * 400_000
+    tracemalloc.start()
+    try:
+        form = _urlencoded(body)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert form.fields["request"].count(b"<job>") == 400_000
+    assert peak < 5 * len(body)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -317,6 +318,9 @@ def test_what_a_killed_project_left_running_is_ended(bench: Bench) -> None:
         env={**os.environ, "BOINC_LOCAL_PROJECT_SLOT": str(host.slot)},
     )
     try:
+        # For a moment after Popen the program has begun, but has no environment yet.
+        environment = Path(f"/proc/{left.pid}/environ")
+        wait_for(lambda: str(host.slot).encode() in environment.read_bytes(), "its environment")
         clean_up(host.slot.parent)
         assert left.wait(60) == -signal.SIGKILL
     finally:

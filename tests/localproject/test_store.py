@@ -61,17 +61,26 @@ def test_a_name_keeps_its_contents(store: FileStore) -> None:
 
 
 def test_a_file_without_a_note_of_its_md5_is_read_again(store: FileStore, tmp_path: Path) -> None:
-    store.add_bytes("f.txt", b"abc")
+    contents = b"abc" * 100_000
+    store.add_bytes("f.txt", contents)
     (note,) = (tmp_path / "download" / ".md5").glob("*/f.txt")
     for damage in ("", "no note", "0" * 32 + " 99"):
         note.write_text(damage)
         found = store.find("f.txt")
         assert found is not None
-        assert found.md5 == hashlib.md5(b"abc").hexdigest()
+        assert found.md5 == hashlib.md5(contents).hexdigest()
     store.remove("f.txt")
     store.remove("f.txt")
     assert store.find("f.txt") is None
     assert not note.exists()
+
+
+def test_a_small_file_needs_no_note(store: FileStore, tmp_path: Path) -> None:
+    store.add_bytes("f.txt", b"abc")
+    assert not (tmp_path / "download" / ".md5").exists()
+    found = store.find("f.txt")
+    assert found is not None
+    assert found.md5 == hashlib.md5(b"abc").hexdigest()
 
 
 def test_a_file_may_be_called_like_another_ones_note(store: FileStore) -> None:

@@ -160,7 +160,7 @@ def test_a_full_temporary_directory_is_reported_as_that(
 def test_a_disk_that_fills_up_is_reported_as_that(lacking: int) -> None:
     with SpooledJobs("batch 7") as spooled:
         for job in some_jobs(10_010):
-            spooled.add(job)
+            spooled.extend((job,))
         list(spooled)
         nbytes = spooled._file.tell()
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

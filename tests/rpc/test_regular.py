@@ -14,10 +14,23 @@ WIRE = Path(__file__).parent.parent / "contract" / "wire"
 RECORDED = [
     path for path in sorted(WIRE.glob("query_batch*.rep.xml")) if "query_batches" not in path.name
 ]
+#: The elements that are repeated, what is made of each, and their regular form.
 FORMS = {
     "query_batch": (("job",), results.batch_job, regular_form.JOB),
     "query_batch2": (("batch_size", "job"), results.size_or_status, regular_form.STATUS),
 }
+
+
+def test_a_text_that_looks_like_a_job_stays_a_text() -> None:
+    job = "<job>\n<job_name>n</job_name>\n<status>DONE</status>\n</job>\n"
+    echoed = f"<error><error_num>-1</error_num><error_msg>bad: {job * 3}</error_msg></error>"
+    data = f"<query_batch2>\n{job}{echoed}</query_batch2>\n".encode()
+    for size in (1, 50, 100_000):
+        chunks = [data[at : at + size] for at in range(0, len(data), size)]
+        tags, make, form = FORMS["query_batch2"]
+        records: replies.RepeatedElements[object] = replies.RepeatedElements(tags, make, 9, form)
+        assert replies.read(chunks, "query_batch2", records).words == f"bad: {job * 3}"
+        assert records.items == [("n", "DONE")]
 
 
 def outcome(rpc: str, chunks: list[bytes], *, at_a_glance: bool) -> object:
@@ -50,6 +63,8 @@ _WORDS = st.sampled_from(
     + ["<batch_size>2</batch_size>", "é", "&amp;", "<", "<error>", "\r", "x", "<br />\n"]
     + ["<job>\n<job_name>n</job_name>\n<status>UNSENT</status>\n</job>\n"] * 4
     + ["<job><job_name>n&o</job_name><status>DONE</status></job>"]
+    + ["<error_msg>", "</error_msg>", "<!--", "\nWarning: a ", "<br />\n<b>Warning</b>: b "]
+    + [" on line 7\n", " on line <b>7</b><br />\n", "Notice: c on line 8\n", "\n"]
 )
 
 

@@ -175,6 +175,14 @@ def test_template_of_a_job_that_is_no_xml_is_refused_by_name() -> None:
         project.submit_batch(BatchSubmission("a", jobs))
 
 
+def test_one_text_can_be_both_templates_of_a_job() -> None:
+    project, transport = client("submit_batch", "<batch_id>1</batch_id>")
+    jobs = [JobSubmission(input_template="<x/>", output_template="<x/>") for _ in range(2)]
+    project.submit_batch(BatchSubmission("a", jobs))
+    both = b"<input_template><x/></input_template><output_template><x/></output_template>"
+    assert transport.sent[0].count(both) == 2
+
+
 def test_template_names_no_file_and_no_entity() -> None:
     project, transport = client("submit_batch", "<batch_id>1</batch_id>")
     template = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><workunit>&e;</workunit>'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import socket
+import threading
 import time
 import tracemalloc
 from typing import TYPE_CHECKING
@@ -135,6 +136,20 @@ def test_an_upload_that_the_server_does_not_take_ends_by_its_deadline(tmp_path: 
             project.until(time.monotonic() + 0.7).upload_files(
                 [UploadFile("x.dat", str(file), 50_000_000, "0" * 32)]
             )
+
+
+def test_an_upload_may_take_longer_than_connecting(server: Scripted, tmp_path: Path) -> None:
+    file = described(tmp_path / "in.dat", b"x" * 300_000)
+    options = ClientOptions(connect_timeout=1.0)
+    never = threading.Event()
+    waits = iter([options.connect_timeout])
+
+    def sent(_: int) -> None:
+        never.wait(next(waits, 0.0))
+
+    with WebRpcs(server.url, AUTHENTICATOR, options=options) as project:
+        project.upload_files([file], sent=sent)
+    assert [request.rpc for request in server.requests] == ["upload_files"]
 
 
 def test_nothing_to_send_is_no_error(server: Scripted, project: WebRpcs) -> None:

@@ -109,6 +109,29 @@ def test_every_job_that_a_submit_would_refuse_is_named_with_the_same_words(
     assert site.proxy.count("create_batch") == 0
 
 
+def test_jobs_that_share_their_files_are_still_checked_one_by_one(site: Site) -> None:
+    shared = {"in": TEXT}
+    good = [("good", Job(("-x",), shared)), ("own", Job(inputs=shared, input_template=own("in")))]
+    bad = [
+        ("other names", Job(inputs=shared, input_template=own("other"))),
+        ("fpops", Job(inputs=shared, fpops=-1.0)),
+        ("long", Job(("x" * 4100,), shared)),
+        ("both", Job(("-x",), shared, input_template=own("in", "-y"))),
+        ("output", Job(inputs=shared, output_template=own_output("a&lt;b"))),
+    ]
+    bad = [(name.replace(" ", "_"), job) for name, job in bad]
+    request = replace(uppercase(*good, *bad), by_name=True)
+    with site.bridge() as bridge:
+        validation = bridge.validate(request)
+        for name, job in bad:
+            with pytest.raises(JobRefused) as raised:
+                bridge.submit(replace(request, jobs=[*good, (name, job)]))
+            assert str(raised.value) == str(validation.refusals[name])
+            assert name in str(raised.value)
+    assert validation.inputs == {"good": (TEXT,), "own": (TEXT,)}
+    assert set(validation.refusals) == {name for name, _ in bad}
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -337,7 +337,7 @@ _COLUMNS = {
 
 def columns(row: JobRow | BatchRow) -> dict[str, Any]:
     """Return a row of the ledger by the names of its columns."""
-    return {_COLUMNS.get(name, name): value for name, value in asdict(row).items()}
+    return {_COLUMNS.get(name, name): value for name, value in row._asdict().items()}
 
 
 def as_json(ledger: Opened, job: JobRow, orphaned_after: float, now: float) -> dict[str, Any]:

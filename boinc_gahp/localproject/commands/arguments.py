@@ -120,20 +120,13 @@ def opened(directory: Path) -> Iterator[Core]:
 def explained() -> Iterator[None]:
     """Turn errors of the local project and of the operating system into errors of one line."""
     from boinc_gahp import localproject as room
-    from boinc_gahp.localproject.backend.new_job import WorkError
-    from boinc_gahp.localproject.backend.plugins import PluginError
 
     try:
         yield
     except (SystemExit, KeyboardInterrupt, BrokenPipeError):
         # Without the extra, the names below do not exist.
         raise
-    except (
-        room.ProjectDirectoryError,
-        room.ProjectFailed,
-        PluginError,
-        WorkError,
-    ) as error:
+    except _told() as error:
         raise LocalProjectTrouble(str(error)) from error
     except room.DatabaseError as error:
         raise LocalProjectTrouble(f"{error}{_advice(error)}") from error
@@ -149,6 +142,16 @@ def explained() -> Iterator[None]:
             if error.filename
             else error.strerror or str(error)
         ) from error
+
+
+def _told() -> tuple[type[Exception], ...]:
+    """Return the errors whose own text is told; they are imported when there is an error."""
+    from boinc_gahp.localproject.backend.new_job import WorkError
+    from boinc_gahp.localproject.backend.plugins import PluginError
+    from boinc_gahp.localproject.core import ProjectFailed
+    from boinc_gahp.localproject.directory import ProjectDirectoryError
+
+    return ProjectDirectoryError, ProjectFailed, PluginError, WorkError
 
 
 def _advice(error: Exception) -> str:

@@ -31,10 +31,6 @@ def fill_in(word: str, directory: Path) -> str:
     ``{python}`` is this interpreter, ``{apps}`` the directory of the supplied apps, ``{project}``
     the project's ``directory``.
     """
-    for place, value in (
-        ("{python}", sys.executable),
-        ("{apps}", str(APPS)),
-        ("{project}", str(directory.resolve())),
-    ):
-        word = word.replace(place, value)
-    return word
+    word = word.replace("{python}", sys.executable).replace("{apps}", str(APPS))
+    # Resolving asks the system about each part of the path.
+    return word.replace("{project}", str(directory.resolve())) if "{project}" in word else word

@@ -134,21 +134,27 @@ class ProcessFamily:
         return sum(self._unwaited.values())
 
     def _marked(self) -> Iterator[int]:
+        # After each job this looks at all processes of the machine: pathlib would take five times
+        # as long.
         own = os.getpid()
         for pid in _all_processes():
             with suppress(OSError):
                 if pid != own and (
-                    os.getsid(pid) in self._sessions
-                    or self._mark in (_PROC / str(pid) / "environ").read_bytes()
+                    os.getsid(pid) in self._sessions or self._mark in _environment(pid)
                 ):
                     yield pid
 
 
+def _environment(pid: int) -> bytes:
+    with open(f"{_PROC}/{pid}/environ", "rb", buffering=0) as file:  # noqa: PTH123
+        return file.read()
+
+
 def _all_processes() -> Iterator[int]:
     with suppress(OSError):
-        for entry in _PROC.iterdir():
-            if entry.name.isdigit():
-                yield int(entry.name)
+        for name in os.listdir(_PROC):  # noqa: PTH208
+            if name.isdigit():
+                yield int(name)
 
 
 def _children(pid: int) -> Iterable[int]:

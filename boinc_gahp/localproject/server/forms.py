@@ -6,7 +6,7 @@ import logging
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl
+from urllib.parse import unquote_to_bytes
 
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.http import parse_options_header
@@ -24,6 +24,8 @@ log = logging.getLogger("boinc_gahp.localproject")
 _CHUNK = 1 << 18
 #: Fields are kept in memory; 256 MB is more than a million jobs.
 _MAX_FIELD = 256 << 20
+#: Bytes of an urlencoded field to decode at a time.
+_PIECE = 1 << 16
 
 
 class BadForm(Exception):
@@ -84,8 +86,9 @@ def read_form(
         body = stream.read(_MAX_FIELD + 1)
         if len(body) > _MAX_FIELD:
             raise BadForm("the form is too large")
-        for name, value in parse_qsl(body.decode("latin-1"), True, encoding="latin-1"):
-            form.fields[name] = value.encode("latin-1")
+        for pair in filter(None, body.split(b"&")):
+            name, _, value = pair.partition(b"=")
+            form.fields[_unquoted(name).decode("latin-1")] = _unquoted(value)
     elif kind == "multipart/form-data" and options.get("boundary"):
         try:
             _Multipart(form, limits, new_file).read(stream, options["boundary"].encode())
@@ -96,6 +99,19 @@ def read_form(
             form.discard()
             raise
     return form
+
+
+def _unquoted(text: bytes) -> bytes:
+    """Decode a name or a value, in pieces: urllib takes 50 times the memory of what it gets."""
+    pieces, begin = [], 0
+    while begin < len(text):
+        end = begin + _PIECE
+        # Not between a % and its digits.
+        cut = text.rfind(b"%", end - 2, end)
+        end = end if cut < 0 else cut
+        pieces.append(unquote_to_bytes(text[begin:end].replace(b"+", b" ")))
+        begin = end
+    return b"".join(pieces)
 
 
 class _Multipart:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.localproject.accounts import authenticate
 from boinc_gahp.localproject.names import MAX_NAME, valid_physical_name
 from boinc_gahp.localproject.server import job_files
-from boinc_gahp.localproject.server.replies import RpcFailed
+from boinc_gahp.localproject.server.replies import PhpFatal, RpcFailed
 from boinc_gahp.localproject.store import ImmutabilityViolation
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def query_files(core: Core, request: RpcRequest, reply: RpcReply, _form: Form) -
 
 
 def upload_files(core: Core, request: RpcRequest, reply: RpcReply, form: Form) -> None:
-    """Stage files. Not atomic: those before a bad one stay."""
+    """Stage files. Not atomic: those before a bad one stay, also in the database."""
     authenticate(core.db.connection(), request.text("authenticator"))
     names = _names(request)
     if len(form.files) != len(names):
@@ -49,13 +49,20 @@ def upload_files(core: Core, request: RpcRequest, reply: RpcReply, form: Form) -
     files = [by_field.get(f"file_{place}") for place in range(len(names))]
     incoming = [_checked(core, file, name, reply) for file, name in zip(files, names, strict=True)]
     batch_id, delete_time = request.integer("batch_id"), request.real("delete_time")
-    for file, name in zip(incoming, names, strict=True):
-        try:
-            core.download.add(name, file)
-        except ImmutabilityViolation as error:
-            raise RpcFailed(f"file immutability violation for {name}") from error
-        with core.db.write() as connection:
-            job_files.note_upload(core, connection, name, batch_id, delete_time)
+    failed: Exception | None = None
+    with core.db.write() as connection:
+        for file, name in zip(incoming, names, strict=True):
+            try:
+                core.download.add(name, file)
+                job_files.note_upload(core, connection, name, batch_id, delete_time)
+            except ImmutabilityViolation:
+                failed = RpcFailed(f"file immutability violation for {name}")
+                break
+            except (PhpFatal, OSError) as error:
+                failed = error
+                break
+    if failed is not None:
+        raise failed
     reply.add("<success/>\n")
 
 
