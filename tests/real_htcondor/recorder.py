@@ -3,8 +3,8 @@
 HTCondor starts it in the chroot instead of boinc_gahp (``scripts/scale-htcondor``). When boinc_gahp
 says that it has results, it asks for them at once and keeps them for HTCondor, which may be busy
 for seconds, so that only boinc_gahp's time is counted. For each answer there is a line in
-``~/gahp.times``: ``return`` or ``result``, the command, when the request was sent (seconds since
-1970), and seconds until the answer.
+``~/gahp.times.PID``: ``return`` or ``result``, the command, when the request was sent (seconds
+since 1970), and seconds until the answer.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def main() -> None:
     with subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
         assert program.stdin
         assert program.stdout
-        recorder = Recorder(program.stdin.fileno(), 1, Path.home() / RECORD)
+        recorder = Recorder(program.stdin.fileno(), 1, Path.home() / f"{RECORD}.{os.getpid()}")
         ends = {0: recorder.request, program.stdout.fileno(): recorder.answer}
         begun = dict.fromkeys(ends, b"")
         while True:

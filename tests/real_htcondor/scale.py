@@ -224,6 +224,8 @@ def _at_work(pool: Pool, url: str, arguments: argparse.Namespace) -> Iterator[No
     (config_d / "90-short.conf").unlink(missing_ok=True)
     lines = [each.replace("=", " = ", 1) for each in arguments.condor]
     if arguments.latency:
+        for old in (pool.root / "home" / USER).glob(f"{recorder.RECORD}.*"):
+            old.unlink()
         lines.append(f"BOINC_GAHP = {_RECORDER}")
         file = pool.root / _RECORDER.lstrip("/")
         file.write_text(
@@ -305,8 +307,10 @@ def _table(looks: Sequence[Look], jobs: int) -> str:
 
 def _print_times(pool: Pool, began: float, looks: Sequence[Look], jobs: int) -> None:
     """Print how soon requests were answered, in two of the stages."""
-    record = (pool.root / "home" / USER / recorder.RECORD).read_text("ascii")
-    times = [line.split() for line in record.splitlines()]
+    times = []
+    for record in (pool.root / "home" / USER).glob(f"{recorder.RECORD}.*"):
+        # The last line of one that was killed is not whole.
+        times += [line.split() for line in record.read_text("ascii").split("\n")[:-1]]
     for name, stage in (("accepted", "accepted by boinc_gahp"), ("fetched", "outputs home")):
         first = next(look.after for look in looks if look.counts[stage]) - PAUSE
         last = next(look.after for look in looks if look.counts[stage] >= jobs)
