@@ -245,7 +245,7 @@ def _at_work(pool: Pool, url: str, arguments: argparse.Namespace) -> Iterator[No
         yield
     finally:
         pool.control("stop")
-        own.unlink()
+        own.unlink(missing_ok=True)
 
 
 def _submit(pool: Pool, project: Bench, jobs: int) -> Cluster:
