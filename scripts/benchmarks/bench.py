@@ -6,6 +6,7 @@ import contextlib
 import json
 import resource
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -137,6 +138,22 @@ class Bench:
             raise RuntimeError(f"batch {words[0]} failed: {done.stderr[:500]}")
         sample = Sample(took, _children() - before, counts.peak_memory, {}, counts.syncs)
         return sample, done.stdout
+
+
+@contextlib.contextmanager
+def standin() -> Iterator[str]:
+    """Start a stand-in project; return its URL."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "scripts.benchmarks.standin"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.communicate()
 
 
 def scaled(number: int, size: float) -> int:

@@ -9,14 +9,13 @@ import os
 import shlex
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scripts.benchmarks import floor
-from scripts.benchmarks.bench import Bench, scaled
+from scripts.benchmarks.bench import Bench, scaled, standin
 from scripts.benchmarks.cases import CASES, MEASURES, OURS_ALONE, WITHOUT_PEER, Case
 from scripts.benchmarks.client import Gahp
 from scripts.benchmarks.measure import MB, median, spread
@@ -135,25 +134,9 @@ def _bench(command: Sequence[str], size: float) -> Iterator[Bench]:
     """Start a stand-in; return the parameters of one run."""
     with (
         tempfile.TemporaryDirectory(prefix="boinc_gahp-bench-") as directory,
-        _standin() as url,
+        standin() as url,
     ):
         yield Bench(command, url, Path(directory), size, "r")
-
-
-@contextlib.contextmanager
-def _standin() -> Iterator[str]:
-    """Start a stand-in project; return its URL."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "scripts.benchmarks.standin"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout
-        try:
-            yield process.stdout.readline().strip()
-        finally:
-            process.communicate()
 
 
 # -- with a floor

@@ -1,8 +1,8 @@
 """The memory of a stand-in project: batches, jobs and files, and its replies to web RPCs.
 
 It has only what affects a client's speed: every job is done as soon as it is submitted (unless
-another status is set), every authenticator is accepted, and nothing is refused. The replies have
-the form of a real project's.
+another status is set, or its app is ``endless``), every authenticator is accepted, and nothing is
+refused. The replies have the form of a real project's.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from xml.sax.saxutils import unescape
 PROLOG = '<?xml version="1.0" encoding="ISO-8859-1" ?>\n'
 #: Outputs of a job of the app ``multi``.
 OUTPUTS = 3
+#: The app whose jobs are never done.
+ENDLESS = "endless"
 
 _ROOT = re.compile(r"<([A-Za-z_]\w*)[\s/>]")
 
@@ -81,6 +83,10 @@ class Project:
     def job_count(self, name: str) -> int:
         """Return the number of jobs of a batch; 0 if there is no batch with that name."""
         return len(self._by_name[name].jobs) if name in self._by_name else 0
+
+    def app_count(self, app: str) -> int:
+        """Return the number of jobs of an app."""
+        return sum(len(batch.jobs) for batch in self._batches.values() if batch.app == app)
 
     def rpc(self, document: str) -> Answer:
         """Answer a request document."""
@@ -155,12 +161,13 @@ class Project:
             for name in names:
                 if name not in self._by_name:
                     return _error(f"no batch named {name}")
-                jobs = self._by_name[name].jobs
-                parts.append(f"   <batch_size>{len(jobs)}</batch_size>\n")
+                batch = self._by_name[name]
+                word = self._status_of(batch)
+                parts.append(f"   <batch_size>{len(batch.jobs)}</batch_size>\n")
                 parts += [
                     f"    <job>\n        <job_name>{job}</job_name>\n"
-                    f"        <status>{self._status}</status>\n    </job>\n"
-                    for job in jobs
+                    f"        <status>{word}</status>\n    </job>\n"
+                    for job in batch.jobs
                 ]
             # The time to make it is the project's, not the client's, so make it once.
             self._statuses[names] = "".join(parts)
@@ -173,13 +180,17 @@ class Project:
             if name not in self._by_name:
                 return _error(f"no batch named {name}")
             batch = self._by_name[name]
+            word = self._status_of(batch)
             parts.append(f"   <batch_size>{len(batch.jobs)}</batch_size>\n")
             parts += [
                 f"    <job>\n        <job_name>{job}</job_name>\n"
-                f"        <status>{self._status}</status>\n    </job>\n"
+                f"        <status>{word}</status>\n    </job>\n"
                 for job in (batch.jobs if batch.submitted >= since else ())
             ]
         return "".join(parts)
+
+    def _status_of(self, batch: Batch) -> str:
+        return "IN_PROGRESS" if batch.app == ENDLESS else self._status
 
     def _rpc_retire_batch(self, _document: str) -> str:
         return "<success/>"

@@ -2,10 +2,11 @@
 
 As a program, it prints its URL and serves until its input ends. ``/stats`` returns the number of
 requests, ``/latency?seconds=S`` delays answers to RPCs, ``/seed?…`` makes a batch,
-``/jobs?batch=B`` returns the number of jobs of a batch, ``/status?word=W`` sets the status of all
-jobs. ``/record`` begins a record of the requests, ``/recorded?path=P`` ends it, writes it to a file
-and returns the number of requests by RPC, ``/restore`` puts the project back to where the record
-began, so that the same requests can be made again.
+``/jobs?batch=B`` or ``/jobs?app=A`` returns the number of jobs of a batch or an app,
+``/status?word=W`` sets the status of all jobs. ``/record`` begins a record of the requests,
+``/recorded?path=P`` ends it, writes it to a file and returns the number of requests by RPC,
+``/restore`` puts the project back to where the record began, so that the same requests can be made
+again.
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ class Server:
                 told = Counter(each.rpc for each in record)
             case "/restore":
                 self.project, self._zipped = self._before
+            case "/jobs" if "app" in query:
+                told = self.project.app_count(query["app"])
             case "/jobs":
                 told = self.project.job_count(query["batch"])
             case _:

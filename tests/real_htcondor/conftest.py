@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,13 +27,7 @@ def pool() -> Iterator[Pool]:
         pytest.skip("a chroot with HTCondor is needed: run scripts/test --htcondor")
     pool = Pool(Path(directory).resolve())
     pool.control("stop")
-    # What an earlier run in the same chroot has left.
-    for path in (pool.root / "var/spool/condor", pool.root / "var/log/condor"):
-        for entry in path.iterdir():
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-    for user in ("alice", "bob"):
-        for name in (".local", ".cache", ".config"):
-            shutil.rmtree(pool.root / "home" / user / name, ignore_errors=True)
+    pool.clean()
     pool.control("start")
     yield pool
     pool.control("stop")

@@ -204,12 +204,13 @@ def set_up(pool: Pool, project: LocalProject, directory: Path, names: tuple[str,
     settings.write_text(_SETTINGS.format(main=project.url, others=sections), "utf-8")
     for name, of_user in secrets.items():
         for user, secret in of_user.items():
-            _write_private(pool, user, f"authenticator.{name}".rstrip("."), f"{secret}\n")
-    _write_private(pool, "bob", "boinc_gahp.toml", _OF_BOB)
+            write_private(pool, user, f"authenticator.{name}".rstrip("."), f"{secret}\n")
+    write_private(pool, "bob", "boinc_gahp.toml", _OF_BOB)
     return Node(pool, project, gates, others)
 
 
-def _write_private(pool: Pool, user: str, name: str, text: str) -> None:
+def write_private(pool: Pool, user: str, name: str, text: str) -> None:
+    """Write a file into a user's settings that nobody else can read."""
     home = pool.root / "home" / user
     file = home / ".config/boinc_gahp" / name
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -51,6 +51,15 @@ class Pool:
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
+    def clean(self) -> None:
+        """Delete what earlier runs have left; HTCondor must not run."""
+        for path in (self.root / "var/spool/condor", self.root / "var/log/condor"):
+            for entry in path.iterdir():
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        for user in ("alice", "bob"):
+            for name in (".local", ".cache", ".config"):
+                shutil.rmtree(self.root / "home" / user / name, ignore_errors=True)
+
     def run(
         self, user: str, *command: str, cwd: str = "", timeout: float = 60
     ) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,80 @@
+"""A user's jobs that HTCondor divides among several gridmanagers, each with a boinc_gahp."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.helpers import wait_for
+from tests.real_htcondor.pool import REMOVED, RUNNING
+from tests.real_htcondor.submit import grid, vanilla
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.real_htcondor.node import Node
+    from tests.real_htcondor.pool import Pool
+
+pytestmark = pytest.mark.timeout(300)
+
+DAEMON = r"/opt/boinc_gahp/bin/boinc_gahp\s*$"
+GRIDMANAGER = r"^condor_gridmanager"
+
+
+@pytest.fixture
+def two_jobs_each(pool: Pool) -> Iterator[None]:
+    """The expression of ``conf/``, but with two jobs for a gridmanager instead of 2,500."""
+    shipped = pool.ask("root", "condor_config_val", "GRIDMANAGER_SELECTION_EXPR").strip()
+    assert " / 2500 " in shipped
+    own = pool.root / "etc/condor/config.d/95-two_jobs_each.conf"
+    own.write_text(f"GRIDMANAGER_SELECTION_EXPR = {shipped.replace('2500', '2')}\n", "ascii")
+    try:
+        pool.ask("root", "condor_reconfig")
+        wait_for(lambda: not pool.processes(GRIDMANAGER), "the gridmanagers have ended", pause=0.5)
+        yield
+    finally:
+        own.unlink()
+        pool.ask("root", "condor_reconfig")
+
+
+def test_jobs_of_several_gridmanagers_run_once_each_though_all_daemons_are_killed(
+    node: Node, two_jobs_each: None
+) -> None:
+    room = node.pool.room("alice", "divided")
+    since = max(node.batches("gated"), default=0)
+    cluster = room.submit(
+        grid(
+            "gated",
+            "arguments = divided",
+            "transfer_output_files = out",
+            'transfer_output_remaps = "out = out.$(Process)"',
+            queue="queue 6",
+        )
+    )
+    wait_for(lambda: len(node.pool.processes(DAEMON)) == 3, "there are three daemons", pause=0.5)
+    cluster.wait(RUNNING, count=4)
+    assert len(node.pool.processes(GRIDMANAGER)) == 3
+    # A job of the second leaves, and one of the third.
+    room.ask("condor_rm", f"{cluster.number}.2", f"{cluster.number}.5")
+    cluster.wait(REMOVED, count=2)
+    assert node.pool.kill(DAEMON) == 3
+    node.open("divided")
+    cluster.wait(count=4)
+    assert {name for name in room.files() if name.startswith("out")} == {
+        "out.0",
+        "out.1",
+        "out.3",
+        "out.4",
+    }
+    assert sum(node.batches("gated", since).values()) == 6
+
+
+def test_copies_of_routed_jobs_are_divided_as_their_originals_are(
+    node: Node, two_jobs_each: None
+) -> None:
+    room = node.pool.room("bob", "routed-divided")
+    cluster = room.submit(vanilla("gated", "arguments = routed-divided", queue="queue 4"))
+    wait_for(lambda: len(node.pool.processes(DAEMON)) == 2, "there are two daemons", pause=0.5)
+    node.open("routed-divided")
+    cluster.wait()
