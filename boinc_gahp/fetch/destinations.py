@@ -11,6 +11,7 @@ from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.directories import open_made, open_parent, sync
 from boinc_gahp.submit import SingleFlight
+from boinc_gahp.threads import turn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -203,7 +204,8 @@ def sync_together(directory: int) -> None:
         OSError: the disk failed, ...
     """
     status = os.fstat(directory)
-    _syncs.get((status.st_dev, status.st_ino), lambda: sync(directory), lambda _: False)
+    with turn.left():
+        _syncs.get((status.st_dev, status.st_ino), lambda: sync(directory), lambda _: False)
 
 
 def open_destination(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import logging
 import zlib
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import OutputError, ProtocolError, TransportError
+from boinc_gahp.threads import turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -65,9 +67,12 @@ def download(
                 chunks = _at_most(sent, _counted(stream.chunks(_CHUNK), count), too_large)
                 if unpack:
                     chunks = _at_most(limit, gunzip(chunks, what), too_large)
-                for data in chunks:
-                    for file in files:
-                        file.write(data)
+                is_small = stream.length is not None and stream.length <= _CHUNK
+                # Large blocks are written, unpacked and digested outside of Python's lock.
+                with nullcontext() if is_small else turn.left():
+                    for data in chunks:
+                        for file in files:
+                            file.write(data)
             except (TransportError, ProtocolError) as error:
                 if attempt == _ATTEMPTS - 1:
                     raise
@@ -76,7 +81,8 @@ def download(
                 return
         for file in files:
             file.empty()
-        _BACKOFF.wait(attempt)
+        with turn.left():
+            _BACKOFF.wait(attempt)
 
 
 def _limit(output: Output, what: str, setting: int) -> tuple[int, OutputError]:

@@ -33,6 +33,7 @@ from boinc_gahp.fetch.stderr import unwrap
 from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.fetch.types import OWN
 from boinc_gahp.fetch.uploaded import NotUploaded, uploaded_by
+from boinc_gahp.threads import turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -61,6 +62,7 @@ class FetchedFiles:
     stderr: Path | None
 
 
+@turn.taken()
 def fetch(
     context: FetchContext,
     located: Located | None,
@@ -285,7 +287,8 @@ class _Fetch:
                     max_bytes=jobs.unzip_max_bytes,
                 ) as archive,
             ):
-                self._unpack(output, archive, packed)
+                with turn.left():  # it may take minutes, mostly outside of Python
+                    self._unpack(output, archive, packed)
                 self._delivered.remember_members(key, archive.files)
 
     def _members(self, output: Output, names: Sequence[str]) -> tuple[Delivery, ...]:

@@ -20,6 +20,7 @@ from boinc_gahp.fetch.sinks import Delivery, Sink
 from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.submit import base_name, find_output
 from boinc_gahp.text import listed
+from boinc_gahp.threads import turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
@@ -205,6 +206,7 @@ class NoResult(OutputError):
     code = "BG-NO-RESULT"
 
 
+@turn.taken()
 def fetch_output(
     context: FetchContext, request: FetchRequest, scope: CancelScope = NEVER_CANCELLED
 ) -> FetchResult:

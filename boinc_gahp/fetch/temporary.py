@@ -25,6 +25,7 @@ from boinc_gahp.fetch.cancel import NEVER_CANCELLED, CancelScope
 from boinc_gahp.fetch.destinations import Directories, explain, open_destination
 from boinc_gahp.fetch.directories import sync
 from boinc_gahp.fetch.types import OWN
+from boinc_gahp.threads import turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -388,7 +389,8 @@ class TemporaryFile(_Temporary):
             OutputError: the disk is full, the destination has become a directory, ...
         """
         try:
-            os.fsync(self._descriptor)  # may take long, so outside the scope
+            with turn.left():
+                os.fsync(self._descriptor)  # may take long, so outside the scope
             directory = self._directory.shared()
             try:
                 with self._scope:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import ProjectDown, ProtocolError, RpcError, TransportError
 from boinc_gahp.rpc.foreign_errors import chain
+from boinc_gahp.threads import turn
 
 if TYPE_CHECKING:
     import threading
@@ -77,7 +78,9 @@ class Attempts:
                 # For people who wait; the log has a line for every RPC anyway.
                 log.debug("%s; trying again for up to %.0f s", error, end - begun)
                 logged = True
-            if self.closing.wait(pause):
+            with turn.left():
+                is_closing = self.closing.wait(pause)
+            if is_closing:
                 raise error
             tried += 1
 
