@@ -25,7 +25,7 @@ R = TypeVar("R")
 #: Seconds after which an idle thread ends.
 _IDLE = 30.0
 #: Seconds after which a thread continues although another one has the turn.
-_PATIENCE = 0.02
+_PATIENCE = 0.1
 #: All projects together have so many times the threads of one.
 _TOGETHER = 2
 
