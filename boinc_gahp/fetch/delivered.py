@@ -123,7 +123,7 @@ class Delivered:
             return self._use(statement, values)
 
     def _use(self, statement: str = "", values: Sequence[object] = ()) -> list[Any]:
-        """Write what is new, and execute a statement; after an error, there is no record.
+        """Write the new rows and execute a statement. After an error the record is no longer used.
 
         Only called with the lock.
         """
