@@ -1,0 +1,62 @@
+"""How a program in a container ended, as the script wrote it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+#: What a script writes instead of an exit status if the program could not be run, or its outputs
+#: not be packed; and what is told about it. ``{}`` is the word after it, if there is one.
+PROBLEMS = {
+    "no-program": "the image has no program {}, and the job does not bring one of that name",
+    "not-executable": "{} cannot be executed",
+    "no-tar": (
+        "the image has no tar, which is needed for directories, and for outputs that the job does "
+        "not name: use an image with tar, or transfer single files only, and name the outputs"
+    ),
+    "no-unpacking": "tar in the image cannot unpack {}",
+    "no-packing": "tar in the image cannot pack the outputs",
+    "no-directory": "the directory for the job's files cannot be made in the container",
+    "no-job": "the script has no job number {}",
+}
+
+_TEXT = re.compile(r"\s*(?:([0-9]{1,3})|([a-z-]{1,40})(?: ([^\n]{1,4096}))?)\s*")
+#: The most bytes that an ``_exit`` of ours has.
+LARGEST = 5000
+
+#: A status above this may mean that a signal ended the program (POSIX, "Exit Status for Commands").
+_SIGNALS = 128
+_LAST_SIGNAL = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a program ended.
+
+    Attributes:
+        exit_code: its exit status; 0 if a signal ended it, or if it was not run.
+        signal: the number of the signal that ended it, as far as a shell can tell: a program that
+            ends with the status 137 by itself looks as if SIGKILL had ended it. 0: none.
+        problem: why it could not be run, or its outputs not be packed, for people; None: it ran.
+    """
+
+    exit_code: int = 0
+    signal: int = 0
+    problem: str | None = None
+
+
+def read_ending(content: bytes) -> Ending:
+    """Return how a program ended.
+
+    Args:
+        content: of the output ``_exit``. It comes from a volunteer's computer: it may be anything.
+    """
+    found = _TEXT.fullmatch(content[:LARGEST].decode("utf-8", "replace"))
+    if found is None or (found[2] is not None and found[2] not in PROBLEMS):
+        return Ending(problem="a volunteer's computer did not tell how the program ended")
+    if found[2] is not None:
+        return Ending(problem=PROBLEMS[found[2]].format(repr(found[3] or "")))
+    status = int(found[1])
+    if _SIGNALS < status <= _SIGNALS + _LAST_SIGNAL:
+        return Ending(signal=status - _SIGNALS)
+    return Ending(exit_code=status)
