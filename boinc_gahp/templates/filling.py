@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
+#: Elements of a workunit that are only for clients (``containers.rst``, "What the wrapper does").
+FOR_CLIENT = ("avg_ncpus", "flops")
+
+
 @dataclass(frozen=True, slots=True)
 class JobFile:
     """A file that volunteers download; sizes in bytes, MD5 in hex. ``urls`` are whole file URLs.
@@ -141,7 +145,7 @@ def build_input(
     command = f"<command_line>\n{line}\n</command_line>\n"
     document = (
         f"{''.join(part.info for part in parts)}<workunit>\n{command}"
-        f"{''.join(part.ref for part in parts)}</workunit>"
+        f"{''.join(part.ref for part in parts)}{_for_client(template)}</workunit>"
     )
     return FilledDocument("workunit.xml_doc", document, tuple(parts), command)
 
@@ -206,6 +210,12 @@ def output_elements(
 def number(value: float) -> str:
     """Write a number so that reading it gives the same; whole numbers have no point."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+def _for_client(template: InputTemplate) -> str:
+    """Return the elements that create_work passes on without reading them."""
+    given = ((name, getattr(template, name)) for name in FOR_CLIENT)
+    return "".join(f"<{name}>{number(value)}</{name}>\n" for name, value in given if value)
 
 
 def _flags(file: object, names: tuple[str, ...], indent: int) -> list[str]:

@@ -33,8 +33,12 @@ _FLAGS = ("sticky", "no_delete", "report_on_rpc")
 _LINE = re.compile(r"[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x1f\x7f-\x9f\u2028\u2029]*[^\s\x00-\x1f])?")
 
 
-def write_input_template(template: InputTemplate) -> str:
+def write_input_template(template: InputTemplate, *, indent: bool = True) -> str:
     """Return an input template's text; reading it gives an equal template.
+
+    Args:
+        template: the template.
+        indent: for people; it makes a fifth of the text.
 
     Raises:
         TemplateError: it cannot be written so that it could be read again.
@@ -55,7 +59,7 @@ def write_input_template(template: InputTemplate) -> str:
         if value is not None:
             lines.append(f"        <{name}>{number(value)}</{name}>")
     lines += ["    </workunit>", "</input_template>", ""]
-    text = "\n".join(lines)
+    text = "\n".join(lines if indent else map(str.lstrip, lines))
     if read_input_template(text) != template:
         raise TemplateError(
             "input template", [Problem(0, "a number cannot be written exactly", "bad-number")]
@@ -63,8 +67,12 @@ def write_input_template(template: InputTemplate) -> str:
     return text
 
 
-def write_output_template(template: OutputTemplate) -> str:
+def write_output_template(template: OutputTemplate, *, indent: bool = True) -> str:
     """Return an output template's text; reading it gives an equal template.
+
+    Args:
+        template: the template.
+        indent: as for :func:`write_input_template`.
 
     Raises:
         TemplateError: it cannot be written so that it could be read again.
@@ -85,6 +93,8 @@ def write_output_template(template: OutputTemplate) -> str:
         f"<output_template>\n{''.join(infos)}    <result>\n{''.join(refs)}    </result>\n"
         "</output_template>\n"
     )
+    if not indent:
+        text = "".join(map(str.lstrip, text.splitlines(keepends=True)))
     if read_output_template(text) != template:
         raise TemplateError(
             "output template",
