@@ -92,7 +92,7 @@ def script(layout: Layout, programs: Sequence[Program]) -> bytes:
     lines += _unpacking(layout)
     lines += _running(layout, programs)
     lines += _packing(layout)
-    lines.append(f'printf \'%s\\n\' "$status" >{APP}/{ENDING}\nexit 0\n')
+    lines.append(f"printf '%s\\n' \"$status\" >{APP}/{ENDING}\nexit 0\n")
     return "".join(lines).encode("utf-8", "surrogateescape")
 
 
