@@ -69,6 +69,10 @@ def _template(name: str, edit: Callable[[str], str] | None) -> Scene:
     return lambda stage: stage.template(name, edit)
 
 
+def _unreadable(name: str) -> Scene:
+    return lambda stage: stage.unreadable(name)
+
+
 def _without_associations(stage: Stage) -> None:
     """A project where schema_condor.sql was never applied."""
     _b1()(stage)
@@ -195,8 +199,8 @@ SCENES: dict[str, Scene] = {
         "optmid_in", lambda text: f'<?xml version="1.0"?>\n{text}'
     ),
     # PHP 8's libxml loads no file there; what it says is what it says of one that is not there.
-    "estimate_batch__UNPATCHED_HEAD_template_entity_loader_bug": _template("uppercase_in", None),
-    "submit_batch__UNPATCHED_HEAD_template_entity_loader_bug": _template("uppercase_in", None),
+    "estimate_batch__UNPATCHED_HEAD_template_entity_loader_bug": _unreadable("uppercase_in"),
+    "submit_batch__UNPATCHED_HEAD_template_entity_loader_bug": _unreadable("uppercase_in"),
     "query_files__no_schema_condor_with_batch_id": _all(_staged(EA), _without_associations),
     "upload_files__no_schema_condor_with_batch_id": _without_associations,
     "upload_files__no_schema_condor_no_batch_id": _without_associations,

@@ -133,10 +133,8 @@ class WorkMaker:
         """
         template = self._template(job)
         name = job.name or f"{self.app.name}_{os.getpid()}_{self.now:.6f}_{self._made}"
-        command_line = job.command_line
         if self.core.quirks.raw_sql and not as_sql:
             name = through_sql(name)
-            command_line = through_sql(command_line) if command_line else command_line
         if len(name) > MAX_NAME and not as_sql:
             raise WorkError(
                 f"the job's name has {len(name)} characters: expected at most {MAX_NAME}",
@@ -148,7 +146,9 @@ class WorkMaker:
             _check_result_names(name, counts[_MAX_TOTAL])
         self._made += not as_sql
         try:
-            document = self._document(template, job, command_line)
+            document = self._document(template, job, job.command_line)
+            if self.core.quirks.raw_sql and not as_sql:
+                document = through_sql(document)
             output_template = self._checked_output_template(job, name)
         except TemplateError as error:
             raise WorkError(f"{_label(job)}: {error}", f"create_work failed: {error}\n") from error
