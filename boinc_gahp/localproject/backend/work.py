@@ -344,13 +344,17 @@ def _counts(template: InputTemplate, job: NewJob) -> tuple[int, ...]:
     limits = {}
     for name in _LIMITS:
         given = _first(getattr(template, name), getattr(job, name), default=-1)
-        least = 0 if name == "max_error_results" else target
+        least = 1 if name == "max_error_results" else target
         if given == -1:
             given = max(int(DEFAULTS[name]), least)
         elif given < least:
             raise WorkError(
                 f"{_label(job)}: {name} {given} is too small: expected {least} or more"
-                + (" (target_nresults)" if least else "")
+                + (" (target_nresults)" if least > 1 else ""),
+                f"create_work failed: no {name} given; can't create job\n"
+                "create_work() failed: -191\n"
+                if given == 0
+                else None,
             )
         limits[name] = given
     return quorum, target, *limits.values()
