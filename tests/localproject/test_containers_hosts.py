@@ -9,7 +9,7 @@ import pytest
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.commands.behaving import set_host
 from boinc_gahp.localproject.commands.watching import status
-from boinc_gahp.localproject.directory import add_app, make
+from boinc_gahp.localproject.directory import make
 from boinc_gahp.localproject.hosts.engine import Containers, how_to_install
 from boinc_gahp.localproject.states import ServerState
 from tests.helpers import wait_for
@@ -145,15 +145,7 @@ def test_without_a_container_app_nobody_looks_for_an_engine(
     with LocalProject(tmp_path / "p", hosts=2) as project:
         assert project.notice() == ""
         assert not marker.exists()
-        add_app(
-            project.directory,
-            project.core.db,
-            APP,
-            command=["docker_wrapper"],
-            input_template=None,
-            output_template=None,
-            plan_class="docker",
-        )
+        project.add_container_app(APP)
         project.core.wake.ring()
         wait_for(marker.exists, "a look for an engine by a host")
         wait_for(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -56,7 +57,7 @@ def test_the_app_has_no_templates_so_the_number_of_inputs_is_the_jobs_own(
 ) -> None:
     for inputs in (files("exit 0"), files("exit 0", more=b"x", still__more=b"y")):
         name = jobs.submit(inputs)
-        wait_for(lambda name=name: jobs.result(name), "a result")
+        wait_for(partial(jobs.result, name), "a result")
 
 
 @pytest.mark.parametrize("cut", ["<input_template>", "<output_template>"])
