@@ -36,9 +36,7 @@ def dockerfile(image: Image, file: str = "") -> bytes:
             an image that they have by a hash of this text.
     """
     head = _FROM[image.source].format(file or image.name)
-    return (
-        f'{head}USER 0\nWORKDIR {APP}\nENTRYPOINT []\nCMD ["sh","./{SCRIPT}"]\n'
-    ).encode()
+    return (f'{head}USER 0\nWORKDIR {APP}\nENTRYPOINT []\nCMD ["sh","./{SCRIPT}"]\n').encode()
 
 
 def job_toml(dockerfile: bytes, *, network: bool) -> bytes:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 #: When this exists, the input directories are unpacked; older files are inputs.
 _STARTED = f"{APP}/_started"
+#: New and changed files are linked into this directory.
 _NEW = f"{APP}/_new"
 
 #: The most bytes of the jobs in a script. Every host that runs one of them fetches all of it.
@@ -92,7 +93,9 @@ def script(layout: Layout, programs: Sequence[Program]) -> bytes:
     lines += _unpacking(layout)
     lines += _running(layout, programs)
     lines += _packing(layout)
-    lines.append(f'printf \'%s\\n\' "$status" >{APP}/{ENDING}\nexit 0\n')
+    # The engine may run as another user than the client, which has to read and remove the files.
+    lines.append(f"chmod -R a+rwX {APP}/{WORK} 2>/dev/null\n")
+    lines.append(f"printf '%s\\n' \"$status\" >{APP}/{ENDING}\nexit 0\n")
     return "".join(lines).encode("utf-8", "surrogateescape")
 
 
@@ -184,6 +187,7 @@ if [ $# -gt 0 ]; then
     tar -chf {APP}/{PACKED} -C {source} {names} || tar -cf {APP}/{PACKED} -C {source} {names} ||
         tell no-packing
 fi
+rm -rf {_NEW}
 """
 
 
@@ -202,5 +206,5 @@ def _new_files(layout: Layout) -> Iterator[str]:
     elif layout.inputs:
         inputs = "|".join(map(quote, layout.inputs))
         yield f"    case $name in {inputs}) {older};; esac\n"
-    yield f'    if [ -L "$name" ]; then cp "./$name" {_NEW}/; else ln "./$name" {_NEW}/; fi ||\n'
-    yield "        tell no-packing\n    set -- new\ndone\n"
+    yield f'    if [ -L "$name" ] || ! ln "./$name" {_NEW}/ 2>/dev/null; then\n'
+    yield f'        cp "./$name" {_NEW}/ || tell no-packing\n    fi\n    set -- new\ndone\n'
