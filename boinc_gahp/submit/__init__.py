@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from boinc_gahp.submit.digests import Digests as Digests, stat_input as stat_input
     from boinc_gahp.submit.engine import submit as submit
     from boinc_gahp.submit.journal import Journal as Journal, Sending as Sending
+    from boinc_gahp.submit.made_files import MadeFiles as MadeFiles, Member as Member
     from boinc_gahp.submit.meter import Interrupted as Interrupted, Meter as Meter
     from boinc_gahp.submit.project_cache import BatchView as BatchView, ProjectCache as ProjectCache
     from boinc_gahp.submit.query import (
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.submit.singleflight import SingleFlight as SingleFlight
     from boinc_gahp.submit.staging import PhysicalNames as PhysicalNames
+    from boinc_gahp.submit.trees import tree_stamp as tree_stamp
     from boinc_gahp.submit.types import (
         BatchJobs as BatchJobs,
         BatchStatuses as BatchStatuses,
@@ -88,11 +90,13 @@ __getattr__, __dir__ = exports(
         "digests": ["Digests", "stat_input"],
         "engine": ["submit"],
         "journal": ["Journal", "Sending"],
+        "made_files": ["MadeFiles", "Member"],
         "meter": ["Interrupted", "Meter"],
         "project_cache": ["BatchView", "ProjectCache"],
         "query": ["look_up", "missing", "query_batches", "query_jobs"],
         "singleflight": ["SingleFlight"],
         "staging": ["PhysicalNames"],
+        "trees": ["tree_stamp"],
         "types": [
             "BatchJobs",
             "BatchStatuses",
