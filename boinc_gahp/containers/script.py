@@ -11,13 +11,15 @@ of the shell is taken for it, and its environment is set with ``env``, so that n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from boinc_gahp.containers.build_files import APP
 from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+T = TypeVar("T")
 
 #: When this exists, the input directories are unpacked; older files are inputs.
 _STARTED = f"{APP}/_started"
@@ -99,16 +101,16 @@ def script(layout: Layout, programs: Sequence[Program]) -> bytes:
     return "".join(lines).encode("utf-8", "surrogateescape")
 
 
-def split(programs: Iterable[Program]) -> Iterator[list[Program]]:
-    """Yield the programs for each script, so that none has many more than :data:`LARGEST` bytes."""
-    part: list[Program] = []
+def split(jobs: Iterable[T], program_of: Callable[[T], Program]) -> Iterator[list[T]]:
+    """Yield the jobs for each script, so that none has many more than :data:`LARGEST` bytes."""
+    part: list[T] = []
     nbytes = 0
-    for program in programs:
-        size = len(_arm(program, 0, "").encode("utf-8", "surrogateescape"))
+    for job in jobs:
+        size = len(_arm(program_of(job), 0, "").encode("utf-8", "surrogateescape"))
         if part and nbytes + size > LARGEST:
             yield part
             part, nbytes = [], 0
-        part.append(program)
+        part.append(job)
         nbytes += size
     if part:
         yield part
