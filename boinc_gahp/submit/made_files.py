@@ -99,8 +99,8 @@ class MadeFiles:
 
         Args:
             members: a later one replaces files of the same name.
-            keep_going: called after each piece of up to 1 MiB; raises to stop. Threads that wait for
-                the same archive get that error, too.
+            keep_going: called after each piece of up to 1 MiB; raises to stop. Threads that wait
+                for the same archive get that error, too.
 
         Raises:
             StagingError: a member cannot be packed, changes meanwhile, or is not as expected; two
