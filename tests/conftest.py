@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from boinc_gahp import secret
+from tests.containers_engine import engine  # noqa: F401  (a fixture)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

@@ -17,10 +17,13 @@ STEPS = set(re.findall(r"^#   (--[a-z]+) ", SCRIPT, re.MULTILINE))
 
 @pytest.mark.parametrize("processes", [False, True])
 @pytest.mark.parametrize("long", [False, True])
-def test_one_step_selects_a_test_whatever_marks_it_has(processes: bool, long: bool) -> None:
+@pytest.mark.parametrize("containers", [False, True])
+def test_one_step_selects_a_test_whatever_marks_it_has(
+    processes: bool, long: bool, containers: bool
+) -> None:
     selections = re.findall(r'^\S+\) marks="([^"]+)" ;;$', SCRIPT, re.MULTILINE)
-    assert len(selections) == 3
-    has = {"processes": processes, "long": long}
+    assert len(selections) == 4
+    has = {"processes": processes, "long": long, "containers": containers}
     assert sum(eval(selection, {}, has) for selection in selections) == 1
 
 

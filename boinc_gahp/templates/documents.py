@@ -56,11 +56,13 @@ class WorkunitDocument:
         files: the input files, in order.
         command_line: as the client has it after unescaping it once.
         stored_command_line: as it stands in the document, possibly not escaped.
+        avg_ncpus: the processors that it reserves; None: the app version's.
     """
 
     files: tuple[WorkunitFile, ...]
     command_line: str
     stored_command_line: str = ""
+    avg_ncpus: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +116,10 @@ def read_workunit(document: str) -> WorkunitDocument:
         )
         for name, fields in _joined(infos, body, problems)
     )
+    avg_ncpus = Fields(problems, body).real("avg_ncpus")
     if problems:
         raise TemplateError(_WORKUNIT, problems)
-    return WorkunitDocument(files, _REFERENCE.sub(_character, line), line)
+    return WorkunitDocument(files, _REFERENCE.sub(_character, line), line, avg_ncpus)
 
 
 def _without_command_line(document: str) -> tuple[str, str]:

@@ -219,6 +219,8 @@ def input_of(parts: Parts) -> tuple[InputTemplate, list[Problem]]:
         size_class=body.integer("size_class", least=None),
         priority=body.integer("priority", least=None),
         batch=body.integer("batch"),
+        avg_ncpus=body.real("avg_ncpus"),
+        flops=body.real("flops"),
     )
     return template, sorted(problems, key=lambda problem: problem.line)
 

@@ -140,6 +140,10 @@ class InputTemplate:
     size_class: int | None = None
     priority: int | None = None
     batch: int | None = None
+    avg_ncpus: float | None = None
+    """Not for the server: it goes to the client, which reserves as many processors."""
+    flops: float | None = None
+    """Likewise: the speed that the client expects, in floating-point operations per second."""
 
     @property
     def per_job_files(self) -> tuple[InputFileInfo, ...]:

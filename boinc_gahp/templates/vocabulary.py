@@ -103,7 +103,7 @@ INPUT = Vocabulary(
             "max_success_results",
             "size_class",
         ),
-        free=frozenset({"rsc_bandwidth_bound", "priority", "batch"}),
+        free=frozenset({"rsc_bandwidth_bound", "priority", "batch", "avg_ncpus", "flops"}),
         repeated=frozenset({"file_ref"}),
     ),
 )

@@ -1,0 +1,212 @@
+"""The script that a container runs: one for many jobs, which only differ in words and environment.
+
+A job's command line is its number in the script. The wrapper passes it on as ``$ARGS``, through the
+host's shell; so nothing else may travel there (``containers.rst``, "What the wrapper does").
+
+The script itself always ends with 0: after another status a client's outputs are not reliable. So
+the program's status is an output. The program is started with ``exec``, so that no builtin command
+of the shell is taken for it, and its environment is set with ``env``, so that no name is special.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from boinc_gahp.containers.build_files import APP
+from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+T = TypeVar("T")
+
+#: When this exists, the input directories are unpacked; older files are inputs.
+_STARTED = f"{APP}/_started"
+#: New and changed files are linked into this directory.
+_NEW = f"{APP}/_new"
+
+#: The most bytes of the jobs in a script. Every host that runs one of them fetches all of it.
+LARGEST = 60_000
+
+_BEGIN = f"""\
+#!/bin/sh
+# Made by boinc_gahp: runs the program of one job, whose number is in $ARGS.
+tell() {{ printf '%s\\n' "$*" >{APP}/{ENDING}; exit 0; }}
+set -- $ARGS
+job=$1
+unset ARGS
+rm -f {APP}/{ENDING}
+mkdir -p {APP}/{WORK} && cd {APP}/{WORK} || tell no-directory
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What one job runs. Bytes that are not UTF-8 are surrogates (PEP 383).
+
+    Attributes:
+        arguments: of the program.
+        environment: (name, value) pairs in addition to the image's; a name is not empty, and has
+            no ``=`` and no ``-`` at its beginning.
+        stdin: the file that it reads, relative to its directory; None: nothing.
+    """
+
+    arguments: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    stdin: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the jobs of one script have in common.
+
+    Attributes:
+        program: the program: a name that is looked up in the image's PATH, or a path; relative
+            paths are relative to the job's directory.
+        is_input: whether the job brings the program.
+        archives: open names of the tar archives that are unpacked into the job's directory.
+        inputs: names of the files in the job's directory, which are outputs only if they change.
+        outputs: names of files and directories, relative to the job's directory; None: all new or
+            changed files there.
+        packed: those of the outputs that are in the archive of outputs even if they are files.
+        stdout: whether the standard output is kept.
+        stderr: likewise; ``stdout``: together with the standard output.
+    """
+
+    program: str
+    is_input: bool = False
+    archives: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] | None = None
+    packed: frozenset[str] = frozenset()
+    stdout: bool = True
+    stderr: bool | Literal["stdout"] = True
+
+
+def quote(word: str) -> str:
+    """Return a word for a shell, between single quotes."""
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def script(layout: Layout, programs: Sequence[Program]) -> bytes:
+    """Return the script for some jobs; a job's number is its place in ``programs``."""
+    lines = [_BEGIN]
+    lines += _unpacking(layout)
+    lines += _running(layout, programs)
+    lines += _packing(layout)
+    # The engine may run as another user than the client, which has to read and remove the files.
+    lines.append(f"chmod -R a+rwX {APP}/{WORK} 2>/dev/null\n")
+    lines.append(f"printf '%s\\n' \"$status\" >{APP}/{ENDING}\nexit 0\n")
+    return "".join(lines).encode("utf-8", "surrogateescape")
+
+
+def split(jobs: Iterable[T], program_of: Callable[[T], Program]) -> Iterator[list[T]]:
+    """Yield the jobs for each script, so that none has many more than :data:`LARGEST` bytes."""
+    part: list[T] = []
+    nbytes = 0
+    for job in jobs:
+        size = len(_arm(program_of(job), 0, "").encode("utf-8", "surrogateescape"))
+        if part and nbytes + size > LARGEST:
+            yield part
+            part, nbytes = [], 0
+        part.append(job)
+        nbytes += size
+    if part:
+        yield part
+
+
+def _unpacking(layout: Layout) -> Iterator[str]:
+    yield f"if [ ! -f {_STARTED} ]; then\n"
+    if layout.archives:
+        yield "    command -v tar >/dev/null 2>&1 || tell no-tar\n"
+    for name in layout.archives:
+        yield f"    tar -xf {quote(f'{APP}/{name}')} || tell no-unpacking {quote(name)}\n"
+    yield f"    : >{_STARTED}\nfi\n"
+
+
+def _running(layout: Layout, programs: Sequence[Program]) -> Iterator[str]:
+    program = quote(layout.program)
+    if layout.is_input:
+        yield f"chmod +x {program} 2>/dev/null\n"
+    environments = {each.environment for each in programs}
+    common = [program] if len(environments) == 1 else []
+    if environments != {()}:
+        common = ["env", *(_variables(programs[0]) if common else ()), *common]
+    own_environment = len(environments) > 1
+    yield "stdin=/dev/null\ncase $job in\n"
+    for number, each in enumerate(programs):
+        yield _arm(each, number, layout.program if own_environment else None)
+    yield '*) tell no-job "$job";;\nesac\n'
+    yield f'( exec {" ".join(common)} "$@" ) <"$stdin" {_streams(layout)}\nstatus=$?\n'
+    yield "case $status in 126|127)\n"
+    if "/" in layout.program:
+        yield f"    [ -f {program} ] || tell no-program {program}\n"
+        yield f"    [ -x {program} ] || tell not-executable {program};;\n"
+    else:
+        yield f"    command -v {program} >/dev/null 2>&1 || tell no-program {program};;\n"
+    yield "esac\n"
+
+
+def _arm(each: Program, number: int, program: str | None) -> str:
+    """Return the lines for one job; with ``program`` they have its environment, too."""
+    words = [] if program is None else [*_variables(each), quote(program)]
+    words += map(quote, each.arguments)
+    stdin = "" if each.stdin is None else f" stdin={quote(f'./{each.stdin}')};"
+    return f"{number}){stdin} set -- {' '.join(words)};;\n"
+
+
+def _variables(each: Program) -> list[str]:
+    return [quote(f"{name}={value}") for name, value in each.environment]
+
+
+def _streams(layout: Layout) -> str:
+    out = f"{APP}/{STDOUT}" if layout.stdout else "/dev/null"
+    if layout.stderr == "stdout":
+        return f">{out} 2>&1"
+    err = f"{APP}/{STDERR}" if layout.stderr else "/dev/null"
+    return f">{out} 2>{err}"
+
+
+def _packing(layout: Layout) -> Iterator[str]:
+    """Yield the lines that make the archive of outputs.
+
+    Links are followed as far as they can be: nobody unpacks links from a stranger.
+    """
+    if layout.outputs is None:
+        yield from _new_files(layout)
+        source, names = _NEW, "."
+    else:
+        yield "set --\n"
+        for name in layout.outputs:
+            test = "-e" if name in layout.packed else "-d"
+            word = quote(f"./{name}")
+            yield f'[ {test} {word} ] && set -- "$@" {word}\n'
+        source, names = f"{APP}/{WORK}", '"$@"'
+    yield f"""\
+if [ $# -gt 0 ]; then
+    command -v tar >/dev/null 2>&1 || tell no-tar
+    tar -chf {APP}/{PACKED} -C {source} {names} || tar -cf {APP}/{PACKED} -C {source} {names} ||
+        tell no-packing
+fi
+rm -rf {_NEW}
+"""
+
+
+def _new_files(layout: Layout) -> Iterator[str]:
+    """Yield the lines that link new and changed files into a directory of their own.
+
+    A file is changed if it is not older than the start. Its name may be anything, so it is no word
+    of a list; and there may be more files than a command line holds.
+    """
+    yield f"set --\nrm -rf {_NEW}\nmkdir {_NEW} || tell no-packing\n"
+    yield "for name in * .[!.]* ..?*; do\n"
+    yield '    [ -f "$name" ] || continue\n'
+    older = f'[ "$name" -ot {_STARTED} ] && continue'
+    if layout.archives:
+        yield f"    {older}\n"
+    elif layout.inputs:
+        inputs = "|".join(map(quote, layout.inputs))
+        yield f"    case $name in {inputs}) {older};; esac\n"
+    yield f'    if [ -L "$name" ] || ! ln "./$name" {_NEW}/ 2>/dev/null; then\n'
+    yield f'        cp "./$name" {_NEW}/ || tell no-packing\n    fi\n    set -- new\ndone\n'
