@@ -65,6 +65,11 @@ class MadeFiles:
         self._directory = directory
         self._packing: SingleFlight[str, None] = SingleFlight(1)
 
+    @classmethod
+    def of(cls, state_dir: Path) -> MadeFiles:
+        """Return the files of a state directory, which is that of the ledger."""
+        return cls(state_dir / "made")
+
     def write(self, name: str, content: bytes) -> LocalFile:
         """Return a file of this content.
 
