@@ -214,7 +214,9 @@ def _operations(job: JobRequest, params: dict[str, float]) -> float | None:
 
 
 def _input_template(core: Core, app: AppRow, reply: RpcReply) -> InputTemplate | None:
-    """Return the app's input template, whatever jobs or the batch name; None: only PHP can read it.
+    """Return the app's input template, whatever jobs or the batch name.
+
+    None: there is none (``read_input_template()``), or only PHP can read it.
 
     Raises:
         RpcFailed: PHP cannot read it either.
@@ -222,6 +224,8 @@ def _input_template(core: Core, app: AppRow, reply: RpcReply) -> InputTemplate |
     path = core.templates / f"{app.name}_in"
     try:
         return core.input_template(path)
+    except FileNotFoundError:
+        return None
     except (OSError, TemplateError) as error:
         if isinstance(error, TemplateError) and refused_by_create_work(error):
             return None
