@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.containers import Program, read_image
@@ -60,6 +62,13 @@ class InContainer:
         return cls(**values)
 
 
+def _is_one(description: JobDescription) -> bool:
+    """Tell whether output and error go to one file."""
+    paths = (description.stdout, description.stderr)
+    stdout, stderr = (path and os.path.normpath(Path(description.iwd, path)) for path in paths)
+    return stdout is not None and stdout == stderr
+
+
 def container_job(description: JobDescription) -> ContainerJob:
     """Return what a job in a container runs, for the engine.
 
@@ -81,11 +90,8 @@ def container_job(description: JobDescription) -> ContainerJob:
         trees=inside.trees,
         outputs=description.outputs,
         stdout=description.stdout is not None,
-        stderr=(
-            "stdout"
-            if description.stderr is not None and description.stderr == description.stdout
-            else description.stderr is not None
-        ),
+        stderr=description.stderr is not None,
+        merged=_is_one(description),
         network=inside.network,
         cpus=inside.cpus,
         quorum=inside.quorum,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from boinc_gahp.submit.container_jobs import (
         ContainerJob as ContainerJob,
         Tree as Tree,
-        container_jobs as container_jobs,
+        make_container_jobs as make_container_jobs,
         output_template as output_template,
     )
     from boinc_gahp.submit.context import Context as Context
@@ -84,7 +84,7 @@ __getattr__, __dir__ = exports(
         "association": ["Association"],
         "boinc_submit": ["GridmanagerJournal", "ConsoleJournal"],
         "checks": ["base_name", "find_output", "fold"],
-        "container_jobs": ["ContainerJob", "Tree", "container_jobs", "output_template"],
+        "container_jobs": ["ContainerJob", "Tree", "make_container_jobs", "output_template"],
         "context": ["Context"],
         "control": [
             "FORGOTTEN",

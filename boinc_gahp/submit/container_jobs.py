@@ -18,12 +18,12 @@ from boinc_gahp.containers import (
     Layout,
     Program,
     archive_name,
+    by_script,
     dockerfile,
     is_open_name,
     job_toml,
     output_files,
-    script,
-    split,
+    write_script,
 )
 from boinc_gahp.submit.checks import extension
 from boinc_gahp.submit.digests import stat_input
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from boinc_gahp.submit.made_files import MadeFiles
     from boinc_gahp.submit.types import Input, RemoteFile
 
+_NOTHING = Program()
 #: The speed in operations per second that goes with a number of processors: clients ignore one
 #: without the other (``containers.rst``, "What the wrapper does").
 _FLOPS = 1e9
@@ -79,7 +80,7 @@ class ContainerJob:
         trees: directories.
         outputs: files and directories, relative to the job's directory; None: what is new or
             changed there.
-        stdout, stderr: see :class:`~boinc_gahp.containers.Layout`.
+        stdout, stderr, merged: see :class:`~boinc_gahp.containers.Layout`.
         network: whether it may use the network.
         cpus: processors.
         quorum: results that have to agree.
@@ -90,12 +91,13 @@ class ContainerJob:
     command: str
     image_file: LocalFile | None = None
     is_input: bool = False
-    program: Program = Program()
+    program: Program = _NOTHING
     files: tuple[tuple[str, LocalFile | RemoteFile], ...] = ()
     trees: tuple[Tree, ...] = ()
     outputs: tuple[str, ...] | None = None
     stdout: bool = True
-    stderr: bool | str = True
+    stderr: bool = True
+    merged: bool = False
     network: bool = False
     cpus: int = 1
     quorum: int = 1
@@ -114,6 +116,7 @@ class ContainerJob:
             packed=frozenset(name for name in outputs or () if not is_open_name(name)),
             stdout=self.stdout,
             stderr=self.stderr,
+            merged=self.merged,
         )
 
     @property
@@ -132,7 +135,7 @@ class ContainerJob:
         return tuple(plain[:MOST_FILES])
 
 
-def container_jobs(
+def make_container_jobs(
     jobs: Sequence[tuple[str, ContainerJob]],
     made: MadeFiles,
     md5_of: Callable[[str], str],
@@ -152,7 +155,7 @@ def container_jobs(
     by_layout: dict[Layout, list[tuple[str, Program]]] = {}
     of_job: dict[str, _Maker] = {}
     for name, job in jobs:
-        key = replace(job, program=Program())
+        key = replace(job, program=_NOTHING)
         maker = makers.get(key)
         if maker is None:
             maker = makers[key] = _Maker(key, made, md5_of)
@@ -160,8 +163,8 @@ def container_jobs(
         by_layout.setdefault(maker.layout, []).append((name, job.program))
     found: dict[str, Job] = {}
     for layout, programs in by_layout.items():
-        for part in split(programs, lambda each: each[1]):
-            text = made.write(SCRIPT, script(layout, [program for _, program in part]))
+        for part in by_script(programs, lambda each: each[1]):
+            text = made.write(SCRIPT, write_script(layout, [program for _, program in part]))
             for number, (name, _) in enumerate(part):
                 found[name] = of_job[name].job(text, number)
     return [(name, found[name]) for name, _ in jobs]
