@@ -33,9 +33,11 @@ def status_ad(row: JobRow) -> tuple[int, str]:
     word = HTCondorState.HELD if is_held else LEDGER_WORDS[row.state].htcondor
     values: dict[str, str] = {}
     if word == HTCondorState.COMPLETED:
-        values["ExitCode"] = str(row.exit_code or 0)
-        # If a signal ended the program, clients do not report it reliably.
-        values["ExitBySignal"] = "false"
+        code = row.exit_code or 0
+        # If a signal ended an installed app, clients do not report it reliably; the script of a
+        # container does.
+        values["ExitBySignal"] = "true" if code < 0 else "false"
+        values["ExitSignal" if code < 0 else "ExitCode"] = str(abs(code))
         if row.exit_reason is not None:
             values["ExitReason"] = _reason(row.exit_reason)
         if row.cpu_time is not None and math.isfinite(row.cpu_time) and row.cpu_time >= 0:
