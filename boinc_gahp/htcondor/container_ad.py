@@ -36,6 +36,7 @@ _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSWORD", re.IGNORECASE)
 #: Attributes of jobs that need what volunteers cannot have, and what these are for a person.
 _CREDENTIALS = {
     "OAuthServicesNeeded": "use_oauth_services",
+    "ScitokensFile": "use_scitokens",
     "x509userproxy": "x509userproxy",
     "SendCredential": "send_credential",
 }
@@ -54,7 +55,8 @@ def image_of(attributes: Attributes, boinc: BoincAttributes) -> str | None:
     own = boinc.word("Image")
     if own is not None:
         return own
-    return next((text for name in _IMAGES if (text := attributes.text(name))), None)
+    found = (text for name in _IMAGES if (text := attributes.text(name)))
+    return _image_among_inputs(attributes) or next(found, None)
 
 
 def is_transferred(attributes: Attributes) -> bool | None:
@@ -170,13 +172,28 @@ def _image(text: str, iwd: str) -> tuple[str, tuple[int, int] | None]:
     return f"{image.source}:{file.path}", file.expected
 
 
+def _image_among_inputs(attributes: Attributes) -> str | None:
+    """Return the entry of TransferInput that is the image; None if none is.
+
+    condor_submit takes an image without ``docker://`` for a file: it adds it to TransferInput, and
+    ContainerImage may be only its last part (``gridmanager-batch.rst``, "Jobs in containers").
+    """
+    image = attributes.text("ContainerImage")
+    if image is None or image.startswith("docker://"):
+        return None
+    names = names_in(attributes.text("TransferInput") or "")
+    if image in names:
+        return image
+    return next((each for each in reversed(names) if each.endswith(f"/{image}")), None)
+
+
 def _program(attributes: Attributes, iwd: str) -> tuple[str, LocalFile | None]:
     """Return the program's command, and the executable if the job brings it.
 
     HTCondor puts the job's directory before a relative name that it does not transfer.
     """
     path = attributes.text("Cmd")
-    if path is None:
+    if path is None or path.endswith("/"):  # the job's directory, and no name
         raise AdRefused(
             "the job has no executable; what an image runs by itself is not known here: name the "
             "program with executable = /path/in/the/image and transfer_executable = false"
@@ -199,7 +216,10 @@ def _inputs(
     """Return the name of the standard input, the input files by name, and the directories."""
     files: dict[str, LocalFile] = {}
     trees: list[Tree] = []
+    image = _image_among_inputs(attributes)
     for name in names_in(attributes.text("TransferInput") or ""):
+        if name == image:
+            continue
         refuse_url("transfer_input_files", name)
         path = Path(iwd, name)
         if name.endswith("/") or path.is_dir():

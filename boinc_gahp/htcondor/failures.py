@@ -48,9 +48,9 @@ _AGAIN = "condor_release sends it again, as a new job"
 #: A program's own exit status is never that of its container (:mod:`boinc_gahp.containers.script`).
 _CONTAINER_FAILED = (
     "; this is not the exit status of the program: its container could not be made on the "
-    "volunteers' computers, or was ended there. Most often they cannot get the image {}: check that "
-    "its name is right, that everybody may pull it, that it is built for their processors, and that "
-    "it has a shell (sh)"
+    "volunteers' computers, or was ended there. Most often they cannot get the image {}: check "
+    "that its name is right, that everybody may pull it, that it is built for their processors, "
+    "and that it has a shell (sh)"
 )
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Characters of a HoldReason or ExitReason, which HTCondor keeps in the job and its history.
 _MAX_REASON = 2000
+#: Exit codes below its negative are Windows' own, not signals.
+_LAST_SIGNAL = 64
 
 _PLAIN = re.compile(rb"[ !#-\[\]-~]")
 
@@ -36,8 +38,9 @@ def status_ad(row: JobRow) -> tuple[int, str]:
         code = row.exit_code or 0
         # If a signal ended an installed app, clients do not report it reliably; the script of a
         # container does.
-        values["ExitBySignal"] = "true" if code < 0 else "false"
-        values["ExitSignal" if code < 0 else "ExitCode"] = str(abs(code))
+        by_signal = -_LAST_SIGNAL <= code < 0
+        values["ExitBySignal"] = "true" if by_signal else "false"
+        values["ExitSignal" if by_signal else "ExitCode"] = str(-code if by_signal else code)
         if row.exit_reason is not None:
             values["ExitReason"] = _reason(row.exit_reason)
         if row.cpu_time is not None and math.isfinite(row.cpu_time) and row.cpu_time >= 0:
