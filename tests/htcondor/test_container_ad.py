@@ -93,7 +93,7 @@ def test_without_an_app_for_containers_the_admin_is_told_what_to_set(tmp_path: P
 def test_a_job_for_an_installed_app_goes_on_as_before(
     tmp_path: Path, values: dict[str, str]
 ) -> None:
-    found = job(tmp_path, WITH_IMAGE, **values)
+    found = job(tmp_path, project=WITH_IMAGE, **dict[str, Any](values))
     assert (found.app_name, found.container) == ("uppercase", None)
 
 
