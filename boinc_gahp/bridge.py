@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 # Each function is imported when it is first called: a daemon that only pings needs few of them.
 from boinc_gahp import fetch, submit
-from boinc_gahp.config import ProjectSettings, authenticator_of, cache_dir, ledger_file
+from boinc_gahp.config import ProjectSettings, authenticator_of, cache_dir, ledger_file, state_dir
 from boinc_gahp.fetch import NEVER_CANCELLED
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.rpc import ClientOptions, WebRpcs
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from boinc_gahp.submit import (
         BatchJobs,
         BatchStatuses,
+        ContainerJob,
+        Job,
         Journal,
         OnProgress,
         SubmitRequest,
@@ -125,6 +127,14 @@ class Bridge:
     def max_post_bytes(self) -> int:
         """The largest request, in bytes, that the project's settings allow."""
         return self._context.project_settings.max_post_bytes
+
+    def container_jobs(self, jobs: Sequence[tuple[str, ContainerJob]]) -> list[tuple[str, Job]]:
+        """See :func:`boinc_gahp.submit.container_jobs.make_container_jobs`."""
+        return submit.make_container_jobs(
+            jobs,
+            submit.MadeFiles.of(state_dir(self._context.settings)),
+            lambda path: self._context.digests.of([path])[path].md5,
+        )
 
     def request_size(self, request: SubmitRequest) -> int:
         """See :meth:`boinc_gahp.submit.validate.BatchValidator.size`."""

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from boinc_gahp.containers.script import (
         Layout as Layout,
         Program as Program,
+        by_script as by_script,
         quote as quote,
-        script as script,
-        split as split,
+        write_script as write_script,
     )
 
 __getattr__, __dir__ = exports(
@@ -58,6 +58,6 @@ __getattr__, __dir__ = exports(
             "STDOUT",
             "WORK",
         ],
-        "script": ["Layout", "Program", "quote", "script", "split"],
+        "script": ["Layout", "Program", "by_script", "quote", "write_script"],
     },
 )

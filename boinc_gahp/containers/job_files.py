@@ -34,7 +34,7 @@ def output_files(layout: Layout) -> list[tuple[str, bool]]:
     files = [(ENDING, False)]
     if layout.stdout:
         files.append((STDOUT, True))
-    if layout.stderr is True:
+    if layout.stderr and not layout.merged:
         files.append((STDERR, True))
     alone = [name for name in layout.outputs or () if name not in layout.packed]
     files += [(WORK + name, True) for name in alone]

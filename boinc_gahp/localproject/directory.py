@@ -163,8 +163,8 @@ def add_app(
     name: str,
     *,
     command: Sequence[str],
-    input_template: InputTemplate | str,
-    output_template: OutputTemplate | str,
+    input_template: InputTemplate | str | None,
+    output_template: OutputTemplate | str | None,
     description: str = "",
     version: int = 100,
     validator: str = "trivial",
@@ -172,9 +172,11 @@ def add_app(
     work_generator: str = "",
     work_low: int = 10,
     n_size_classes: int = 0,
+    plan_class: str = "",
 ) -> None:
     """Add an app; templates given as text are written unchanged.
 
+    Without a template (None), each job has to bring its own. ``plan_class`` is the version's.
     ``validator``, ``assimilator`` and ``work_generator`` are read by :mod:`.plugins`; the generator
     is asked for jobs while fewer than ``work_low`` results are unsent.
 
@@ -184,14 +186,11 @@ def add_app(
     """
     if not name or "/" in name or name.startswith("."):
         raise ValueError(f"an app cannot be named {name!r}: expected a name without slashes")
-    texts = {
-        "in": input_template
-        if isinstance(input_template, str)
-        else write_input_template(input_template),
-        "out": output_template
-        if isinstance(output_template, str)
-        else write_output_template(output_template),
-    }
+    if isinstance(input_template, InputTemplate):
+        input_template = write_input_template(input_template)
+    if isinstance(output_template, OutputTemplate):
+        output_template = write_output_template(output_template)
+    texts = {"in": input_template, "out": output_template}
     settings = {
         "name": name,
         "user_friendly_name": description,
@@ -209,9 +208,10 @@ def add_app(
             f"VALUES (?{', ?' * len(settings)})",
             (time.time(), *settings.values()),
         )
-        _insert_version(connection, cursor.lastrowid or 0, version, command)
+        _insert_version(connection, cursor.lastrowid or 0, version, command, plan_class)
         for kind, text in texts.items():
-            write_whole(directory / "templates" / f"{name}_{kind}", text)
+            if text is not None:
+                write_whole(directory / "templates" / f"{name}_{kind}", text)
 
 
 def add_app_version(database: Database, name: str, version: int, command: Sequence[str]) -> None:
@@ -238,11 +238,16 @@ def add_app_version(database: Database, name: str, version: int, command: Sequen
 
 
 def _insert_version(
-    connection: sqlite3.Connection, app_id: int, version: int, command: Sequence[str]
+    connection: sqlite3.Connection,
+    app_id: int,
+    version: int,
+    command: Sequence[str],
+    plan_class: str = "",
 ) -> None:
     connection.execute(
-        "INSERT INTO app_version (create_time, appid, version_num, command) VALUES (?, ?, ?, ?)",
-        (time.time(), app_id, version, json.dumps(list(command))),
+        "INSERT INTO app_version (create_time, appid, version_num, command, plan_class) "
+        "VALUES (?, ?, ?, ?, ?)",
+        (time.time(), app_id, version, json.dumps(list(command)), plan_class),
     )
 
 

@@ -13,6 +13,7 @@ from boinc_gahp.localproject import supplied
 from boinc_gahp.localproject.backend import plugins
 from boinc_gahp.localproject.directory import add_app, add_app_version
 from boinc_gahp.localproject.hosts.command_line import fill_in
+from boinc_gahp.localproject.hosts.engine import CONTAINERS, has_container_app
 from boinc_gahp.templates import (
     Severity,
     check_template,
@@ -37,6 +38,8 @@ class NewApp:
 
     Attributes:
         command: program and arguments, as typed in a shell.
+        container: its program is BOINC's docker_wrapper, and each job brings everything else: there
+            is no command, and no template.
         inputs: open names of the input files.
         outputs: open names of the output files, and whether each is optional.
         templates: instead of these: paths of an input and an output template.
@@ -45,7 +48,8 @@ class NewApp:
     """
 
     name: str
-    command: str
+    command: str = ""
+    container: bool = False
     version: int = 100
     inputs: tuple[str, ...] = ()
     outputs: tuple[tuple[str, bool], ...] = ()
@@ -83,7 +87,7 @@ def add(core: Core, app: NewApp) -> Added:
             f"an app cannot be named {app.name!r}: expected letters, digits, '_', '-' and '.', at "
             "most 100 of them"
         )
-    words = _command(core, app)
+    words = list(supplied.WRAPPER) if app.container else _command(core, app)
     connection = core.db.connection()
     if connection.execute("SELECT 1 FROM app WHERE name = ?", (app.name,)).fetchone():
         if app.inputs or app.outputs or app.templates:
@@ -92,17 +96,17 @@ def add(core: Core, app: NewApp) -> Added:
                 f"--command; to change its templates, edit {core.templates}/{app.name}_in and "
                 f"{app.name}_out"
             )
+        if app.container or has_container_app(connection, app.name):
+            raise ValueError(
+                f"there is an app {app.name!r} already: a container app has one version only"
+            )
         add_app_version(core.db, app.name, app.version, words)
         return Added(shlex.join(words))
+    if app.container:
+        return _add_container_app(core, app, words)
     given = _given_templates(app) if app.templates else _made_templates(app)
     warnings = [*_check("input", given[0]), *_check("output", given[1])]
-    for spec, group in (
-        (app.validator, plugins.VALIDATORS),
-        (app.assimilator, plugins.ASSIMILATORS),
-        (app.work_generator, plugins.WORK_GENERATORS),
-    ):
-        if spec:
-            plugins.load(core, spec, group)
+    _check_plugins(core, app)
     add_app(
         core.directory,
         core.db,
@@ -119,6 +123,44 @@ def add(core: Core, app: NewApp) -> Added:
     )
     written = tuple(core.templates / f"{app.name}_{kind}" for kind in ("in", "out"))
     return Added(shlex.join(words), written, tuple(warnings))
+
+
+def _check_plugins(core: Core, app: NewApp) -> None:
+    for spec, group in (
+        (app.validator, plugins.VALIDATORS),
+        (app.assimilator, plugins.ASSIMILATORS),
+        (app.work_generator, plugins.WORK_GENERATORS),
+    ):
+        if spec:
+            plugins.load(core, spec, group)
+
+
+def _add_container_app(core: Core, app: NewApp, words: list[str]) -> Added:
+    """Add an app without templates: one called NAME_in would apply to every job."""
+    left = [
+        str(path)
+        for kind in ("in", "out")
+        if (path := core.templates / f"{app.name}_{kind}").exists()
+    ]
+    if left:
+        raise ValueError(
+            f"{' and '.join(left)} would apply to every job: remove it, or give another name"
+        )
+    _check_plugins(core, app)
+    add_app(
+        core.directory,
+        core.db,
+        app.name,
+        command=words,
+        input_template=None,
+        output_template=None,
+        description="any program, in a container that each job describes",
+        version=app.version,
+        validator=app.validator,
+        assimilator=app.assimilator,
+        plan_class=CONTAINERS,
+    )
+    return Added(shlex.join(words))
 
 
 def _command(core: Core, app: NewApp) -> list[str]:

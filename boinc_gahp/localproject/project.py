@@ -15,6 +15,7 @@ from boinc_gahp.localproject.backend.scheduler import Scheduler
 from boinc_gahp.localproject.backend.supervisor import Supervisor
 from boinc_gahp.localproject.core import Core, ProjectFailed
 from boinc_gahp.localproject.hosts import hosts
+from boinc_gahp.localproject.hosts.engine import Containers, engine_notice
 from boinc_gahp.localproject.hosts.volunteer import Volunteer, clean_up
 from boinc_gahp.localproject.names import name_key
 from boinc_gahp.localproject.quirks import Quirks
@@ -92,6 +93,7 @@ class LocalProject:
         self._hosts = hosts
         self._server: WebServer | None = None
         self._supervisor = Supervisor(self._core, delete_delay)
+        self._containers = Containers(self._core.db, directory)
         self._volunteers: list[Volunteer] = []
         self._threads: list[Thread] = []
         self._failure: BaseException | None = None
@@ -153,6 +155,7 @@ class LocalProject:
         with ExitStack() as last:
             last.callback(self._lock.release)
             last.callback(self._core.db.close)
+            last.callback(self._containers.remove_all)
             for thread in self._threads:
                 last.callback(thread.join, _STOP_TIMEOUT)
             for volunteer in self._volunteers:
@@ -182,10 +185,16 @@ class LocalProject:
         self._wait_until_ready(self._server)
         self._run(self._supervisor.run, "localproject-backend")
         scheduler = Scheduler(self._core)
-        clean_up(self.directory / "slots")
-        for number, host_id in enumerate(hosts.register(self._core.db, self._hosts)):
+        ids = hosts.register(self._core.db, self._hosts)
+        if self._containers.needed():
+            self._containers.engine()
+            # A project that was killed has left them.
+            self._containers.remove_all()
+            hosts.give_back_containers(self._core.db)
+        clean_up(self.directory / "slots", hosts.results_in_progress(self._core.db))
+        for number, host_id in enumerate(ids):
             slot = self.directory / "slots" / str(number)
-            volunteer = Volunteer(self._core, scheduler, host_id, slot)
+            volunteer = Volunteer(self._core, scheduler, host_id, slot, self._containers)
             self._volunteers.append(volunteer)
             self._run(volunteer.run, f"localproject-host-{number}")
 
@@ -218,6 +227,10 @@ class LocalProject:
                 log.debug("the web server does not answer yet")
             if time.monotonic() > deadline:
                 raise ProjectFailed(f"{self.url} does not answer within {_START_TIMEOUT:g} s")
+
+    def notice(self) -> str:
+        """Return what to do so that all jobs can run; '' if there is nothing to do."""
+        return engine_notice(self._core.db.connection())
 
     # Actions on a project for tests and the demo.
 

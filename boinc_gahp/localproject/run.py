@@ -81,6 +81,8 @@ def run_project(
                 f"The project answers at {project.url} ({hosts} volunteers). Settings for the "
                 f"submitter: {directory / 'boinc_gahp.toml'}. Stop it with Ctrl-C."
             )
+            if notice := project.notice():
+                announce(notice)
             if sign_in:
                 announce(f"To submit jobs on its page, open {project.sign_in_link()} (works once)")
             while not stop.wait(_CHECK_EVERY):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject import accounts
 from boinc_gahp.localproject.directory import is_running
+from boinc_gahp.localproject.hosts.engine import engine_notice
 from boinc_gahp.localproject.web import queries
 
 if TYPE_CHECKING:
@@ -23,12 +24,14 @@ def status(core: Core) -> dict[str, Any]:
     ``batches`` are the newest that are not retired. Times are seconds since the epoch; other units
     are those of :class:`.hosts.Capacity`.
     """
+    running = is_running(core.directory)
     with core.db.read() as connection:
         overview = queries.overview(connection, 1, retired=False)
         return {
             "directory": str(core.directory),
-            "running": is_running(core.directory),
+            "running": running,
             "url": core.url,
+            "notice": engine_notice(connection, running=running),
             "jobs": _counts(overview.totals),
             "batches": [
                 {

@@ -64,6 +64,10 @@ def output_template(
     )
 
 
+#: The program of a container app; hosts have it (:mod:`.hosts.docker_wrapper`).
+WRAPPER = ("docker_wrapper",)
+
+
 def _program(name: str, *arguments: str) -> tuple[str, ...]:
     # -I -S: nothing from this Python's environment is needed, and it starts faster.
     return ("{python}", "-I", "-S", f"{{apps}}/{name}.py", *arguments)

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
         find_output as find_output,
         fold as fold,
     )
+    from boinc_gahp.submit.container_jobs import (
+        ContainerJob as ContainerJob,
+        Tree as Tree,
+        make_container_jobs as make_container_jobs,
+        output_template as output_template,
+    )
     from boinc_gahp.submit.context import Context as Context
     from boinc_gahp.submit.control import (
         FORGOTTEN as FORGOTTEN,
@@ -78,6 +84,7 @@ __getattr__, __dir__ = exports(
         "association": ["Association"],
         "boinc_submit": ["GridmanagerJournal", "ConsoleJournal"],
         "checks": ["base_name", "find_output", "fold"],
+        "container_jobs": ["ContainerJob", "Tree", "make_container_jobs", "output_template"],
         "context": ["Context"],
         "control": [
             "FORGOTTEN",

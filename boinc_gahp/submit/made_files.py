@@ -65,6 +65,11 @@ class MadeFiles:
         self._directory = directory
         self._packing: SingleFlight[str, None] = SingleFlight(1)
 
+    @classmethod
+    def of(cls, state_dir: Path) -> MadeFiles:
+        """Return the files of a state directory, which is that of the ledger."""
+        return cls(state_dir / "made")
+
     def write(self, name: str, content: bytes) -> LocalFile:
         """Return a file of this content.
 
@@ -99,8 +104,8 @@ class MadeFiles:
 
         Args:
             members: a later one replaces files of the same name.
-            keep_going: called after each piece of up to 1 MiB; raises to stop. Threads that wait for
-                the same archive get that error, too.
+            keep_going: called after each piece of up to 1 MiB; raises to stop. Threads that wait
+                for the same archive get that error, too.
 
         Raises:
             StagingError: a member cannot be packed, changes meanwhile, or is not as expected; two

@@ -1,10 +1,11 @@
 """The scheduler: assigns results to hosts and takes reports (``back-end.rst``, "Scheduler").
 
 A result goes to a host only if the host works now, has the memory, the disk space and (if the job
-bounds it) the bandwidth, is expected to finish within delay_bound (``templates.rst``), has had no
-other result of the workunit, and is among the targets of an assigned workunit. Results of workunits
-assigned to the host come first; then higher priority goes before lower, and older before newer.
-Among results with the same priority, those of the host's size class come first.
+bounds it) the bandwidth, has a container engine if the app needs one, is expected to finish within
+delay_bound (``templates.rst``), has had no other result of the workunit, and is among the targets
+of an assigned workunit. Results of workunits assigned to the host come first; then higher priority
+goes before lower, and older before newer. Among results with the same priority, those of the host's
+size class come first.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.hosts import behaviour
+from boinc_gahp.localproject.hosts.engine import CONTAINERS
 from boinc_gahp.localproject.hosts.hosts import quantile
-from boinc_gahp.localproject.states import Outcome, ServerState, ValidateState
+from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState, ValidateState
 
 if TYPE_CHECKING:
     import sqlite3
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
     from boinc_gahp.localproject.core import Core
 
+#: The oldest core client with containers, by BOINC's number (``containers.rst``, "The client").
+_MIN_CLIENT = 80200
 #: A result refused by this many requests is given up ("infeasible").
 _MAX_REFUSALS = 10
 #: The most results that one request gives up, or counts as refused.
@@ -43,6 +47,7 @@ class Task:
         time_limit: seconds; memory_bound and disk_bound are in bytes.
         deadline: when the report is due, seconds since the epoch.
         behaviours: how the host misbehaves with it: kinds and values of ``behaviour.KINDS``.
+        in_container: whether the command is that of BOINC's docker_wrapper.
     """
 
     result_id: int
@@ -55,6 +60,7 @@ class Task:
     disk_bound: float = math.inf
     deadline: float = 0.0
     behaviours: Mapping[str, float] = field(default_factory=dict)
+    in_container: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +95,9 @@ class Scheduler:
             {"host": host_id, "state": ServerState.IN_PROGRESS},
         ).fetchall()
         return [
-            _task(row, command, row["report_deadline"], row["behaviour"])
+            _task(row, version, row["report_deadline"], row["behaviour"])
             for row in rows
-            if (command := _command(connection, row)) is not None
+            if (version := _version(connection, row)) is not None
         ]
 
     def request_work(self, host_id: int, now: float) -> Task | None:
@@ -101,7 +107,8 @@ class Scheduler:
         of its bounds and that no other host of this run could have either. At each eighth result
         that the host gets, such results that came before that one count, too. Refused ten times, a
         result becomes OVER / COULDNT_SEND. The count is kept in the database, so a restart with
-        larger hosts is in time until the tenth. As long as a host that could have it is only busy,
+        larger hosts is in time until the tenth. A result that lacks a container engine is not
+        refused: it waits. As long as a host that could have it is only busy,
         nothing is counted, because here, unlike in a real project, all hosts are known. A result
         without an app version is given up at once.
         """
@@ -122,10 +129,10 @@ class Scheduler:
                 row = writing.execute(
                     f"{_SELECT} WHERE r.id = :id", {"host": host_id, "id": chosen["id"]}
                 ).fetchone()
-                command = _command(writing, row)
-                if command is not None:
+                version = _version(writing, row)
+                if version is not None:
                     self._given[host_id] += 1
-                    return _send(writing, row, host_id, command, now)
+                    return _send(writing, row, host_id, version, now)
                 _could_not_send(writing, [row["id"]], now)
         return None
 
@@ -172,6 +179,19 @@ class Scheduler:
             connection.execute("UPDATE host SET rpc_time = ? WHERE id = ?", (now, host_id))
         self._core.wake.ring()
 
+    def is_cancelled(self, result_id: int) -> bool:
+        """Whether the project no longer wants a result that a host has."""
+        row = (
+            self._core.db.connection()
+            .execute(
+                "SELECT 1 FROM result r JOIN workunit w ON w.id = r.workunitid WHERE r.id = ? "
+                "AND w.error_mask & ?",
+                (result_id, ErrorMask.CANCELLED),
+            )
+            .fetchone()
+        )
+        return row is not None
+
     def report_files(self, host_id: int, names: Iterable[str]) -> None:
         """Record which sticky files a host has; clients since 7.0 report all of them."""
         with self._core.db.write() as connection:
@@ -208,7 +228,7 @@ def _send(
     connection: sqlite3.Connection,
     row: sqlite3.Row,
     host_id: int,
-    command: tuple[str, ...],
+    version: sqlite3.Row,
     now: float,
 ) -> Task:
     deadline = now + row["delay_bound"]
@@ -224,15 +244,28 @@ def _send(
         (deadline, row["workunitid"]),
     )
     connection.execute("UPDATE host SET rpc_time = ? WHERE id = ?", (now, host_id))
-    return _task(row, command, deadline, wrong)
+    return _task(row, version, deadline, wrong)
 
 
-def _fits(host: str) -> str:
+def _has_room(host: str) -> str:
     """Return the condition that a workunit ``w`` is within the capacity of a working host."""
     return (
         f"({host}.active AND {host}.p_fpops > 0 AND w.rsc_memory_bound <= {host}.m_nbytes "
         f"AND w.rsc_disk_bound <= {host}.d_free AND w.rsc_bandwidth_bound <= {host}.n_bwdown "
         f"AND w.rsc_fpops_est <= w.delay_bound * {host}.p_fpops)"
+    )
+
+
+def _fits(host: str) -> str:
+    """Return the condition that a host has room for a workunit ``w``, and can run its app ``a``.
+
+    A container app needs an engine and a core client of 8.2 or later.
+    """
+    return (
+        f"({_has_room(host)} AND ((coalesce({host}.docker_version, '') != '' "  # noqa: S608
+        f"AND NOT {host}.dont_use_docker AND {host}.core_client_version >= {_MIN_CLIENT}) "
+        "OR NOT EXISTS (SELECT 1 FROM app_version v WHERE v.appid = a.id "
+        f"AND instr(v.plan_class, '{CONTAINERS}'))))"
     )
 
 
@@ -321,8 +354,8 @@ def _refused(
         where = "r.priority >= :priority AND (r.priority > :priority OR r.id < :before)"
         parameters |= {"priority": before["priority"], "before": before["id"]}
     nobody = (
-        f"{where} AND NOT {_fits('h')} AND NOT EXISTS (SELECT 1 FROM host o "  # noqa: S608
-        f"WHERE {_fits('o')} AND {_target('o')} AND NOT {_had('o', _GOOD)})"
+        f"{where} AND NOT {_has_room('h')} AND NOT EXISTS (SELECT 1 FROM host o "  # noqa: S608
+        f"WHERE {_has_room('o')} AND {_target('o')} AND NOT {_had('o', _GOOD)})"
     )
     return connection.execute(
         f"{_unsent('r.id, r.refusals', _UNSENT, nobody)} LIMIT {_AT_ONCE}", parameters
@@ -352,22 +385,23 @@ def _could_not_send(connection: sqlite3.Connection, ids: Iterable[int], now: flo
         )
 
 
-def _command(connection: sqlite3.Connection, row: sqlite3.Row) -> tuple[str, ...] | None:
-    """Return the command of the app version that a result names, or of the newest."""
+def _version(connection: sqlite3.Connection, row: sqlite3.Row) -> sqlite3.Row | None:
+    """Return the app version that a result names, or the newest."""
     wanted = row["app_version_num"]
-    version = connection.execute(
-        "SELECT command FROM app_version WHERE appid = ? AND (version_num = ? OR ? = 0) "
+    found: sqlite3.Row | None = connection.execute(
+        "SELECT command, plan_class FROM app_version "
+        "WHERE appid = ? AND (version_num = ? OR ? = 0) "
         "ORDER BY version_num DESC LIMIT 1",
         (row["appid"], wanted, wanted),
     ).fetchone()
-    return None if version is None else tuple(json.loads(version["command"]))
+    return found
 
 
-def _task(row: sqlite3.Row, command: tuple[str, ...], deadline: float, wrong: str) -> Task:
+def _task(row: sqlite3.Row, version: sqlite3.Row, deadline: float, wrong: str) -> Task:
     return Task(
         result_id=row["id"],
         result_name=row["name"],
-        command=command,
+        command=tuple(json.loads(version["command"])),
         xml_doc=row["xml_doc"],
         xml_doc_in=row["xml_doc_in"],
         time_limit=row["rsc_fpops_bound"] / row["p_fpops"] if row["p_fpops"] else math.inf,
@@ -375,4 +409,5 @@ def _task(row: sqlite3.Row, command: tuple[str, ...], deadline: float, wrong: st
         disk_bound=row["rsc_disk_bound"],
         deadline=deadline,
         behaviours=behaviour.read(wrong),
+        in_container=CONTAINERS in version["plan_class"],
     )

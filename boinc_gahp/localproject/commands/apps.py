@@ -15,9 +15,26 @@ from boinc_gahp.localproject.commands.arguments import (
 )
 
 if TYPE_CHECKING:
+    import argparse
+
     from boinc_gahp.terminal import Parser
 
 _MOST = 2**31 - 1
+#: What the jobs of a container app bring, or its hosts have.
+_NOT_WITH_CONTAINER = {
+    "command": "--command",
+    "inputs": "--in",
+    "outputs": "--out",
+    "input_template": "--input-template",
+    "output_template": "--output-template",
+    "max_nbytes": "--max-nbytes",
+    "copy": "--copy",
+    "gzip_out": "--gzip-out",
+    "quorum": "--quorum",
+    "work_generator": "--work-generator",
+    "work_low": "--work-low",
+    "size_classes": "--size-classes",
+}
 
 
 def add_app(arguments: list[str], _config: str | None) -> int:
@@ -25,7 +42,13 @@ def add_app(arguments: list[str], _config: str | None) -> int:
     parser = add_app_parser()
     options = parser.read(arguments)
     from boinc_gahp.localproject import new_app
+    from boinc_gahp.localproject.directory import is_running
+    from boinc_gahp.localproject.hosts.engine import engine_notice
 
+    if options.container:
+        _check_container(parser, options)
+    elif options.command is None:
+        parser.error("--command is missing (or --container, for jobs of any program)")
     templates = None
     if options.input_template or options.output_template:
         if not (options.input_template and options.output_template):
@@ -35,7 +58,8 @@ def add_app(arguments: list[str], _config: str | None) -> int:
         templates = (options.input_template, options.output_template)
     wanted = new_app.NewApp(
         name=options.name,
-        command=options.command,
+        command=options.command or "",
+        container=options.container,
         version=options.version,
         inputs=tuple(options.inputs),
         outputs=tuple(options.outputs),
@@ -52,12 +76,24 @@ def add_app(arguments: list[str], _config: str | None) -> int:
     )
     with opened(options.directory) as core, refused():
         added = new_app.add(core, wanted)
+        running = is_running(options.directory)
+        notice = engine_notice(core.db.connection(), running=running)
     print(f"App {options.name}, version {options.version}: {added.words}")
     for path in added.written:
         print(f"  {path}")
     for warning in added.warnings:
         print(f"warning: {warning}")
+    if options.container and notice:
+        print(notice)
     return 0
+
+
+def _check_container(parser: Parser, options: argparse.Namespace) -> None:
+    """Refuse what belongs to an app with a command and templates."""
+    usual = add_app_parser()
+    for name, option in _NOT_WITH_CONTAINER.items():
+        if getattr(options, name) != usual.get_default(name):
+            parser.error(f"{option} does not go with --container: each job brings its own")
 
 
 def add_app_parser(_config: str | None = None) -> Parser:
@@ -70,7 +106,10 @@ def add_app_parser(_config: str | None = None) -> Parser:
         "{python}, {apps} and {project} stand for this Python, the supplied apps and "
         "the project's directory. Both job templates are written to DIR/templates, "
         "and can be edited there. The app can be used at once. If the app exists, "
-        "this adds another --version with its --command.",
+        "this adds another --version with its --command.\n\n"
+        "With --container the app's program is BOINC's docker_wrapper, which runs any program in a "
+        "container. Its jobs bring everything else: their templates, a Dockerfile, job.toml, and "
+        "a script. They go only to hosts with podman or docker.",
         (
             "boinc_gahp local-project add-app ~/project sort --in in --out out \\\n"
             "--command 'sort -o out in'",
@@ -79,16 +118,21 @@ def add_app_parser(_config: str | None = None) -> Parser:
             "--command '{python} /home/me/fit.py'",
             "boinc_gahp local-project add-app ~/project sort --version 101 \\\n"
             "--command 'sort -r -o out in'",
+            "boinc_gahp local-project add-app ~/project docker --container",
         ),
-        'DIR NAME --command "..." [--in NAME]... --out NAME... [OPTION]...',
+        'DIR NAME (--command "..." [--in NAME]... --out NAME... | --container) [OPTION]...',
     )
     add = parser.add_argument
     add("name", metavar="NAME", help="the app's name")
     add(
         "--command",
-        required=True,
         metavar='"PROGRAM ARG..."',
         help="the command that volunteers run",
+    )
+    add(
+        "--container",
+        action="store_true",
+        help="an app for jobs of any program, in containers; instead of --command",
     )
     add(
         "--version",

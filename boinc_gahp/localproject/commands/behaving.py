@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from boinc_gahp.terminal import Parser
 
 _NORMAL = "normal"
-_CAPACITIES = ("speed", "memory", "disk", "bandwidth")
+_CAPACITIES = ("speed", "memory", "disk", "bandwidth", "engine")
 
 
 def behave(arguments: list[str], _config: str | None) -> int:
@@ -90,13 +90,17 @@ def set_host(arguments: list[str], _config: str | None) -> int:
         if name not in _CAPACITIES or not equals:
             expected = ", ".join(f"{name}=X" for name in _CAPACITIES)
             parser.error(f"{change!r} was given; expected one of {expected}")
+        if name == "engine" and value not in {"0", "1"}:
+            parser.error(f"{change!r} was given; expected engine=0 or engine=1")
         try:
             given[name] = number(value)
         except argparse.ArgumentTypeError as error:
             parser.error(f"{name}: {error}")
+    told = dict(given)
     with opened(options.directory) as core, refused():
-        hosts.set_host(core.db, options.host, **given)
-    print(f"Host {options.host}: {' '.join(f'{name}={x:g}' for name, x in given.items())}")
+        engine = bool(given.pop("engine")) if "engine" in given else None
+        hosts.set_host(core.db, options.host, **given, engine=engine)
+    print(f"Host {options.host}: {' '.join(f'{name}={x:g}' for name, x in told.items())}")
     return 0
 
 
@@ -106,8 +110,12 @@ def set_host_parser(_config: str | None = None) -> Parser:
         "set-host",
         "Changes the capacities that a host reports: speed in operations per second, "
         "memory and disk in bytes, bandwidth in bytes per second. The scheduler uses "
-        "them, and time limits depend on them.",
-        ("boinc_gahp local-project set-host ~/project volunteer-0 speed=5e9 memory=32e9",),
+        "them, and time limits depend on them. With engine=0 it does not offer the machine's "
+        "container engine, so it gets no jobs of container apps; with engine=1 it does again.",
+        (
+            "boinc_gahp local-project set-host ~/project volunteer-0 speed=5e9 memory=32e9",
+            "boinc_gahp local-project set-host ~/project volunteer-1 engine=0",
+        ),
         f"DIR HOST {' '.join(f'[{name}=X]' for name in _CAPACITIES)}",
     )
     parser.add_argument("host", metavar="HOST", help="a host's name")

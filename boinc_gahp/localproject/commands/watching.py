@@ -59,6 +59,8 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     yield f"The project in {found['directory']} {state}; its address is {found['url']}"
     jobs = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in found["jobs"].items())
     yield f"Jobs: {jobs}"
+    if found["notice"]:
+        yield found["notice"]
     yield from _batches(found)
     yield from _table(
         "Hosts",

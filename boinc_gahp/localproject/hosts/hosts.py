@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.directory import VOLUNTEERS
+from boinc_gahp.localproject.hosts.engine import CONTAINERS
 from boinc_gahp.localproject.states import ServerState
 
 if TYPE_CHECKING:
@@ -41,13 +42,13 @@ def register(database: Database, count: int) -> list[int]:
 
     A host that existed before keeps its capacity. The other hosts' results go to these: the others
     are known to be gone, so there is no deadline to wait for. But a result with which a host has
-    vanished waits for its deadline.
+    vanished waits for its deadline. No host has looked for a container engine yet.
     """
     with database.write() as connection:
         (owner,) = connection.execute(
             "SELECT id FROM user WHERE name = ?", (VOLUNTEERS,)
         ).fetchone()
-        connection.execute("UPDATE host SET active = 0")
+        connection.execute("UPDATE host SET active = 0, docker_version = NULL")
         for number in range(count):
             connection.execute(
                 "INSERT INTO host (create_time, userid, domain_name, p_fpops, m_nbytes, d_free, "
@@ -66,6 +67,27 @@ def register(database: Database, count: int) -> list[int]:
         ]
 
 
+def give_back_containers(database: Database) -> None:
+    """Let results that need containers go to other hosts if their hosts have no engine any more."""
+    with database.write() as connection:
+        connection.execute(
+            "UPDATE result SET server_state = ?, hostid = 0, behaviour = '' "  # noqa: S608
+            "WHERE server_state = ? AND behaviour NOT LIKE '%vanish%' AND appid IN "
+            f"(SELECT appid FROM app_version WHERE instr(plan_class, '{CONTAINERS}')) "
+            "AND hostid IN (SELECT id FROM host WHERE dont_use_docker "
+            "OR coalesce(docker_version, '') = '')",
+            (ServerState.UNSENT, ServerState.IN_PROGRESS),
+        )
+
+
+def results_in_progress(database: Database) -> set[str]:
+    """Return the names of the results that hosts have."""
+    rows = database.connection().execute(
+        "SELECT name FROM result WHERE server_state = ?", (ServerState.IN_PROGRESS,)
+    )
+    return {row["name"] for row in rows}
+
+
 def set_host(
     database: Database,
     name: str,
@@ -74,10 +96,11 @@ def set_host(
     memory: float | None = None,
     disk: float | None = None,
     bandwidth: float | None = None,
+    engine: bool | None = None,
 ) -> None:
     """Change the properties that a host claims, for now and for later runs; None keeps a value.
 
-    Units as in :class:`Capacity`.
+    Units as in :class:`Capacity`. ``engine``: whether it offers the machine's container engine.
 
     Raises:
         UnknownHost: there is no such host.
@@ -97,6 +120,8 @@ def set_host(
             )
     with database.write() as connection:
         host_id = find(connection, name)
+        if engine is not None:
+            new["dont_use_docker"] = int(not engine)
         for column, value in new.items():
             connection.execute(
                 f"UPDATE host SET {column} = ? WHERE id = ?",  # noqa: S608

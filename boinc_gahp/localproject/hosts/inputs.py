@@ -39,17 +39,21 @@ _LARGEST = 1 << 30
 
 
 class Inputs:
-    """Brings files to one host; ``directory`` is the host's own."""
+    """Brings files to one host.
+
+    Attributes:
+        directory: the host's own, for files that stay there.
+    """
 
     def __init__(self, core: Core, directory: Path) -> None:
         self._core = core
-        self._directory = directory
+        self.directory = directory
         self._checked: dict[Stamp, tuple[str, int]] = {}
 
     def names(self) -> list[str]:
         """Return the physical names of the files that have stayed on the host."""
         try:
-            return sorted(entry.name for entry in self._directory.iterdir())
+            return sorted(entry.name for entry in self.directory.iterdir())
         except OSError:
             return []
 
@@ -94,17 +98,17 @@ class Inputs:
     def _own(self, name: str) -> Path:
         if not is_file_name(name):
             raise JobFailed(ERR_RESULT_DOWNLOAD, f"WU download error: bad file name {name!r}")
-        return self._directory / name
+        return self.directory / name
 
     def _keep(self, path: Path, own: Path, *, writable: bool = False) -> None:
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(parents=True, exist_ok=True)
         if not writable:
             path.chmod(0o444)
         path.replace(own)
 
     def _take(self, source: Path, own: Path) -> None:
         """Get a file from the server to the host; on the same disk it takes no space."""
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(parents=True, exist_ok=True)
         own.unlink(missing_ok=True)
         try:
             os.link(source, own)

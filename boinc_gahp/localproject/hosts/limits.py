@@ -101,6 +101,10 @@ class LimitWatch:
                     "working set size > workunit.rsc_memory_bound: "
                     f"{_megabytes(used, self._bounds.memory)}",
                 )
+        return self.check_slot(elapsed)
+
+    def check_slot(self, elapsed: float) -> JobFailed | None:
+        """Check time and disk only, like :meth:`check`; for a job whose processes are not ours."""
         if self._disk.due():
             with self._disk.look():
                 exceeded = self.check_disk()

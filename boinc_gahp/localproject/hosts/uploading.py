@@ -54,6 +54,21 @@ def upload(
     )
 
 
+def upload_first(core: Core, slot: Slot, files: Sequence[ResultFile], result_name: str) -> str:
+    """Send what is sent of a job that has failed in a container; return ``xml_doc_out``.
+
+    Its outputs are not reliable (``containers.rst``, "What the wrapper does"): only the first file
+    that is there comes, if it can be sent.
+    """
+    for file in files:
+        try:
+            if _find(slot, file) is not None:
+                return upload(core, slot, [file], result_name)
+        except JobFailed:
+            continue
+    return ""
+
+
 def _find(slot: Slot, file: ResultFile) -> Path | None:
     try:
         path = slot.output(file.open_name)

@@ -24,27 +24,30 @@ from boinc_gahp.localproject.database import may_pass
 from boinc_gahp.localproject.hosts.behaviour import Behaviour
 from boinc_gahp.localproject.hosts.client_errors import JobFailed, no_space
 from boinc_gahp.localproject.hosts.command_line import fill_in, split_command_line
+from boinc_gahp.localproject.hosts.docker_wrapper import DockerWrapper
+from boinc_gahp.localproject.hosts.engine import CLIENTS, WITH, WITHOUT
 from boinc_gahp.localproject.hosts.execution import ProcessEnd, execute
 from boinc_gahp.localproject.hosts.inputs import Inputs
 from boinc_gahp.localproject.hosts.limits import JobBounds, LimitWatch
 from boinc_gahp.localproject.hosts.processes import ProcessFamily
 from boinc_gahp.localproject.hosts.slot import Slot
-from boinc_gahp.localproject.hosts.uploading import upload
+from boinc_gahp.localproject.hosts.uploading import upload, upload_first
+from boinc_gahp.localproject.hosts.wrapper_commands import ContainerJob
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.templates import TemplateError, read_result, read_workunit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Sequence
     from pathlib import Path
 
     from boinc_gahp.localproject.core import Core
-    from boinc_gahp.templates import ResultFile
+    from boinc_gahp.localproject.hosts.engine import Containers
+    from boinc_gahp.templates import ResultFile, WorkunitDocument
 
     T = TypeVar("T")
 
 log = logging.getLogger("boinc_gahp.localproject")
 
-_CLIENT_VERSION = "7.20.5"
 _STDERR_TAIL = 64 << 10
 _IDLE = 1.0
 #: Seconds until a host tries again when the disk is full.
@@ -56,10 +59,18 @@ _AFTER_DEADLINE = 1.0
 class Volunteer:
     """A host: asks for work, runs it, reports, until it is stopped."""
 
-    def __init__(self, core: Core, scheduler: Scheduler, host_id: int, slot: Path) -> None:
+    def __init__(
+        self,
+        core: Core,
+        scheduler: Scheduler,
+        host_id: int,
+        slot: Path,
+        containers: Containers | None = None,
+    ) -> None:
         self._core = core
         self._scheduler = scheduler
         self._host_id = host_id
+        self._containers = containers
         self._slot = Slot(slot)
         self._inputs = Inputs(core, core.directory / "hosts" / str(host_id))
         self._files: list[str] | None = None
@@ -70,16 +81,20 @@ class Volunteer:
     def stop(self) -> None:
         """End soon; a running job is killed, and run again after a restart.
 
-        So is a job whose report is held back.
+        So is a job whose report is held back. A container job finds its files again.
         """
         self._stop.set()
 
     def run(self) -> None:
         """Work until stopped."""
-        left = deque(self._scheduler.all_unfinished(self._host_id))
+        kept = self._slot.kept_for
+        unfinished = self._scheduler.all_unfinished(self._host_id)
+        left = deque(sorted(unfinished, key=lambda task: task.result_name != kept))
         while not self._stop.is_set():
             seen = self._core.wake.count()
             self._report_late()
+            if self._containers is not None and self._containers.needed():
+                self._containers.engine()
             task = left.popleft() if left else None
             if task is None and not self.paused.is_set():
                 task = self._kept(lambda: self._scheduler.request_work(self._host_id, time.time()))
@@ -91,7 +106,9 @@ class Volunteer:
             report = self.compute(task)
             if report is not None:
                 self._hand_in(task, report)
-        _remove(self._slot)
+                self._slot.forget()
+        if not self._slot.kept_for:
+            _remove(self._slot)
 
     def compute(self, task: Task) -> Report | None:
         """Run one job; None if this host was stopped meanwhile, or vanishes with it.
@@ -162,13 +179,17 @@ class Volunteer:
         with ExitStack() as stack:
             stderr: BinaryIO | None = None
             try:
-                self._slot.renew()
-                stderr = stack.enter_context((self._slot.directory / "stderr.txt").open("w+b"))
+                resumed = task.in_container and self._slot.kept_for == task.result_name
+                if not resumed:
+                    self._slot.renew()
+                stderr = stack.enter_context((self._slot.directory / "stderr.txt").open("a+b"))
                 files = read_result(task.xml_doc_in)
-                result = self._run_app(task, stderr, files)
+                result = self._run_app(task, stderr, files, resumed=resumed)
                 if result is None:
                     return None
                 ended = result
+                if task.in_container and ended.status:
+                    document = upload_first(self._core, self._slot, files, task.result_name)
                 _check_end(ended)
                 document = upload(self._core, self._slot, files, task.result_name, task.behaviours)
                 status = int(task.behaviours.get("exit", 0))
@@ -184,14 +205,22 @@ class Volunteer:
                 status,
                 ended.elapsed_time,
                 ended.cpu_time,
-                _stderr(stderr, message, task),
+                _stderr(stderr, message, task, self._client_version),
                 document,
             )
 
+    @property
+    def _client_version(self) -> str:
+        found = self._containers is not None and self._containers.found is not None
+        return CLIENTS[WITH if found else WITHOUT]
+
     def _run_app(
-        self, task: Task, stderr: BinaryIO, files: Sequence[ResultFile]
+        self, task: Task, stderr: BinaryIO, files: Sequence[ResultFile], *, resumed: bool
     ) -> ProcessEnd | None:
-        """Bring the inputs, run the app, and keep the files that stay on the host."""
+        """Bring the inputs, run the app, and keep the files that stay on the host.
+
+        ``resumed``: the inputs are there, and files that the app has made before.
+        """
         workunit = read_workunit(task.xml_doc)
         if "<" in workunit.stored_command_line:
             # A real client refuses the scheduler's whole reply, and the job hangs for good.
@@ -199,16 +228,71 @@ class Volunteer:
                 ERR_RESULT_START,
                 "Can't parse workunit in scheduler reply: the command line contains a <",
             )
-        linked = sum(self._inputs.bring(file, self._slot) for file in workunit.files)
+        if resumed:
+            linked = sum(file.nbytes or 0 for file in workunit.files if not file.copy_file)
+        else:
+            linked = sum(self._inputs.bring(file, self._slot) for file in workunit.files)
         bounds = JobBounds(task.time_limit, task.memory_bound, task.disk_bound)
         watch = LimitWatch(bounds, self._slot, linked)
         crash_in = [file.open_name for file in files] if "crash" in task.behaviours else []
         command = self._command(task, workunit.command_line)
-        ended = execute(command, self._slot, stderr, watch, stop=self._stop, crash_in=crash_in)
+        if task.in_container:
+            ended = self._in_container(
+                task, workunit, command[1:], outputs=files, stderr=stderr, watch=watch
+            )
+        else:
+            ended = execute(command, self._slot, stderr, watch, stop=self._stop, crash_in=crash_in)
         if ended is not None:
             ended = self._made_wrong(ended, task, watch)
         if ended is not None and not (ended.exceeded or ended.signal or ended.status):
             self._inputs.keep_generated(workunit.files, self._slot)
+        return ended
+
+    def _in_container(
+        self,
+        task: Task,
+        workunit: WorkunitDocument,
+        arguments: Sequence[str],
+        *,
+        outputs: Sequence[ResultFile],
+        stderr: BinaryIO,
+        watch: LimitWatch,
+    ) -> ProcessEnd | None:
+        """Run a job in a container; what is only linked into the slot is not in there."""
+        engine = self._containers.engine() if self._containers is not None else None
+        if self._containers is None or engine is None:
+            raise JobFailed(ERR_RESULT_START, "couldn't start app: there is no container engine")
+        mine = os.path.relpath(self._inputs.directory, self._slot.directory)
+        if self._slot.kept_for != task.result_name:
+            for file in workunit.files:
+                if not file.copy_file:
+                    self._slot.link_file(file.open_name, f"{mine}/{file.name}")
+            self._inputs.directory.mkdir(parents=True, exist_ok=True)
+            self._slot.keep_for(task.result_name)
+        wrapper = DockerWrapper(
+            self._containers,
+            engine,
+            ContainerJob(
+                engine.name,
+                self._containers.project,
+                task.result_name.rpartition("_")[0],
+                task.result_name,
+                mine,
+                workunit.avg_ncpus or 1.0,
+            ),
+            self._slot,
+            stderr=stderr,
+            watch=watch,
+            stop=self._stop,
+            cancelled=lambda: self._scheduler.is_cancelled(task.result_id),
+        )
+        ended = wrapper.run(arguments)
+        if ended is not None:
+            for output in outputs:
+                made = self._slot.output(output.open_name)
+                if made is not None and not output.copy_file:
+                    # It is elsewhere than where the client looks for it.
+                    made.unlink()
         return ended
 
     def _made_wrong(self, ended: ProcessEnd, task: Task, watch: LimitWatch) -> ProcessEnd | None:
@@ -231,11 +315,19 @@ class Volunteer:
         return words + split_command_line(command_line)
 
 
-def clean_up(slots: Path) -> None:
-    """End the processes that a killed project has left running in its slots; remove the slots."""
-    for directory in slots.iterdir():
-        ProcessFamily(directory.resolve()).kill()
-        _remove(Slot(directory))
+def clean_up(slots: Path, unfinished: Container[str] = ()) -> None:
+    """End the processes that a killed project has left running in its slots; remove the slots.
+
+    ``unfinished`` are the names of results that hosts have: slots in which one can go on stay.
+    """
+    for directory in sorted(slots.iterdir()):
+        slot = Slot(directory)
+        if directory.is_dir():
+            ProcessFamily(directory.resolve()).kill()
+            if slot.kept_for not in unfinished:
+                _remove(slot)
+        elif not directory.with_suffix("").is_dir():
+            directory.unlink(missing_ok=True)
 
 
 def _remove(slot: Slot) -> None:
@@ -258,7 +350,7 @@ def _check_end(ended: ProcessEnd) -> None:
         )
 
 
-def _stderr(file: BinaryIO | None, message: str, task: Task) -> str:
+def _stderr(file: BinaryIO | None, message: str, task: Task, client_version: str) -> str:
     """Return the end of the job's stderr, wrapped as the client sends it.
 
     It is read from the file that the app was given: the one in the slot may now be a link.
@@ -274,6 +366,6 @@ def _stderr(file: BinaryIO | None, message: str, task: Task) -> str:
         text += f"\nthis host was told: {told}\n"
     said = f"<message>\n{message}\n</message>\n" if message else ""
     return (
-        f"<core_client_version>{_CLIENT_VERSION}</core_client_version>\n<![CDATA[\n{said}"
+        f"<core_client_version>{client_version}</core_client_version>\n<![CDATA[\n{said}"
         f"<stderr_txt>\n{text}\n</stderr_txt>\n]]>\n"
     )

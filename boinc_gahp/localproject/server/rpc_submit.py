@@ -82,7 +82,8 @@ def submit_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     _check_allocation(core, request, app, user)
     maker = _maker(core, request, app)
     # A name too long for a file system would be an error in pathlib's method.
-    if not os.path.isfile(core.directory / maker.output_template):  # noqa: PTH113
+    needed = not all(job.output_template for job in request.jobs)
+    if needed and not os.path.isfile(core.directory / maker.output_template):  # noqa: PTH113
         if not core.quirks.missing_template_succeeds:
             raise RpcFailed(f"create_work failed: can't open {maker.output_template}\n")
         lines = []
@@ -214,7 +215,9 @@ def _operations(job: JobRequest, params: dict[str, float]) -> float | None:
 
 
 def _input_template(core: Core, app: AppRow, reply: RpcReply) -> InputTemplate | None:
-    """Return the app's input template, whatever jobs or the batch name; None: only PHP can read it.
+    """Return the app's input template, whatever jobs or the batch name.
+
+    None: there is none, or only PHP can read it.
 
     Raises:
         RpcFailed: PHP cannot read it either.
@@ -222,6 +225,8 @@ def _input_template(core: Core, app: AppRow, reply: RpcReply) -> InputTemplate |
     path = core.templates / f"{app.name}_in"
     try:
         return core.input_template(path)
+    except FileNotFoundError:
+        return None
     except (OSError, TemplateError) as error:
         if isinstance(error, TemplateError) and refused_by_create_work(error):
             return None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.backend import programs as names
 from boinc_gahp.localproject.hosts import behaviour
+from boinc_gahp.localproject.hosts.engine import has_container_app
 from boinc_gahp.localproject.states import BatchState, ErrorMask, ServerState
 
 if TYPE_CHECKING:
@@ -229,7 +230,10 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A volunteer's host: operations a second, bytes, bytes a second."""
+    """A volunteer's host: operations a second, bytes, bytes a second.
+
+    ``engine``: the container engine that it offers, with its version; '': none, as far as it knows.
+    """
 
     id: int
     name: str
@@ -242,6 +246,7 @@ class Host:
     running: list[Running]
     behaviours: list[Behaviour]
     active: bool
+    engine: str
 
 
 def hosts(connection: sqlite3.Connection) -> list[Host]:
@@ -269,6 +274,7 @@ def hosts(connection: sqlite3.Connection) -> list[Host]:
             running=running.get(row["id"], []),
             active=bool(row["active"]),
             behaviours=behaviour.of_host(connection, row["id"]),
+            engine="" if row["dont_use_docker"] else row["docker_version"] or "",
         )
         for row in connection.execute("SELECT * FROM host ORDER BY active DESC, id").fetchall()
     ]
@@ -322,6 +328,7 @@ class ShownApp:
     work_generator: str
     n_size_classes: int
     versions: list[tuple[int, str]]
+    container: bool
 
 
 def apps(connection: sqlite3.Connection, ids: Iterable[int] | None = None) -> list[ShownApp]:
@@ -344,6 +351,7 @@ def apps(connection: sqlite3.Connection, ids: Iterable[int] | None = None) -> li
             work_generator=row["work_generator"],
             n_size_classes=row["n_size_classes"],
             versions=versions.get(row["id"], []),
+            container=has_container_app(connection, row["name"]),
         )
         for row in connection.execute("SELECT * FROM app WHERE deprecated = 0 ORDER BY name")
         if wanted is None or row["id"] in wanted

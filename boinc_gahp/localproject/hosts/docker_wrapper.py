@@ -1,0 +1,233 @@
+"""What BOINC's docker_wrapper does, in place of a program: runs a job in a container.
+
+It builds the image if it is not there, creates a container with the slot mounted in it, starts it,
+waits, keeps its log, and removes it (``containers.rst``, "What the wrapper does"). The real one
+looks every 10 seconds whether the container has ended; this one waits for it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import replace
+from typing import IO, TYPE_CHECKING, BinaryIO
+
+from boinc_gahp.backoff import Backoff
+from boinc_gahp.client_exits import EXIT_ABORTED_BY_PROJECT
+from boinc_gahp.localproject.hosts.client_errors import JobFailed
+from boinc_gahp.localproject.hosts.engine import remove_container
+from boinc_gahp.localproject.hosts.execution import ProcessEnd
+from boinc_gahp.localproject.hosts.wrapper_commands import (
+    ContainerJob,
+    WrapperError,
+    image_is_listed,
+    read_config,
+    read_options,
+)
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Sequence
+
+    from boinc_gahp.localproject.hosts.engine import Containers, Engine
+    from boinc_gahp.localproject.hosts.limits import LimitWatch
+    from boinc_gahp.localproject.hosts.slot import Slot
+
+_BACKOFF = Backoff(0.01, 0.1, factor=1.3)
+#: Seconds between two questions whether the job was cancelled.
+_ASK_EVERY = 1.0
+#: How podman looks whether a container has ended; docker waits without looking.
+_WAIT = {"podman": ("wait", "--interval", "50ms"), "docker": ("wait",)}
+#: What the project's server says to a client that has a job of a cancelled workunit.
+_ABORTED = "aborted by project - no longer usable"
+
+
+class _Stopped(Exception):
+    """The host is stopped; the job begins anew in its slot when it starts again."""
+
+
+class _Ended(Exception):
+    """The job is ended before its container."""
+
+    def __init__(self, exceeded: JobFailed) -> None:
+        super().__init__(str(exceeded))
+        self.exceeded = exceeded
+
+
+class DockerWrapper:
+    """Runs one job in a container.
+
+    Args:
+        containers: what all hosts share.
+        engine: that of the machine.
+        job: names, and what the client has reserved; ``job.toml`` and options are read here.
+        slot: with the job's files.
+        stderr: gets what the wrapper, the engine and the container write.
+        watch: the job's bounds; that of memory is not enforced.
+        stop: ends the container; :meth:`run` then returns None.
+        cancelled: asks the server whether it no longer wants the job.
+    """
+
+    def __init__(
+        self,
+        containers: Containers,
+        engine: Engine,
+        job: ContainerJob,
+        slot: Slot,
+        *,
+        stderr: BinaryIO,
+        watch: LimitWatch,
+        stop: threading.Event,
+        cancelled: Callable[[], bool],
+    ) -> None:
+        self._containers = containers
+        self._engine = engine
+        self._job = job
+        self._slot = slot
+        self._stderr = stderr
+        self._watch = watch
+        self._stop = stop
+        self._cancelled = cancelled
+        self._begin = time.monotonic()
+        self._ask = self._begin + _ASK_EVERY
+
+    def run(self, arguments: Sequence[str]) -> ProcessEnd | None:
+        """Run the job; None if the host was stopped before its end.
+
+        Args:
+            arguments: the wrapper's command line.
+        """
+        status = 1
+        exceeded: JobFailed | None = None
+        self._say("docker_wrapper (imitated) starting")
+        try:
+            options = read_options(arguments)
+            path = self._slot.directory / options.config
+            config = read_config(path.read_bytes() if path.is_file() else b"")
+            self._job = replace(self._job, config=config, options=options)
+            self._create()
+            try:
+                status = self._in_container()
+                self._keep_log()
+            finally:
+                remove_container(self._engine, self._job.container)
+        except _Stopped:
+            return None
+        except _Ended as ended:
+            exceeded = ended.exceeded
+        except WrapperError as error:
+            self._say(str(error))
+        finally:
+            if not self._job.config.image_name and not self._stop.is_set():
+                self._engine.run("image", "rm", self._job.image)
+        return ProcessEnd(
+            status=status,
+            elapsed_time=time.monotonic() - self._begin,
+            exceeded=exceeded or self._watch.check_disk(),
+        )
+
+    def _create(self) -> None:
+        with self._containers.building(self._job.image, self._stop) as mine:
+            if not mine:
+                raise _Stopped
+            if not image_is_listed(self._command("images", quiet=True), self._job.image):
+                self._say("building image")
+                self._containers.built(self._job.image)
+                self._checked("build", self._job.build())
+        self._say(f"creating container {self._job.container}")
+        self._checked("create", self._job.create())
+
+    def _in_container(self) -> int:
+        """Start the container, and wait for its end; return its exit status."""
+        self._say("starting container")
+        self._checked("start", f"start {self._job.container}")
+        with tempfile.TemporaryFile() as output:
+            command = [self._engine.name, *_WAIT[self._engine.name], self._job.container]
+            self._wait(self._started(command, output))
+            output.seek(0)
+            words = output.read().split()
+        try:
+            return int(words[-1])
+        except (IndexError, ValueError) as error:
+            raise WrapperError(f"the container is gone: {words!r}") from error
+
+    def _keep_log(self) -> None:
+        self._say("stderr from container:")
+        self._wait(self._started(["sh", "-c", self._job.in_shell(f"logs {self._job.container}")]))
+        self._say("stderr end")
+
+    def _checked(self, name: str, command: str) -> None:
+        """Run a command of the engine's; it fails as the wrapper sees it.
+
+        Raises:
+            WrapperError: its exit status is not 0, or it has written the word Error.
+        """
+        output = self._command(command)
+        if "Error" in output:
+            raise WrapperError(f"{name} failed")
+
+    def _command(self, command: str, *, quiet: bool = False) -> str:
+        """Run a command of the engine's in the host's shell, in the slot; return its output."""
+        if not quiet:
+            self._say(f"running {self._engine.name} command: {command}")
+        with tempfile.TemporaryFile() as output:
+            status = self._wait(self._started(["sh", "-c", self._job.in_shell(command)], output))
+            output.seek(0)
+            said = output.read()
+        if not quiet or status:
+            self._stderr.write(said)
+            self._stderr.flush()
+        if status:
+            raise WrapperError(f"the command failed with status {status}")
+        return said.decode("utf-8", "replace")
+
+    def _started(
+        self, command: Sequence[str], output: IO[bytes] | None = None
+    ) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            command,
+            cwd=self._slot.directory,
+            stdin=subprocess.DEVNULL,
+            stdout=output or self._stderr,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> int:
+        """Wait for a command; return its status.
+
+        Raises:
+            _Stopped: the host is stopped.
+            _Ended: the job exceeds a bound, or was cancelled.
+        """
+        looks = 0
+        try:
+            while process.poll() is None:
+                self._check()
+                if not _BACKOFF.wait(looks, stop=self._stop):
+                    raise _Stopped
+                looks += 1
+        finally:
+            if process.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        return process.returncode
+
+    def _check(self) -> None:
+        now = time.monotonic()
+        exceeded = self._watch.check_slot(now - self._begin)
+        if exceeded is None and now >= self._ask:
+            self._ask = now + _ASK_EVERY
+            if self._cancelled():
+                exceeded = JobFailed(EXIT_ABORTED_BY_PROJECT, _ABORTED)
+        if exceeded is not None:
+            raise _Ended(exceeded)
+
+    def _say(self, text: str) -> None:
+        self._stderr.write(f"{text}\n".encode("utf-8", "replace"))
+        self._stderr.flush()

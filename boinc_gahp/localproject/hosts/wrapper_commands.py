@@ -1,0 +1,189 @@
+"""What BOINC's docker_wrapper is told, and the engine's commands that it makes of it; no I/O.
+
+Each command is a text for the host's shell, and is cut at 1,024 bytes, so the words of a job's
+command line are evaluated there (``containers.rst``, "What the wrapper does").
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: A buffer of the wrapper's for one command, with the zero at its end.
+_LONGEST = 1024
+
+
+class WrapperError(Exception):
+    """The wrapper cannot go on; the job is a client error with exit status 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The wrapper's own options; ``words`` are the others, for the container."""
+
+    config: str = "job.toml"
+    dockerfile: str = "Dockerfile"
+    words: tuple[str, ...] = ()
+
+
+def read_options(arguments: Sequence[str]) -> Options:
+    """Read the wrapper's command line.
+
+    Raises:
+        WrapperError: an option lacks its value, at which the real one crashes.
+    """
+    values = {"--config": "job.toml", "--dockerfile": "Dockerfile"}
+    words = []
+    left = iter(arguments)
+    for word in left:
+        if word in values:
+            value = next(left, None)
+            if value is None:
+                raise WrapperError(f"{word} lacks its value")
+            values[word] = value
+        elif word not in {"--verbose", "--sporadic"}:
+            words.append(word)
+    return Options(values["--config"], values["--dockerfile"], tuple(words))
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The contents of ``job.toml``."""
+
+    workdir: str = "/app"
+    project_dir_mount: str = ""
+    image_name: str = ""
+    build_args: str = ""
+    create_args: str = ""
+    use_gpu: bool = False
+    web_graphics_guest_port: int = 0
+    mount: tuple[str, ...] = ()
+    portmap: tuple[str, ...] = ()
+    verbose: int = 1
+
+
+#: The types of the values, and those of the members of lists.
+_TYPES: dict[str, type] = {
+    "workdir": str,
+    "project_dir_mount": str,
+    "image_name": str,
+    "build_args": str,
+    "create_args": str,
+    "use_gpu": bool,
+    "web_graphics_guest_port": int,
+    "mount": list,
+    "portmap": list,
+    "verbose": int,
+}
+
+
+def read_config(text: bytes) -> Config:
+    """Read ``job.toml``; names that are not known are ignored.
+
+    Raises:
+        WrapperError: it is not TOML, or a value is of another type.
+    """
+    try:
+        found = tomllib.loads(text.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise WrapperError(f"TOML error: {error}; can't parse config file") from error
+    values: dict[str, Any] = {}
+    for name, kind in _TYPES.items():
+        value = found.get(name)
+        if value is None:
+            continue
+        right = type(value) is kind
+        if kind is list:
+            right = right and all(type(each) is str for each in value)
+            value = tuple(value)
+        if not right:
+            raise WrapperError(f"TOML error: the value of {name} is of a wrong type")
+        values[name] = value
+    return Config(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerJob:
+    """A job for the wrapper.
+
+    Attributes:
+        engine: ``podman`` or ``docker``.
+        project: the project's directory on the host, as it stands in names.
+        workunit, result: their names.
+        project_directory: of the host's files of this project, seen from the slot.
+        ncpus: how many processors the client has reserved.
+    """
+
+    engine: str
+    project: str
+    workunit: str
+    result: str
+    project_directory: str
+    ncpus: float = 1.0
+    config: Config = field(default_factory=Config)
+    options: Options = field(default_factory=Options)
+
+    @property
+    def container(self) -> str:
+        """The container's name."""
+        return f"boinc__{self.project}__{self.result}".lower()
+
+    @property
+    def image(self) -> str:
+        """The image's name; the default one is the job's own."""
+        return self.config.image_name or f"boinc__{self.project}__{self.workunit}".lower()
+
+    def in_shell(self, command: str) -> str:
+        """Return what the shell gets for one of the engine's commands."""
+        return _cut(f"{self.engine} {command} 2>&1")
+
+    def build(self) -> str:
+        """Return the command that builds the image."""
+        retry = "--retry 0" if self.engine == "podman" else ""
+        text = f'build "." {retry} -t {self.image} -f {self.options.dockerfile} '
+        return _cut(text + self.config.build_args)
+
+    def create(self) -> str:
+        """Return the command that creates the container; the slot is mounted in it."""
+        config = self.config
+        slot = f' -v "./":"{config.workdir}"'
+        project = ""
+        if config.project_dir_mount:
+            project = f' -v "./{self.project_directory}/":"{config.project_dir_mount}"'
+        text = f"create --name {self.container} {slot} {project}"
+        if self.options.words:
+            text += f' -e ARGS=" {" ".join(self.options.words)}"'
+        text += "".join(f" -v {each}" for each in config.mount)
+        text += "".join(f" -p {each}" for each in config.portmap)
+        if self.ncpus > 1:
+            text += f" --cpus {self.ncpus:f}"
+        if config.use_gpu:
+            text += " --gpus all"
+        if config.create_args:
+            text += f" {config.create_args}"
+        if self.engine == "podman":
+            text += " --log-driver=k8s-file"
+        return f"{text} {self.image}"
+
+
+def _cut(command: str) -> str:
+    return command.encode("utf-8", "surrogateescape")[: _LONGEST - 1].decode(
+        "utf-8", "surrogateescape"
+    )
+
+
+def image_is_listed(listing: str, image: str) -> bool:
+    """Whether the engine's list of images has one, as the wrapper looks for it.
+
+    It looks for the name and a space. So an image whose name has a tag is never found.
+    """
+    return any(f"{image} " in line for line in listing.splitlines())
