@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 # Each function is imported when it is first called: a daemon that only pings needs few of them.
 from boinc_gahp import fetch, submit
-from boinc_gahp.config import ProjectSettings, authenticator_of, cache_dir, ledger_file
+from boinc_gahp.config import ProjectSettings, authenticator_of, cache_dir, ledger_file, state_dir
 from boinc_gahp.fetch import NEVER_CANCELLED
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.rpc import ClientOptions, WebRpcs
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from boinc_gahp.errors import ProjectError
     from boinc_gahp.fetch import (
         CancelScope,
+        ContainerRequest,
         Directories,
         Failure,
         FetchedFiles,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from boinc_gahp.submit import (
         BatchJobs,
         BatchStatuses,
+        ContainerJob,
+        Job,
         Journal,
         OnProgress,
         SubmitRequest,
@@ -125,6 +128,14 @@ class Bridge:
         """The largest request, in bytes, that the project's settings allow."""
         return self._context.project_settings.max_post_bytes
 
+    def container_jobs(self, jobs: Sequence[tuple[str, ContainerJob]]) -> list[tuple[str, Job]]:
+        """See :func:`boinc_gahp.submit.container_jobs.make_container_jobs`."""
+        return submit.make_container_jobs(
+            jobs,
+            submit.MadeFiles.of(state_dir(self._context.settings)),
+            lambda path: self._context.digests.of([path])[path].md5,
+        )
+
     def request_size(self, request: SubmitRequest) -> int:
         """See :meth:`boinc_gahp.submit.validate.BatchValidator.size`."""
         return submit.BatchValidator(self._context, request).size()
@@ -191,8 +202,17 @@ class Bridge:
         """See :func:`boinc_gahp.fetch.job_directory.fetch_output`."""
         return fetch.fetch_output(self._context, request, scope)
 
+    def fetch_container(
+        self, request: ContainerRequest, scope: CancelScope = NEVER_CANCELLED
+    ) -> FetchResult:
+        """See :func:`boinc_gahp.fetch.container_directory.fetch_container`."""
+        return fetch.fetch_container(self._context, request, scope)
+
     def write_failure(
-        self, request: FetchRequest, text: str, scope: CancelScope = NEVER_CANCELLED
+        self,
+        request: FetchRequest | ContainerRequest,
+        text: str,
+        scope: CancelScope = NEVER_CANCELLED,
     ) -> None:
         """See :func:`boinc_gahp.fetch.job_directory.write_failure`."""
         fetch.write_failure(request, text, scope)

@@ -359,6 +359,12 @@ class AppNotFound(NotFound):
     code = "BG-APP-NOT-FOUND"
 
 
+class TemplatesMissing(NotFound):
+    """The project has no template files for an app: its jobs bring their own."""
+
+    code = "BG-TEMPLATES-MISSING"
+
+
 class BatchNotFound(NotFound):
     """The project has no such batch."""
 

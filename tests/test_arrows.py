@@ -24,7 +24,7 @@ ARROWS = {
     "templates": set(),
     "containers": set(),
     "ledger": set(),
-    "submit": {"rpc", "templates", "ledger"},
+    "submit": {"rpc", "templates", "containers", "ledger"},
     "fetch": {"submit", "rpc", "templates", "containers", "ledger"},
     "bridge": {"submit", "fetch", "rpc", "ledger"},
     "htcondor": {"bridge", "submit", "fetch", "templates", "containers", "ledger"},

@@ -34,6 +34,8 @@ _TIMES_WITH_ZERO = frozenset(
     {"retry", "submit_margin", "templates_cached", "output_rate"}
     | {"quiet", "longest_wait", "retire_wait", "history", "stranded_wait"}
 )
+#: Images that are files of the submit node: the path follows after a colon.
+IMAGE_FILES = frozenset({"oci-archive", "rootfs"})
 #: Never quoted in an error.
 _SECRET_KEYS = frozenset({"authenticator", "proxy"})
 
@@ -260,6 +262,23 @@ def _proxy(key: str, value: object, base: Path) -> str:
     return text
 
 
+def _app(key: str, value: object, base: Path) -> str:
+    text = _str(key, value, base)
+    if not text.isprintable() or text.split() != [text]:
+        raise _Expected("the name of an app is expected, which is one word")
+    return text
+
+
+def _image(key: str, value: object, base: Path) -> str:
+    text = _str(key, value, base).strip()
+    if not text:
+        raise _Expected("the name of an image is expected, like docker://python:3.12-slim")
+    kind, colon, file = text.partition(":")
+    if colon and kind in IMAGE_FILES:
+        return f"{kind}:{expand(file, base)}"
+    return text
+
+
 def _authenticator(key: str, value: object, base: Path) -> Authenticator:
     text = _str(key, value, base)
     if len(text.split()) > 1:
@@ -282,6 +301,8 @@ _SPECIAL: dict[str, Callable[[str, object, Path], Any]] = {
     "authenticator": _authenticator,
     "ca_bundle": _path_text,
     "proxy": _proxy,
+    "container_app": _app,
+    "container_image": _image,
     "level": _one_of(*LEVELS),
     "failed_jobs": _one_of(*FAILED_JOBS),
     "file": _path_text,

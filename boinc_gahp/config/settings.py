@@ -40,6 +40,12 @@ class ProjectSettings:
     #: The largest request that the project's PHP accepts: its ``post_max_size`` (8 MiB by default),
     #: less a margin.
     max_post_bytes: int = 7_500_000
+    #: The app that runs the users' own programs in containers: the project's admin tells its name.
+    #: Without it, jobs can only run the project's other apps.
+    container_app: str | None = None
+    #: The image for container jobs that name none: ``docker://NAME``, ``oci-archive:FILE`` or
+    #: ``rootfs:FILE``. Without it, such jobs are held.
+    container_image: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """Any program: from its description to the files of a container job, and back; no I/O.
 
 A project has one app whose program is BOINC's ``docker_wrapper``; it builds an image and runs a
-script in a container (``containers.rst``). ``types`` describes a program, ``image`` reads and checks
-the name of an image, ``script`` writes the script that runs programs, ``build_files`` the other
-files that the wrapper reads, ``job_files`` lists a job's inputs and outputs for its templates, and
-``ending`` reads what the script tells about a program's end.
+script in a container (``containers.rst``). ``image`` reads and checks the name of an image,
+``script`` writes the script that runs programs, ``build_files`` the other files that the wrapper
+reads, ``job_files`` tells which files a job's templates have, and ``ending`` reads what the script
+tells about a program's end. The files' names are in ``names``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 from boinc_gahp.lazy import exports
 
 if TYPE_CHECKING:
+    from boinc_gahp.containers.build_files import dockerfile as dockerfile, job_toml as job_toml
     from boinc_gahp.containers.ending import Ending as Ending, read_ending as read_ending
+    from boinc_gahp.containers.image import Image as Image, read_image as read_image
+    from boinc_gahp.containers.job_files import (
+        MOST_FILES as MOST_FILES,
+        archive_name as archive_name,
+        is_open_name as is_open_name,
+        output_files as output_files,
+    )
     from boinc_gahp.containers.names import (
         DOCKERFILE as DOCKERFILE,
         ENDING as ENDING,
@@ -25,11 +33,21 @@ if TYPE_CHECKING:
         STDOUT as STDOUT,
         WORK as WORK,
     )
+    from boinc_gahp.containers.script import (
+        Layout as Layout,
+        Program as Program,
+        by_script as by_script,
+        quote as quote,
+        write_script as write_script,
+    )
 
 __getattr__, __dir__ = exports(
     __name__,
     {
+        "build_files": ["dockerfile", "job_toml"],
         "ending": ["Ending", "read_ending"],
+        "image": ["Image", "read_image"],
+        "job_files": ["MOST_FILES", "archive_name", "is_open_name", "output_files"],
         "names": [
             "DOCKERFILE",
             "ENDING",
@@ -40,5 +58,6 @@ __getattr__, __dir__ = exports(
             "STDOUT",
             "WORK",
         ],
+        "script": ["Layout", "Program", "by_script", "quote", "write_script"],
     },
 )

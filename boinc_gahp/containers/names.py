@@ -1,7 +1,7 @@
 """Open names of a container job's own files.
 
-The wrapper's files, and BOINC's, are in the slot, which is ``/app`` in the container. The user's are
-in a directory of it, so that no name of a user can meet one of these.
+The wrapper's files, and BOINC's, are in the slot, which is ``/app`` in the container. The user's
+are in a directory of it, so that no name of a user can meet one of these.
 """
 
 from __future__ import annotations
@@ -21,6 +21,6 @@ ENDING = "_exit"
 STDOUT = "_stdout"
 STDERR = "_stderr"
 
-#: A tar archive of the outputs whose names are not known beforehand: directories, and all that is in
-#: them; if the job names no outputs, the new or changed files. Paths are relative to ``WORK``.
+#: A tar archive of the outputs whose names are not known beforehand: directories, and all that is
+#: in them; if the job names no outputs, the new or changed files. Paths are relative to ``WORK``.
 PACKED = "_outputs.tar"

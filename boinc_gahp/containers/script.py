@@ -11,16 +11,19 @@ of the shell is taken for it, and its environment is set with ``env``, so that n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.containers.build_files import APP
 from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+T = TypeVar("T")
 
 #: When this exists, the input directories are unpacked; older files are inputs.
 _STARTED = f"{APP}/_started"
+#: New and changed files are linked into this directory.
 _NEW = f"{APP}/_new"
 
 #: The most bytes of the jobs in a script. Every host that runs one of them fetches all of it.
@@ -68,7 +71,8 @@ class Layout:
             changed files there.
         packed: those of the outputs that are in the archive of outputs even if they are files.
         stdout: whether the standard output is kept.
-        stderr: likewise; ``stdout``: together with the standard output.
+        stderr: whether the standard error is kept.
+        merged: whether the standard error goes where the standard output goes.
     """
 
     program: str
@@ -78,7 +82,8 @@ class Layout:
     outputs: tuple[str, ...] | None = None
     packed: frozenset[str] = frozenset()
     stdout: bool = True
-    stderr: bool | Literal["stdout"] = True
+    stderr: bool = True
+    merged: bool = False
 
 
 def quote(word: str) -> str:
@@ -86,26 +91,32 @@ def quote(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 
-def script(layout: Layout, programs: Sequence[Program]) -> bytes:
-    """Return the script for some jobs; a job's number is its place in ``programs``."""
+def write_script(layout: Layout, programs: Sequence[Program]) -> bytes:
+    """Return the script for some jobs.
+
+    A job's number is its place in ``programs``, from 1: PHP drops a command line ``0``
+    (``web-rpcs.rst``, "Command lines").
+    """
     lines = [_BEGIN]
     lines += _unpacking(layout)
     lines += _running(layout, programs)
     lines += _packing(layout)
+    # The engine may run as another user than the client, which has to read and remove the files.
+    lines.append(f"chmod -R a+rwX {APP}/{WORK} 2>/dev/null\n")
     lines.append(f"printf '%s\\n' \"$status\" >{APP}/{ENDING}\nexit 0\n")
     return "".join(lines).encode("utf-8", "surrogateescape")
 
 
-def split(programs: Iterable[Program]) -> Iterator[list[Program]]:
-    """Yield the programs for each script, so that none has many more than :data:`LARGEST` bytes."""
-    part: list[Program] = []
+def by_script(jobs: Iterable[T], program_of: Callable[[T], Program]) -> Iterator[list[T]]:
+    """Yield the jobs for each script, so that none has many more than :data:`LARGEST` bytes."""
+    part: list[T] = []
     nbytes = 0
-    for program in programs:
-        size = len(_arm(program, 0, "").encode("utf-8", "surrogateescape"))
+    for job in jobs:
+        size = len(_arm(program_of(job), 0, "").encode("utf-8", "surrogateescape"))
         if part and nbytes + size > LARGEST:
             yield part
             part, nbytes = [], 0
-        part.append(program)
+        part.append(job)
         nbytes += size
     if part:
         yield part
@@ -130,7 +141,7 @@ def _running(layout: Layout, programs: Sequence[Program]) -> Iterator[str]:
         common = ["env", *(_variables(programs[0]) if common else ()), *common]
     own_environment = len(environments) > 1
     yield "stdin=/dev/null\ncase $job in\n"
-    for number, each in enumerate(programs):
+    for number, each in enumerate(programs, 1):
         yield _arm(each, number, layout.program if own_environment else None)
     yield '*) tell no-job "$job";;\nesac\n'
     yield f'( exec {" ".join(common)} "$@" ) <"$stdin" {_streams(layout)}\nstatus=$?\n'
@@ -157,7 +168,7 @@ def _variables(each: Program) -> list[str]:
 
 def _streams(layout: Layout) -> str:
     out = f"{APP}/{STDOUT}" if layout.stdout else "/dev/null"
-    if layout.stderr == "stdout":
+    if layout.merged:
         return f">{out} 2>&1"
     err = f"{APP}/{STDERR}" if layout.stderr else "/dev/null"
     return f">{out} 2>{err}"
@@ -184,6 +195,7 @@ if [ $# -gt 0 ]; then
     tar -chf {APP}/{PACKED} -C {source} {names} || tar -cf {APP}/{PACKED} -C {source} {names} ||
         tell no-packing
 fi
+rm -rf {_NEW}
 """
 
 
@@ -202,5 +214,5 @@ def _new_files(layout: Layout) -> Iterator[str]:
     elif layout.inputs:
         inputs = "|".join(map(quote, layout.inputs))
         yield f"    case $name in {inputs}) {older};; esac\n"
-    yield f'    if [ -L "$name" ]; then cp "./$name" {_NEW}/; else ln "./$name" {_NEW}/; fi ||\n'
-    yield "        tell no-packing\n    set -- new\ndone\n"
+    yield f'    if [ -L "$name" ] || ! ln "./$name" {_NEW}/ 2>/dev/null; then\n'
+    yield f'        cp "./$name" {_NEW}/ || tell no-packing\n    fi\n    set -- new\ndone\n'

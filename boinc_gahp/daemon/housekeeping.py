@@ -1,9 +1,10 @@
-"""Looks after the files of a running daemon: its program and its ledger.
+"""Looks after the files of a running daemon: its program, its ledger, and files that it made.
 
 The program on the disk may be replaced, as by an upgrade, or removed. A daemon has all of its
 modules in memory and would stay at the old version for as long as its user has jobs, which may be
 weeks. So it ends, and HTCondor starts a new one within seconds (``gridmanager-batch.rst``,
-"Crashes"). The ledger has to stay in its place, and must not grow for ever.
+"Crashes"). The ledger has to stay in its place, and must not grow for ever. Files that were made
+for container jobs are removed when no job has needed them for a day.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ INTERVAL = 10.0
 GONE = 60.0
 #: Seconds after which HTCondor has asked about all jobs that it still has.
 HTCONDOR_HAS_ASKED = 3600.0
+#: Seconds after which a file that was made for container jobs, and not used since, is removed; they
+#: are looked at as often. A job that is sent later makes it again.
+UNUSED = 86400.0
 
 
 class Program:
@@ -106,8 +110,10 @@ def ledger_housekeeping(
         end: ends the process: another file has replaced its ledger.
     """
     from boinc_gahp.ledger import JobLedger, drop_unneeded  # noqa: PLC0415  (after the banner)
+    from boinc_gahp.submit import MadeFiles  # noqa: PLC0415
 
     began = time.monotonic()
+    next_cleaning = began
     last_message = ""
     while not closing.wait(INTERVAL):
         ledger = opener.opened
@@ -121,6 +127,9 @@ def ledger_housekeeping(
             drop_unneeded(
                 JobLedger(ledger.store), time.time(), forget_after(), closing, untold=has_asked
             )
+            if time.monotonic() >= next_cleaning:
+                next_cleaning = time.monotonic() + UNUSED
+                MadeFiles.of(ledger.path.parent).clean(UNUSED)
         except LedgerError as error:
             ledger_logger.log(
                 logging.DEBUG if str(error) == last_message else logging.ERROR, "%s", error

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BatchTooLarge, JobRefused
 from boinc_gahp.htcondor.description import JobDescription
+from boinc_gahp.htcondor.in_container import container_job
 from boinc_gahp.submit import Job, LocalFile, SubmitRequest, by_open_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from boinc_gahp.bridge import Bridge
     from boinc_gahp.errors import GahpError
     from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.ledger import BatchRow, JobRow, Waiting
@@ -163,40 +165,59 @@ class BatchSizes:
         self._slots.pop(batch.id, None)
 
 
-def request_of(batch: BatchRow, jobs: Sequence[JobRow], lease: float) -> SubmitRequest:
+def request_of(
+    bridge: Bridge, batch: BatchRow, jobs: Sequence[JobRow], lease: float
+) -> SubmitRequest:
     """Return the request for a batch of ``jobs``, which have equal parameters.
 
     Args:
+        bridge: makes the files of jobs in containers.
         batch: the batch, with its name.
         jobs: its jobs, at least one, with their names in it.
         lease: its lease in seconds.
 
     Raises:
         JobRefused: a description in the ledger is damaged; names the job.
+        StagingError: files of jobs in containers cannot be made.
     """
     described = [(str(job.job_name), _description(job)) for job in jobs]
     first = described[0][1]
     return SubmitRequest(
         batch.name,
         batch.app_name,
-        [
-            (
-                name,
-                Job(
-                    job.args,
-                    by_open_name(job.inputs),
-                    priority=job.priority,
-                    input_template=job.input_template,
-                    output_template=job.output_template,
-                ),
-            )
-            for name, job in described
-        ],
+        _jobs_in_containers(bridge, described) if first.container else _jobs_of_app(described),
         parameters=first.parameters,
         app_version_num=first.app_version_num,
-        outputs={name: _outputs(job) for name, job in described},
+        outputs={} if first.container else {name: _outputs(job) for name, job in described},
         lease=lease,
     )
+
+
+def _jobs_of_app(described: Iterable[tuple[str, JobDescription]]) -> list[tuple[str, Job]]:
+    return [
+        (
+            name,
+            Job(
+                job.args,
+                by_open_name(job.inputs),
+                priority=job.priority,
+                input_template=job.input_template,
+                output_template=job.output_template,
+            ),
+        )
+        for name, job in described
+    ]
+
+
+def _jobs_in_containers(
+    bridge: Bridge, described: Iterable[tuple[str, JobDescription]]
+) -> list[tuple[str, Job]]:
+    priorities = {name: job.priority for name, job in described}
+    made = bridge.container_jobs([(name, container_job(job)) for name, job in described])
+    return [
+        (name, job if priorities[name] is None else replace(job, priority=priorities[name]))
+        for name, job in made
+    ]
 
 
 def local_bytes(jobs: Sequence[JobRow]) -> int:

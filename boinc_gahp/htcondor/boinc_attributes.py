@@ -34,6 +34,10 @@ NAMES = (
     "InputTemplate",
     "OutputTemplate",
     "FailedJobs",
+    "Image",
+    "Network",
+    "Quorum",
+    "AllowEnvironment",
 )
 
 #: The columns are signed 32-bit numbers.
@@ -86,6 +90,16 @@ class BoincAttributes:
                 f"{given[0]} is {show(given[1])}; one of {', '.join(choices)} is expected"
             )
         return word
+
+    def flag(self, name: str) -> bool:
+        """Return a truth value, which may be written as a text; False if there is none."""
+        given = self.get(name)
+        if given is None:
+            return False
+        word = str(given[1]).strip().lower()
+        if word not in {"true", "false"}:
+            raise AdRefused(f"{given[0]} is {show(given[1])}; true or false is expected")
+        return word == "true"
 
     def amount(self, name: str) -> float | None:
         """Return a number greater than 0; raises AdRefused for anything else."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
+from boinc_gahp.htcondor.in_container import InContainer
 from boinc_gahp.submit import LocalFile, Parameters, RemoteFile
 
 #: Bytes in a submit_batch request besides a job's own texts: tags, a job's name, an MD5.
@@ -20,6 +21,10 @@ _INPUT_BYTES = 160
 #: Bytes of an input template that a job takes with it because it asks for other sizes than its
 #: app's: one with a few files. The size of larger ones is learned when they are sent.
 _TEMPLATE_BYTES = 1500
+#: Bytes of an input, and of an output, of a job in a container, whose templates go with it; and how
+#: many it has beside those that it names.
+_INPUT_IN_TEMPLATE, _OUTPUT_IN_TEMPLATE = 300, 400
+_OWN_INPUTS, _OWN_OUTPUTS = 4, 4
 
 #: Fields of :class:`Parameters` by their names in the ledger.
 _SIZES = {name: name.removeprefix("rsc_") for name in Parameters().by_element}
@@ -48,6 +53,7 @@ class JobDescription:
         output_template: XML text; None: the app's.
         failed_jobs: what to do if its program fails, one of ``settings.FAILED_JOBS``; None: as the
             settings say then.
+        container: what runs in a container; None: the job runs an installed app.
     """
 
     job_directory: str
@@ -66,12 +72,15 @@ class JobDescription:
     input_template: str | None = None
     output_template: str | None = None
     failed_jobs: str | None = None
+    container: InContainer | None = None
 
     def to_json(self) -> str:
         """Return the description as ASCII, without default values."""
         values: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
         values |= values.pop("parameters").by_element
         values["inputs"] = [_file_values(*each) for each in self.inputs]
+        if self.container is not None:
+            values["container"] = self.container.to_values()
         present = {name: value for name, value in values.items() if value not in (None, (), [])}
         if self.outputs == ():
             present["outputs"] = []
@@ -89,12 +98,14 @@ class JobDescription:
             values["inputs"] = tuple(_file(each) for each in values.get("inputs", ()))
             sizes = {field: values.pop(name, None) for name, field in _SIZES.items()}
             values["parameters"] = Parameters(**sizes)
+            if "container" in values:
+                values["container"] = InContainer.from_values(values["container"])
             values["remaps"] = tuple((name, path) for name, path in values.get("remaps", ()))
             for name in ("args", "outputs"):
                 if name in values:
                     values[name] = tuple(values[name])
             return cls(**values)
-        except (TypeError, IndexError) as error:
+        except (TypeError, IndexError, AttributeError) as error:
             raise ValueError(f"this is not a description of a job: {error}") from error
 
     @property
@@ -113,6 +124,8 @@ class JobDescription:
             self.app_version_num,
             self.input_template,
             self.output_template,
+            # Their templates differ if only their files' names do, and are never refused.
+            *(() if self.container is None else (self.container.image, self.container.command)),
         )
         return sha256(json.dumps(shared).encode()).hexdigest()[:32]
 
@@ -125,6 +138,10 @@ class JobDescription:
         texts = [*self.args, self.input_template or "", self.output_template or ""]
         texts += [file.url for _, file in self.inputs if isinstance(file, RemoteFile)]
         nbytes = _JOB_BYTES + _INPUT_BYTES * len(self.inputs) + sum(map(_xml_size, texts))
+        if self.container is not None:
+            inputs = len(self.inputs) + len(self.container.trees) + _OWN_INPUTS
+            outputs = len(self.outputs or ()) + _OWN_OUTPUTS
+            return _JOB_BYTES + _INPUT_IN_TEMPLATE * inputs + _OUTPUT_IN_TEMPLATE * outputs
         return nbytes + _TEMPLATE_BYTES * (self.parameters != Parameters())
 
 

@@ -45,6 +45,13 @@ _QUOTED = 300
 #: database keeps 64 kB (``web-rpcs.rst``).
 _MAX_STDERR = 1 << 17
 _AGAIN = "condor_release sends it again, as a new job"
+#: A program's own exit status is never that of its container (:mod:`boinc_gahp.containers.script`).
+_CONTAINER_FAILED = (
+    "; this is not the exit status of the program: its container could not be made on the "
+    "volunteers' computers, or was ended there. Most often they cannot get the image {}: check "
+    "that its name is right, that everybody may pull it, that it is built for their processors, "
+    "and that it has a shell (sh)"
+)
 
 
 #: The job attribute that asks for more of a resource that was not enough.
@@ -112,8 +119,11 @@ def fail(context: AccountContext, job: JobRow) -> bool:
         hold = Hold(_aborted(context, job, batch), HoldCode.ABORTED, 0)
     else:
         reason = reason_of(context, job, batch, failure)
-        code = exit_code(failure)
-        if code is not None and _completes(context, job):
+        image = _image_of(job)
+        if image is not None:
+            reason += _CONTAINER_FAILED.format(image)
+        code = exit_code(failure) if image is None else None
+        if code is not None and completes(context, job):
             ended = ProgramFailure(code, cpu_time, reason, _shortened(failure.text))
             context.jobs.program_failed(job.id, ended)
             log.info("Job %d is to be completed with exit code %d: %s", job.id, code, reason)
@@ -132,7 +142,16 @@ def _shortened(text: str) -> str:
     return f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"
 
 
-def _completes(context: AccountContext, job: JobRow) -> bool:
+def _image_of(job: JobRow) -> str | None:
+    """Return the image of a job in a container; None for an installed app."""
+    try:
+        container = JobDescription.from_json(job.description).container
+    except ValueError:
+        return None  # the fetcher reports the error
+    return None if container is None else container.image
+
+
+def completes(context: AccountContext, job: JobRow) -> bool:
     """Tell whether a job whose program failed is to be completed."""
     try:
         choice = JobDescription.from_json(job.description).failed_jobs

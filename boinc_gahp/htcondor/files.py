@@ -48,8 +48,8 @@ def read_inputs(text: str | None, stdin: str | None, iwd: str) -> Iterator[tuple
     if stdin not in {None, "", NOWHERE}:
         wanted.append(("input", str(stdin)))
     for source, name in wanted:
-        _check_no_url(source, name)
-        file = _local_file(source, name, iwd)
+        refuse_url(source, name)
+        file = look_at_file(source, name, iwd)
         if file.path not in seen:
             seen.add(file.path)
             yield Path(file.path).name, file
@@ -71,7 +71,7 @@ def read_outputs(text: str) -> tuple[str, ...]:
     """Return the names in ``transfer_output_files``; an empty list means no outputs."""
     names = names_in(text)
     for name in names:
-        _check_no_url("transfer_output_files", name)
+        refuse_url("transfer_output_files", name)
         if name.endswith("/"):
             raise AdRefused(
                 f"transfer_output_files names {show(name)}; a BOINC job has no output "
@@ -85,7 +85,7 @@ def read_stream(source: str, name: str | None, iwd: str) -> str | None:
     if name in {None, "", NOWHERE}:
         return None
     path = str(name)
-    _check_no_url(source, path)
+    refuse_url(source, path)
     if path.endswith("/") or is_directory(Path(iwd, path)):
         raise AdRefused(f"{source} is {show(path)}, which is a directory; name a file in it")
     return path
@@ -141,7 +141,8 @@ def _why(error: OSError | ValueError) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
-def _local_file(source: str, name: str, iwd: str) -> LocalFile:
+def look_at_file(source: str, name: str, iwd: str) -> LocalFile:
+    """Return a file that a submit file names in ``source``, as it is now."""
     path = Path(iwd, name)
     try:
         status = path.stat()
@@ -183,7 +184,8 @@ def _remote_file(shown: str, url: str, size: str, md5: str) -> tuple[str, Remote
     return name, RemoteFile(url, int(size), md5.lower())
 
 
-def _check_no_url(source: str, name: str) -> None:
+def refuse_url(source: str, name: str) -> None:
+    """Refuse a URL where the name of a local file is expected."""
     found = _URL.match(name)
     if found is None:
         return

@@ -14,6 +14,14 @@ from typing import TYPE_CHECKING
 from boinc_gahp.config import FAILED_JOBS
 from boinc_gahp.htcondor.attributes import AdRefused, Attributes, as_text, show
 from boinc_gahp.htcondor.boinc_attributes import BoincAttributes, positive
+from boinc_gahp.htcondor.container_ad import (
+    FPOPS_BOUND,
+    disk_bound,
+    image_of,
+    is_transferred,
+    read_container,
+    read_container_outputs,
+)
 from boinc_gahp.htcondor.description import JobDescription, NamedFile
 from boinc_gahp.htcondor.files import (
     check_remap,
@@ -24,25 +32,33 @@ from boinc_gahp.htcondor.files import (
     read_stream,
     read_template,
 )
+from boinc_gahp.htcondor.v2 import split_v2
 from boinc_gahp.secret import hide_logins
 from boinc_gahp.submit import Parameters
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
-    from boinc_gahp.config import HTCondor
+    from collections.abc import Callable
+
+    from boinc_gahp.config import HTCondor, ProjectSettings
 
 __all__ = ["AdRefused", "job_directory", "read_ad"]
 
 _MIB = 2**20
 
 
-def read_ad(text: str, settings: HTCondor) -> JobDescription:
+def read_ad(
+    text: str,
+    settings: HTCondor,
+    project_of: Callable[[str | None], ProjectSettings | None] = lambda _: None,
+) -> JobDescription:
     """Return the job that an ad describes; looks at the files that it names.
 
     Args:
         text: the ad in the ClassAd language's new syntax, GAHP escapes undone, bytes that are not
             UTF-8 as surrogates. Attributes may be expressions; unknown ones are ignored.
         settings: whether an environment and an executable are ignored.
+        project_of: returns the settings of the project that a job names; None: of the default one.
 
     Raises:
         AdRefused: the job cannot be done with this ad; says what to change in a submit file.
@@ -50,29 +66,38 @@ def read_ad(text: str, settings: HTCondor) -> JobDescription:
     attributes = Attributes(text)
     boinc = BoincAttributes(attributes)
     iwd = _directory(attributes)
-    project, app = _project_and_app(attributes, boinc, settings, iwd)
-    if not settings.ignore_environment:
-        _check_environment(attributes)
+    project, app, image = _project_and_app(attributes, boinc, settings, iwd, project_of)
     stdout = read_stream("output", attributes.text("Out"), iwd)
     stderr = read_stream("error", attributes.text("Err"), iwd)
-    _check_streams(stdout, stderr, iwd)
     outputs = attributes.get("TransferOutput")
+    disk = boinc.amount("RscDiskBound")
+    fpops = boinc.amount("RscFpopsBound")
+    if image is None:
+        if not settings.ignore_environment:
+            _check_environment(attributes)
+        _check_streams(stdout, stderr, iwd)
+        container, inputs = None, _inputs(attributes, boinc, iwd)
+    else:
+        container, inputs = read_container(attributes, boinc, iwd, image)
+        disk = disk or disk_bound(attributes, container, inputs)
+        fpops = fpops or FPOPS_BOUND
+    read_names = read_outputs if image is None else read_container_outputs
     return JobDescription(
         job_directory=_job_directory(attributes),
         project=project,
         app_name=app,
         iwd=iwd,
         args=_arguments(attributes),
-        inputs=_inputs(attributes, boinc, iwd),
-        outputs=None if outputs is None else read_outputs(as_text("TransferOutput", outputs)),
+        inputs=inputs,
+        outputs=None if outputs is None else read_names(as_text("TransferOutput", outputs)),
         remaps=_remaps(attributes, iwd),
         stdout=stdout,
         stderr=stderr,
         parameters=Parameters(
             fpops_est=boinc.amount("RscFpopsEst"),
-            fpops_bound=boinc.amount("RscFpopsBound"),
+            fpops_bound=fpops,
             memory_bound=_memory(attributes, boinc),
-            disk_bound=boinc.amount("RscDiskBound"),
+            disk_bound=disk,
             delay_bound=boinc.amount("DelayBound"),
         ),
         priority=boinc.whole("Priority", least=-(2**31)),
@@ -80,6 +105,7 @@ def read_ad(text: str, settings: HTCondor) -> JobDescription:
         input_template=_template(boinc, "InputTemplate", iwd),
         output_template=_template(boinc, "OutputTemplate", iwd),
         failed_jobs=boinc.one_of("FailedJobs", FAILED_JOBS),
+        container=container,
     )
 
 
@@ -114,40 +140,90 @@ def _directory(attributes: Attributes) -> str:
 
 
 def _project_and_app(
-    attributes: Attributes, boinc: BoincAttributes, settings: HTCondor, iwd: str
-) -> tuple[str | None, str]:
-    """Return project and app: BOINC's own attributes, else ``batch_queue = app@project``.
+    attributes: Attributes,
+    boinc: BoincAttributes,
+    settings: HTCondor,
+    iwd: str,
+    project_of: Callable[[str | None], ProjectSettings | None],
+) -> tuple[str | None, str, str | None]:
+    """Return project, app, and the image if the job runs in a container.
 
-    Without either, the executable's name is the app, but only if the job brings no executable:
-    volunteers run the project's apps, and nobody would notice that it was another program. From
-    HTCondor 25.12 on StageCmd tells; before, it is a mere name if there is no such file.
+    Project and app are BOINC's own attributes, else ``batch_queue = app@project``. Without an app,
+    a job with an image or an executable of its own runs in a container. Otherwise the executable's
+    name is the app.
     """
     queue_app, _, queue_project = (attributes.text("Queue") or "").partition("@")
     project = boinc.word("Project") or queue_project.strip() or None
     app = boinc.word("App") or queue_app.strip()
-    if not app:
-        command = Path(attributes.text("Cmd") or "")
-        app = command.name
-        if not app:
-            raise AdRefused(
-                'the job names no app; say which with +remote_BoincApp = "name" in the submit file'
-            )
-        staged = attributes.get("StageCmd")
-        is_name = staged is False or (staged is None and _is_nowhere(command, iwd))
-        if not is_name and not settings.ignore_executable:
-            raise AdRefused(
-                f"the job has an executable ({show(app)}), which does not reach volunteers' "
-                "computers: they run the project's apps. Say which app with "
-                '+remote_BoincApp = "name" in the submit file (the executable is then ignored); '
-                "or set executable to the name of the app, and transfer_executable = false (before "
-                "HTCondor 25.12 the job's directory must not have a file of that name)"
-            )
     for what, name in (("project", project), ("app", app)):
-        if name is not None and not _is_utf8(name):
+        if name and not _is_utf8(name):
             raise AdRefused(
                 f"the job's {what} is {show(name)}, which contains bytes that are not UTF-8"
             )
-    return project, app
+    image = image_of(attributes, boinc)
+    chosen = project_of(project)
+    container_app = None if chosen is None else chosen.container_app
+    if app and app != container_app:
+        return project, app, None
+    if not app and image is None:
+        app = _named_by_executable(attributes, settings, iwd)
+        if app:
+            return project, app, None
+    if container_app is None:
+        raise AdRefused(_no_containers(attributes, image))
+    image = image or (None if chosen is None else chosen.container_image)
+    if image is None:
+        raise AdRefused(
+            "the job has an executable, and no image to run it in: name one with container_image = "
+            'docker://NAME (or +remote_BoincImage = "NAME"), or an app of the project with '
+            '+remote_BoincApp = "NAME". The site\'s admin can set container_image in '
+            "boinc_gahp.toml for jobs that name none"
+        )
+    return project, container_app, image
+
+
+def _named_by_executable(attributes: Attributes, settings: HTCondor, iwd: str) -> str:
+    """Return the app that an executable names; empty if the job brings its executable.
+
+    Nobody would notice that the app was another program.
+    """
+    command = Path(attributes.text("Cmd") or "")
+    if not command.name:
+        raise AdRefused(
+            'the job names no app; say which with +remote_BoincApp = "name" in the submit file'
+        )
+    transferred = is_transferred(attributes)
+    is_name = transferred is False or (transferred is None and _is_nowhere(command, iwd))
+    if not is_name and not settings.ignore_executable:
+        return ""
+    if not _is_utf8(command.name):
+        raise AdRefused(
+            f"the job's app is {show(command.name)}, which contains bytes that are not UTF-8"
+        )
+    return command.name
+
+
+def _no_containers(attributes: Attributes, image: str | None) -> str:
+    """Return why a job with an image or an executable is refused."""
+    app = (
+        'app with +remote_BoincApp = "name" in the submit file (the executable is then ignored); '
+        "or set executable to the name of the app, and transfer_executable = false (before "
+        "HTCondor 25.12 the job's directory must not have a file of that name)"
+    )
+    admin = (
+        "If the project has an app for containers, the site's admin can set container_app in "
+        "boinc_gahp.toml"
+    )
+    if image is not None:
+        return (
+            f"the job has an image ({show(image)}), and it is not known that the project runs "
+            f"containers: say which {app}. {admin}"
+        )
+    name = Path(attributes.text("Cmd") or "").name
+    return (
+        f"the job has an executable ({show(name)}), which does not reach volunteers' computers: "
+        f"they run the project's apps. Say which {app}. {admin}"
+    )
 
 
 def _is_nowhere(command: Path, iwd: str) -> bool:
@@ -256,35 +332,6 @@ def _memory(attributes: Attributes, boinc: BoincAttributes) -> float | None:
 def _template(boinc: BoincAttributes, name: str, iwd: str) -> str | None:
     given = boinc.get(name)
     return None if given is None else read_template(given[0], as_text(*given), iwd)
-
-
-#: A stretch between quotes, a stretch without quotes, or a quote that is not closed.
-_STRETCH = re.compile(r"'((?:[^']|'')*)'|([^' \t\n\r]+)|(')")
-_SPACE = re.compile(r"[ \t\n\r]+")
-
-
-def split_v2(text: str) -> tuple[str, ...]:
-    """Return the words in ``text``.
-
-    Raises:
-        ValueError: a quote is not closed; says where it is.
-    """
-    words = []
-    place = 0
-    while place < len(text):
-        space = _SPACE.match(text, place)
-        if space:
-            place = space.end()
-            continue
-        word = []
-        while stretch := _STRETCH.match(text, place):
-            if stretch[3]:
-                raise ValueError(f"the ' in front of {text[place + 1 :][:40]!r} is not closed")
-            quoted, bare = stretch[1], stretch[2]
-            word.append(bare if quoted is None else quoted.replace("''", "'"))
-            place = stretch.end()
-        words.append("".join(word))
-    return tuple(words)
 
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

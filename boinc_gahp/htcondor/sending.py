@@ -181,7 +181,7 @@ class Sender:
         journal = LedgerJournal(self._context, self._splitter, batch, jobs, self._sending(batch))
         request: SubmitRequest | None = None
         try:
-            request = request_of(batch, jobs, self._context.htcondor.lease)
+            request = request_of(self._context.bridge, batch, jobs, self._context.htcondor.lease)
             self._context.bridge.submit(request, journal)
         except (SendingStopped, BatchChanged) as error:
             return isinstance(error, BatchChanged)

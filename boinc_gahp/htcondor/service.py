@@ -145,7 +145,7 @@ class Service:
 
     def _submit(self, ad: str) -> str:
         try:
-            description = read_ad(ad, self._settings.htcondor)
+            description = read_ad(ad, self._settings.htcondor, self._project_of)
             name, project = find_project(self._settings, description.project, _HOW_TO_NAME)
             account = authenticator_of(self._settings, project).account
         except GahpError:
@@ -169,6 +169,13 @@ class Service:
         )
         self._wake(owner_key(project.url, account), project)
         return _job_id(jobs, row)
+
+    def _project_of(self, name: str | None) -> ProjectSettings | None:
+        """Return the settings of a project that a job names; None: there is none, or no such."""
+        try:
+            return find_project(self._settings, name, _HOW_TO_NAME)[1]
+        except ConfigError:
+            return None
 
     def _accepted_before(self, ad: str) -> str | None:
         """Return the id of the job that a submit repeats, None if it is a new one.

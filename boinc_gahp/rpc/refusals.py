@@ -31,6 +31,7 @@ from boinc_gahp.errors import (
     ProjectError,
     QuotaExceeded,
     RequestTooLarge,
+    TemplatesMissing,
     TooManyFiles,
 )
 
@@ -91,6 +92,11 @@ _BEGINNINGS = (
     _begins("no batch named (?P<named>.*)|no (?:such )?batch", BatchNotFound),
     _begins("no job (?P<named>.*)|no such job|job not found|no (?:such )?workunit", JobNotFound),
     _begins("app not found|no such app|no app", AppNotFound),
+    _begins(
+        "template file missing",
+        TemplatesMissing,
+        "the app has no template files on the project, so each of its jobs has to bring its own",
+    ),
     _begins("no such file:? ?(?P<named>.*)", OutputGone),
     _begins("bad file num", OutputNotFound),
     _begins(

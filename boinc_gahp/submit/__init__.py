@@ -26,6 +26,12 @@ if TYPE_CHECKING:
         find_output as find_output,
         fold as fold,
     )
+    from boinc_gahp.submit.container_jobs import (
+        ContainerJob as ContainerJob,
+        Tree as Tree,
+        make_container_jobs as make_container_jobs,
+        output_template as output_template,
+    )
     from boinc_gahp.submit.context import Context as Context
     from boinc_gahp.submit.control import (
         FORGOTTEN as FORGOTTEN,
@@ -38,6 +44,7 @@ if TYPE_CHECKING:
     from boinc_gahp.submit.digests import Digests as Digests, stat_input as stat_input
     from boinc_gahp.submit.engine import submit as submit
     from boinc_gahp.submit.journal import Journal as Journal, Sending as Sending
+    from boinc_gahp.submit.made_files import MadeFiles as MadeFiles, Member as Member
     from boinc_gahp.submit.meter import Interrupted as Interrupted, Meter as Meter
     from boinc_gahp.submit.project_cache import BatchView as BatchView, ProjectCache as ProjectCache
     from boinc_gahp.submit.query import (
@@ -48,6 +55,7 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.submit.singleflight import SingleFlight as SingleFlight
     from boinc_gahp.submit.staging import PhysicalNames as PhysicalNames
+    from boinc_gahp.submit.trees import tree_bytes as tree_bytes, tree_stamp as tree_stamp
     from boinc_gahp.submit.types import (
         BatchJobs as BatchJobs,
         BatchStatuses as BatchStatuses,
@@ -76,6 +84,7 @@ __getattr__, __dir__ = exports(
         "association": ["Association"],
         "boinc_submit": ["GridmanagerJournal", "ConsoleJournal"],
         "checks": ["base_name", "find_output", "fold"],
+        "container_jobs": ["ContainerJob", "Tree", "make_container_jobs", "output_template"],
         "context": ["Context"],
         "control": [
             "FORGOTTEN",
@@ -88,11 +97,13 @@ __getattr__, __dir__ = exports(
         "digests": ["Digests", "stat_input"],
         "engine": ["submit"],
         "journal": ["Journal", "Sending"],
+        "made_files": ["MadeFiles", "Member"],
         "meter": ["Interrupted", "Meter"],
         "project_cache": ["BatchView", "ProjectCache"],
         "query": ["look_up", "missing", "query_batches", "query_jobs"],
         "singleflight": ["SingleFlight"],
         "staging": ["PhysicalNames"],
+        "trees": ["tree_bytes", "tree_stamp"],
         "types": [
             "BatchJobs",
             "BatchStatuses",

@@ -38,7 +38,7 @@ _CHUNK = 1 << 20
 _LEAST_CHUNK = 1 << 12
 #: A file that changed this recently may change again within the same tick of the file system's
 #: clock, and would look the same; so its MD5 is not cached. In nanoseconds.
-_SETTLED = 2_000_000_000
+SETTLED = 2_000_000_000
 #: The cache is trimmed to about this many files; the least recently used ones go.
 _MAX_ROWS = 500_000
 
@@ -66,7 +66,9 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class Seen:
+    """What tells whether a file is the same as before; times in ns."""
+
     size: int
     mtime_ns: int
     inode: int
@@ -74,7 +76,8 @@ class _Seen:
     ctime_ns: int = field(compare=False)
 
     @classmethod
-    def of(cls, status: os.stat_result) -> _Seen:
+    def of(cls, status: os.stat_result) -> Seen:
+        """Return what identifies a file of this status."""
         return cls(status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)
 
 
@@ -87,7 +90,7 @@ def stat_input(path: str) -> os.stat_result:
     try:
         status = os.stat(path)  # noqa: PTH116  (a path may hold bytes that are not UTF-8)
     except (OSError, ValueError) as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     if stat.S_ISDIR(status.st_mode):
         raise StagingError(
             f"input file {path!r} is a directory: name the files in it, or an archive",
@@ -107,7 +110,8 @@ def stat_input(path: str) -> os.stat_result:
     return status
 
 
-def _unreadable(path: str, error: Exception) -> StagingError:
+def unreadable(path: str, error: Exception) -> StagingError:
+    """Return the error for an input file that cannot be read."""
     number = error.errno if isinstance(error, OSError) else None
     return StagingError(
         f"input file {path!r} cannot be read: {reason(error)}",
@@ -148,7 +152,7 @@ class Digests:
             StagingError: a file is absent, unreadable, not a regular file, or changed meanwhile.
         """
         unique = list(dict.fromkeys(paths))
-        seen = {path: _Seen.of(stat_input(path)) for path in unique}
+        seen = {path: Seen.of(stat_input(path)) for path in unique}
         keys = {path: _key(path) for path in unique}
         cached = self._remembered(seen, keys)
         missing = [path for path in unique if path not in cached]
@@ -161,7 +165,7 @@ class Digests:
             {
                 path: (md5, file)
                 for path, (md5, file) in computed.items()
-                if started - file.mtime_ns > _SETTLED
+                if started - file.mtime_ns > SETTLED
             },
             keys,
         )
@@ -171,7 +175,7 @@ class Digests:
 
     def _compute(
         self, paths: Sequence[str], keep_going: Callable[[], None], meter: Meter
-    ) -> dict[str, tuple[str, _Seen]]:
+    ) -> dict[str, tuple[str, Seen]]:
         stop = threading.Event()
 
         def go_on(count: int) -> None:
@@ -214,7 +218,7 @@ class Digests:
             log.warning("The MD5 cache %s is not used: %s", self._path, reason(error))
         return otherwise
 
-    def _remembered(self, seen: Mapping[str, _Seen], keys: Mapping[str, bytes]) -> dict[str, str]:
+    def _remembered(self, seen: Mapping[str, Seen], keys: Mapping[str, bytes]) -> dict[str, str]:
         def work(database: sqlite3.Connection) -> dict[str, str]:
             found: dict[str, str] = {}
             for path, file in seen.items():
@@ -235,7 +239,7 @@ class Digests:
         return self._use(work, {})
 
     def _remember(
-        self, computed: Mapping[str, tuple[str, _Seen]], keys: Mapping[str, bytes]
+        self, computed: Mapping[str, tuple[str, Seen]], keys: Mapping[str, bytes]
     ) -> None:
         now = int(time.time())
         rows = [
@@ -256,7 +260,7 @@ class Digests:
             self._use(work, None)
 
 
-def _file(path: str, seen: _Seen, md5: str) -> Digest:
+def _file(path: str, seen: Seen, md5: str) -> Digest:
     return Digest(path, seen.size, md5, seen.mtime_ns)
 
 
@@ -264,7 +268,7 @@ def _key(path: str) -> bytes:
     return os.fsencode(os.path.abspath(path))  # noqa: PTH100  (bytes that are not UTF-8)
 
 
-def md5_of(path: str, read: Callable[[int], None] = lambda _: None) -> tuple[str, _Seen]:
+def md5_of(path: str, read: Callable[[int], None] = lambda _: None) -> tuple[str, Seen]:
     """Return the MD5 of a file in hex, and the file's state then.
 
     It is read in pieces of up to 1 MiB. ``read`` is called with the size of each piece; it may
@@ -276,15 +280,15 @@ def md5_of(path: str, read: Callable[[int], None] = lambda _: None) -> tuple[str
     digest = hashlib.md5(usedforsecurity=False)
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
-            before = _Seen.of(os.fstat(file.fileno()))
+            before = Seen.of(os.fstat(file.fileno()))
             # For a small file, to make the buffer of a large one takes longer than to read it.
             buffer = memoryview(bytearray(max(_LEAST_CHUNK, min(_CHUNK, before.size + 1))))
             while count := file.readinto(buffer):
                 digest.update(buffer[:count])
                 read(count)
-            after = _Seen.of(os.fstat(file.fileno()))
+            after = Seen.of(os.fstat(file.fileno()))
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     if before != after:
         raise StagingError(
             f"input file {path!r} changed while it was read: submit it again", path=path

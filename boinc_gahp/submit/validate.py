@@ -6,7 +6,14 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.errors import BadRequest, BatchTooLarge, GahpError, JobRefused, StagingError
+from boinc_gahp.errors import (
+    BadRequest,
+    BatchTooLarge,
+    GahpError,
+    JobRefused,
+    StagingError,
+    TemplatesMissing,
+)
 from boinc_gahp.rpc import BatchSubmission, InputFile, JobParams, JobSubmission
 from boinc_gahp.submit import checks
 from boinc_gahp.submit.digests import stat_input
@@ -66,6 +73,7 @@ class BatchValidator:
         self._project = project or context.project
         self._escape = context.project_settings.escape_command_lines
         self._of_app: AppTemplates | None = None
+        self._has_no_templates = False
         #: The open names of the app's template, once it is known.
         self._wanted: list[str] = []
         self._requested_sizes = RequestedSizes(request)
@@ -156,8 +164,8 @@ class BatchValidator:
             RpcError: the app's templates cannot be asked for.
             TemplateError: they cannot be read.
         """
-        template = self._app_templates.input
-        templates = (template, *self._templates.values())
+        of_app = self._input_of_app
+        templates = [*self._templates.values(), *([] if of_app is None else [of_app])]
         delay_bound = self._requested_sizes.params.get("delay_bound")
         longest = (_longest(each, delay_bound) for each in templates)
         return max(self._context.settings.jobs.batch_lease, *longest)
@@ -171,7 +179,8 @@ class BatchValidator:
         inputs = self.inputs()
         submission = self.submission(None, inputs, inputs, placeholder)
         # A project uses each job's own number, or else the app's template.
-        usual = self._app_templates.input.rsc_fpops_est
+        of_app = self._input_of_app
+        usual = None if of_app is None else of_app.rsc_fpops_est
         jobs = []
         for line in submission.jobs:
             stored = self._filled.get(line.name)
@@ -270,7 +279,8 @@ class BatchValidator:
 
     def _warn_of_deletion(self) -> None:
         request = self._request
-        if not all(info.no_delete for info in self._app_templates.input.per_job_files):
+        template = self._input_of_app
+        if template and not all(info.no_delete for info in template.per_job_files):
             self._context.cache.warn_once(
                 ("no_delete", request.app_name),
                 "App %s of %s: its input template lacks <no_delete/>, so the project deletes a "
@@ -343,8 +353,20 @@ class BatchValidator:
             self._wanted = [info.open_name for info in self._of_app.input.per_job_files]
         return self._of_app
 
+    @property
+    def _input_of_app(self) -> InputTemplate | None:
+        """The app's input template; None if it has none and each job brings its own."""
+        if not self._has_no_templates:
+            try:
+                return self._app_templates.input
+            except TemplatesMissing:
+                if any(job.input_template is None for _, job in self._request.jobs):
+                    raise
+                self._has_no_templates = True
+        return None
+
     def _ordered(self, name: str, job: Job) -> tuple[Input, ...]:
-        request, template = self._request, self._app_templates.input
+        request, of_app = self._request, self._input_of_app
         given = job.files
         for open_name, item in given.items():
             checks.check_input(name, open_name, item)
@@ -352,10 +374,11 @@ class BatchValidator:
         # No RPC tells the names in a template file on the project, nor how many there are.
         named = request.input_template_filename is not None
         own = self._own_template(name, job)
-        if job.args and (own is not None or not named):
-            checks.check_one_command_line(name, own or template, request.app_name)
-        if own is not None and not named:
-            wanted, counted = len(own.per_job_files), len(template.per_job_files)
+        template = own or of_app
+        if job.args and template is not None and (own is not None or not named):
+            checks.check_one_command_line(name, template, request.app_name)
+        if own is not None and of_app is not None and not named:
+            wanted, counted = len(own.per_job_files), len(of_app.per_job_files)
             if wanted != counted:
                 raise JobRefused(
                     f"job {name!r}: its own input template has {wanted} files, but that of app "
@@ -368,10 +391,10 @@ class BatchValidator:
         if own_output or (outputs and request.output_template_filename is None):
             made = self._output_template(name, job)
             checks.check_outputs(name, outputs, made, request.app_name)
-        if own is None and (named or list(given) == self._wanted):
+        if template is None or (own is None and (named or list(given) == self._wanted)):
             return tuple(given.values())
         return checks.ordered_inputs(
-            name, given, own or template, request.app_name, by_name=request.by_name
+            name, given, template, request.app_name, by_name=request.by_name
         )
 
     def _own_template(self, name: str, job: Job) -> InputTemplate | None:

@@ -183,17 +183,21 @@ def build_output(
 
 
 def output_elements(
-    file: OutputFileInfo, name: str, urls: tuple[str, ...]
+    file: OutputFileInfo, name: str, urls: tuple[str, ...], *, terse: bool = False
 ) -> tuple[list[str], list[str]]:
     """Return the lines of an output file's file_info and file_ref; the texts are XML.
 
     ``no_delete`` goes into both: BOINC describes it in the file_ref, but today's file deleter looks
-    for it in the file_info only (``templates.rst``, "Output templates").
+    for it in the file_info only (``templates.rst``, "Output templates"); with ``terse`` only there.
     """
     info = ["<file_info>\n", f"    <name>{name}</name>\n"]
     info += _flags(file, ("generated_locally", "upload_when_present"), 4)
     if file.max_nbytes is not None:
-        info.append(f"    <max_nbytes>{number(file.max_nbytes)}</max_nbytes>\n")
+        nbytes = number(file.max_nbytes)
+        short = f"{file.max_nbytes:g}"
+        if terse and float(short) == file.max_nbytes and len(short) < len(nbytes):
+            nbytes = short
+        info.append(f"    <max_nbytes>{nbytes}</max_nbytes>\n")
     info += [f"    <url>{url}</url>\n" for url in urls]
     info += _flags(file, ("gzip_when_done", "no_delete", "sticky"), 4)
     info.append("</file_info>\n")
@@ -201,7 +205,8 @@ def output_elements(
         "    <file_ref>\n",
         f"        <file_name>{name}</file_name>\n",
         f"        <open_name>{escape(file.open_name)}</open_name>\n",
-        *_flags(file, ("copy_file", "optional", "no_validate", "no_delete"), 8),
+        *_flags(file, ("copy_file", "optional", "no_validate"), 8),
+        *_flags(file, () if terse else ("no_delete",), 8),
         "    </file_ref>\n",
     ]
     return info, ref

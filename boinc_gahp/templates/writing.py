@@ -33,12 +33,12 @@ _FLAGS = ("sticky", "no_delete", "report_on_rpc")
 _LINE = re.compile(r"[^\s\x00-\x1f\x7f-\x9f](?:[^\x00-\x1f\x7f-\x9f\u2028\u2029]*[^\s\x00-\x1f])?")
 
 
-def write_input_template(template: InputTemplate, *, indent: bool = True) -> str:
+def write_input_template(template: InputTemplate, *, terse: bool = False) -> str:
     """Return an input template's text; reading it gives an equal template.
 
     Args:
         template: the template.
-        indent: for people; it makes a fifth of the text.
+        terse: without indentation, for a template that goes with each of many jobs.
 
     Raises:
         TemplateError: it cannot be written so that it could be read again.
@@ -59,7 +59,7 @@ def write_input_template(template: InputTemplate, *, indent: bool = True) -> str
         if value is not None:
             lines.append(f"        <{name}>{number(value)}</{name}>")
     lines += ["    </workunit>", "</input_template>", ""]
-    text = "\n".join(lines if indent else map(str.lstrip, lines))
+    text = "\n".join(map(str.lstrip, lines) if terse else lines)
     if read_input_template(text) != template:
         raise TemplateError(
             "input template", [Problem(0, "a number cannot be written exactly", "bad-number")]
@@ -67,12 +67,13 @@ def write_input_template(template: InputTemplate, *, indent: bool = True) -> str
     return text
 
 
-def write_output_template(template: OutputTemplate, *, indent: bool = True) -> str:
+def write_output_template(template: OutputTemplate, *, terse: bool = False) -> str:
     """Return an output template's text; reading it gives an equal template.
 
     Args:
         template: the template.
-        indent: as for :func:`write_input_template`.
+        terse: as for :func:`write_input_template`; ``no_delete`` is only where today's servers
+            read it.
 
     Raises:
         TemplateError: it cannot be written so that it could be read again.
@@ -84,7 +85,7 @@ def write_output_template(template: OutputTemplate, *, indent: bool = True) -> s
             name = _checked("name", name)
         urls = tuple(url if url == UPLOAD_URL else _checked("url", url) for url in file.urls)
         _checked("open_name", file.open_name)
-        info, ref = output_elements(file, name, urls)
+        info, ref = output_elements(file, name, urls, terse=terse)
         infos += [f"    {line}" for line in info]
         refs += [f"    {line}" for line in ref]
     if template.report_immediately:
@@ -93,7 +94,7 @@ def write_output_template(template: OutputTemplate, *, indent: bool = True) -> s
         f"<output_template>\n{''.join(infos)}    <result>\n{''.join(refs)}    </result>\n"
         "</output_template>\n"
     )
-    if not indent:
+    if terse:
         text = "".join(map(str.lstrip, text.splitlines(keepends=True)))
     if read_output_template(text) != template:
         raise TemplateError(

@@ -8,7 +8,7 @@ from boinc_gahp.cli.check.htcondor_checks import check_htcondor
 from boinc_gahp.config import load
 
 ROUTE = """\
-REQUIREMENTS (JobUniverse == 5) && (BoincApp isnt undefined)
+REQUIREMENTS (JobUniverse == 5) && (WantBoinc =?= true || BoincApp isnt undefined)
 UNIVERSE Grid
 SET GridResource "batch boinc"
 MaxJobs = 20000

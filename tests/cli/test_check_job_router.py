@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.condor_tools import ROUTE, ROUTER, job_router
+from boinc_gahp.htcondor import boinc_attributes
+from tests.cli.condor_tools import ROUTE, ROUTER, htcondor, job_router
 
 if TYPE_CHECKING:
     from tests.cli.condor_tools import Condor
@@ -51,7 +53,8 @@ def test_a_route_that_another_file_leaves_out_fails_and_names_that_file(condor: 
     ("constraint", "lets_in"),
     [
         ("true", True),
-        ("(WantIt) || ((TARGET.JobUniverse == 5) && (BoincApp isnt undefined))", True),
+        ("WantIt || (TARGET.JobUniverse == 5 && (WantBoinc || BoincApp isnt undefined))", True),
+        ("(JobUniverse == 5) && (BoincApp isnt undefined)", False),
         ("WantIt =?= true", False),
         ('Owner == "alice"', False),
         ("((", False),
@@ -67,7 +70,7 @@ def test_a_constraint_that_keeps_jobs_from_the_route_is_a_warning_that_names_its
     assert level == ("ok" if lets_in else "warning")
     if not lets_in:
         assert f"{name}, which is last set in /etc/condor/condor_config.local, line 9" in text
-        assert "|| (BoincApp isnt undefined)" in text
+        assert "|| (WantBoinc =?= true) || (BoincApp isnt undefined)" in text
 
 
 def test_a_transform_that_another_file_leaves_out_is_a_warning_that_names_that_file(
@@ -180,6 +183,36 @@ def test_a_route_that_passes_on_no_app_is_a_warning(condor: Condor) -> None:
     condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": route}))
     assert [level for level, _ in job_router()] == ["ok", "warning"]
     assert "COPY /^Boinc(.+)/ remote_Boinc\\1" in job_router()[1][1]
+
+
+def test_that_no_route_takes_jobs_that_bring_their_own_program_is_noted(condor: Condor) -> None:
+    route = ROUTE.replace("WantBoinc =?= true || ", "")
+    condor.set(**(ROUTER | {"JOB_ROUTER_ROUTE_Boinc": route}))
+    assert [level for level, _ in job_router()] == ["ok", "note"]
+    assert "+WantBoinc = true" in job_router()[1][1]
+
+
+def test_a_transform_for_attributes_that_is_in_no_list_is_a_warning(condor: Condor) -> None:
+    condor.set(
+        JOB_TRANSFORM_BoincAttributes="COPY ContainerImage remote_ContainerImage",
+        EXTENDED_SUBMIT_COMMANDS='container_image = "image"',
+    )
+    condor.last_set("JOB_TRANSFORM_NAMES", "Other", "/etc/condor/zzz.conf, line 5")
+    [told] = [text for level, text in htcondor() if "BoincAttributes" in text]
+    assert "not in JOB_TRANSFORM_NAMES, which is last set in /etc/condor/zzz.conf, line 5" in told
+    condor.set(JOB_TRANSFORM_NAMES="Other BoincAttributes")
+    assert "EXTENDED_SUBMIT_COMMANDS" not in str(htcondor())
+    condor.set(EXTENDED_SUBMIT_COMMANDS="project = true")
+    [told] = [text for level, text in htcondor() if "EXTENDED_SUBMIT_COMMANDS" in text]
+    assert "condor_submit drops container_image" in told
+
+
+def test_the_example_passes_on_every_attribute_that_boinc_gahp_reads() -> None:
+    text = (CONF / "20-boinc_gahp.condor.conf").read_text()
+    transform = text.split("JOB_TRANSFORM_BoincAttributes @=end\n")[1].split("@end")[0]
+    copied = re.findall(r"^  COPY Boinc(\w+) remote_Boinc(\w+)$", transform, re.MULTILINE)
+    assert [name for name, other in copied if name != other] == []
+    assert set(boinc_attributes.NAMES) <= {name for name, _ in copied}
 
 
 def test_the_example_has_a_route_without_fault(condor: Condor) -> None:

@@ -101,6 +101,26 @@ class TestPaths:
         assert settings.project is not None
         assert settings.project.ca_bundle == str(node.other.parent / "ca.pem")
 
+    def test_an_image_that_is_a_file_is_a_path_others_are_names(self, node: Node) -> None:
+        node.write(
+            node.other,
+            f'[project]\nurl = "{A}"\ncontainer_app = "docker"\n'
+            'container_image = "rootfs:~/r.tar"\n'
+            f'[projects.b]\nurl = "{B}"\ncontainer_image = "oci-archive:i.tar"\n'
+            f'[projects.c]\nurl = "{B}"\ncontainer_image = " docker://quay.io/a/b:1 "\n'
+            f'[projects.d]\nurl = "{B}"\n',
+        )
+        settings = config.load(str(node.other), {})
+        assert settings.project is not None
+        assert settings.project.container_app == "docker"
+        assert settings.project.container_image == f"rootfs:{node.home}/r.tar"
+        found = {name: each.container_image for name, each in settings.projects.items()}
+        assert found == {
+            "b": f"oci-archive:{node.other.parent}/i.tar",
+            "c": "docker://quay.io/a/b:1",
+            "d": None,
+        }
+
     @pytest.mark.parametrize(
         "text", ["", "a\\u0000b", "~no-such-user-here/x"], ids=["empty", "NUL", "unknown-user"]
     )

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,13 +15,13 @@ import pytest
 from boinc_gahp.bridge import Opener
 from boinc_gahp.daemon import housekeeping
 from boinc_gahp.ledger import Ledger
+from boinc_gahp.submit import MadeFiles
 from tests.helpers import wait_for
 from tests.htcondor.helpers import row_of
 from tests.htcondor.process import Gahp, write_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.htcondor.helpers import Site
 
@@ -61,6 +65,34 @@ def opener(site: Site) -> Iterator[Opener]:
     opener.close()
 
 
+@contextmanager
+def looked_after(opener: Opener) -> Iterator[threading.Event]:
+    """Run the housekeeping; lend what it sets to end the process."""
+    closing, ended = threading.Event(), threading.Event()
+    thread = threading.Thread(
+        target=housekeeping.ledger_housekeeping, args=(opener, lambda: 1e9, closing, ended.set)
+    )
+    thread.start()
+    try:
+        yield ended
+    finally:
+        closing.set()
+        thread.join()
+
+
+def test_files_that_no_container_job_has_needed_for_a_day_are_removed(
+    site: Site, opener: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(housekeeping, "INTERVAL", 0.02)
+    made = MadeFiles.of(site.directory / "state")
+    old, new = (Path(made.write("run.sh", text).path) for text in (b"old", b"new"))
+    two_days_ago = time.time() - 2 * 86400
+    os.utime(old, (two_days_ago, two_days_ago))
+    with looked_after(opener):
+        wait_for(lambda: not old.exists(), "the end of the old file")
+    assert new.exists()
+
+
 @pytest.mark.parametrize("how", ["deleted", "replaced"])
 def test_it_is_noticed_and_reported(
     site: Site,
@@ -71,15 +103,10 @@ def test_it_is_noticed_and_reported(
 ) -> None:
     monkeypatch.setattr(housekeeping, "INTERVAL", 0.02)
     path: Path = site.directory / "state" / "ledger.sqlite"
-    closing, ended = threading.Event(), threading.Event()
-    thread = threading.Thread(
-        target=housekeeping.ledger_housekeeping, args=(opener, lambda: 1e9, closing, ended.set)
-    )
     path.unlink()
     if how == "replaced":
         path.touch(0o600)
-    thread.start()
-    try:
+    with looked_after(opener) as ended:
         wait_for(lambda: f"{path} was {how} " in caplog.text, "the line in the log")
         if how == "replaced":
             assert ended.wait(10)
@@ -87,6 +114,3 @@ def test_it_is_noticed_and_reported(
         else:
             assert path.stat().st_size > 0
             assert not ended.is_set()
-    finally:
-        closing.set()
-        thread.join()

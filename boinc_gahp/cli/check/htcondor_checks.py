@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import boinc_gahp
 from boinc_gahp.cli.check import condor_tools
 from boinc_gahp.cli.check.checks import failed, note, ok, warning
-from boinc_gahp.cli.check.route_checks import check_routes
+from boinc_gahp.cli.check.route_checks import check_attributes, check_routes
 from boinc_gahp.config import load, named_projects, no_account
 from boinc_gahp.errors import ConfigError
 
@@ -63,6 +63,7 @@ def check_htcondor(settings: Settings, command: Path, config: str | None) -> Ite
     else:
         yield _check_submit_time(settings.timeouts.submit)
     if version is None or version[0] >= _BATCH_ONLY:
+        yield from check_attributes()
         yield from check_routes(version)
         yield from _check_settings(config)
 

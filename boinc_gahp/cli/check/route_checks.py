@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from boinc_gahp.cli.check.checks import Check
 
 EXAMPLE = "conf/zz-boinc_gahp.router.conf"
+_GRID_EXAMPLE = "conf/20-boinc_gahp.condor.conf"
 
 #: The HTCondor that dropped JOB_ROUTER_ENTRIES (seen with 25.14.1; 23.9.6 still had it).
 _NO_ENTRIES = 25
@@ -28,7 +29,11 @@ _SETS_REMAPS = re.compile(
     r"^\s*(?:SET|EVALSET)\s+TransferOutputRemaps\b(.*)$|^\s*COPY\s+(\w+)\s+TransferOutputRemaps\s*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_REQUIREMENTS = re.compile(r"^\s*REQUIREMENTS\b", re.IGNORECASE | re.MULTILINE)
+_PASSED_ON = re.compile(r"\bremote_ContainerImage\b", re.IGNORECASE)
+_REQUIREMENTS = re.compile(r"^\s*REQUIREMENTS\b(.*)$", re.IGNORECASE | re.MULTILINE)
+#: Jobs that a route is for: what each sets.
+_APP = 'BoincApp = "app"'
+_OWN_PROGRAM = "WantBoinc = true"
 _NEEDS_EQUALS = re.compile(r"(MaxJobs|MaxIdleJobs)\s+[^\s=]", re.IGNORECASE)
 
 
@@ -68,28 +73,59 @@ def check_routes(version: tuple[int, int, int] | None) -> Iterator[Check]:
         elif not mistakes:
             yield ok(f"Job Router: route {name} leads to BOINC")
         yield from _check_lost_files(name, text)
+    found = map(_REQUIREMENTS.search, routes.values())
+    if not any(each is None or _lets_in(each[1], _OWN_PROGRAM) for each in found):
+        yield note(
+            "Job Router: no route takes jobs with +WantBoinc = true, so jobs that bring their own "
+            f"program stay in the pool ({EXAMPLE} has one)"
+        )
+
+
+def check_attributes() -> Iterator[Check]:
+    """Check whether jobs keep on their way what only settings of the schedd make them keep.
+
+    Says nothing if there are no such settings at all: jobs for installed apps need none.
+    """
+    listed = condor_tools.definition("JOB_TRANSFORM_NAMES")
+    used, unlisted = _divided(listed, "JOB_TRANSFORM_", _PASSED_ON)
+    lost = "so container_image, request_cpus and request_disk do not reach boinc_gahp"
+    for name in unlisted:
+        if not used:
+            yield warning(
+                f"HTCondor: the transform {name} is not in JOB_TRANSFORM_NAMES, "
+                f"{_last_word(listed)}, {lost}; add it there, and run condor_reconfig"
+            )
+    name = "EXTENDED_SUBMIT_COMMANDS"
+    if used and "container_image" not in (condor_tools.value(name) or ""):
+        # Its value has several lines, so where it was last set cannot be told.
+        yield warning(
+            f"HTCondor: condor_submit drops container_image from grid jobs, because {name} lacks "
+            f"it; add it as {_GRID_EXAMPLE} does, and run condor_reconfig"
+        )
 
 
 def _check_constraint() -> Iterator[Check]:
-    """Check whether the constraint on all routes admits a job that sets only its app."""
-    from boinc_gahp.htcondor import AdRefused, Attributes
-
+    """Check whether the constraint on all routes admits jobs that set only what is needed."""
     name = "JOB_ROUTER_SOURCE_JOB_CONSTRAINT"
     text = condor_tools.value(name)
-    if text is None:
-        return
-    scopeless = re.sub(r"\b(?:MY|TARGET)\.", "", text, flags=re.IGNORECASE)
-    try:
-        job = Attributes(f'[ JobUniverse = 5; BoincApp = "app"; Routed = ({scopeless}); ]')
-        routed = job.get("Routed")
-    except AdRefused:
-        routed = None
-    if not routed:
+    if text is not None and not all(_lets_in(text, job) for job in (_OWN_PROGRAM, _APP)):
         place = condor_tools.definition(name).place or "a file"
         yield warning(
             f"Job Router: {name}, which is last set in {place}, does not let in every vanilla job "
-            "for BOINC; add to it there: || (BoincApp isnt undefined), and run condor_reconfig"
+            "for BOINC; add to it there: || (WantBoinc =?= true) || (BoincApp isnt undefined), and "
+            "run condor_reconfig"
         )
+
+
+def _lets_in(expression: str, job: str) -> bool:
+    """Tell whether an expression is true for a vanilla job with such an attribute."""
+    from boinc_gahp.htcondor import AdRefused, Attributes
+
+    scopeless = re.sub(r"\b(?:MY|TARGET)\.", "", expression, flags=re.IGNORECASE)
+    try:
+        return bool(Attributes(f"[ JobUniverse = 5; {job}; Found = ({scopeless}); ]").get("Found"))
+    except AdRefused:
+        return False
 
 
 def _divided(

@@ -1,0 +1,292 @@
+"""Reads from a job's ad what runs in a container, described in ``gridmanager-batch.rst``.
+
+Only for jobs of a project's ``container_app``. Some attributes only arrive if a transform of the
+schedd copies them (``conf/``): without it, they count as not given.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.containers import is_open_name, read_image
+from boinc_gahp.errors import StagingError
+from boinc_gahp.htcondor.attributes import AdRefused, as_text, show
+from boinc_gahp.htcondor.boinc_attributes import positive
+from boinc_gahp.htcondor.files import look_at_file, names_in, read_remote, refuse_url
+from boinc_gahp.htcondor.in_container import InContainer
+from boinc_gahp.htcondor.v2 import split_v2
+from boinc_gahp.submit import LocalFile, Tree, tree_bytes, tree_stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.htcondor.attributes import Attributes
+    from boinc_gahp.htcondor.boinc_attributes import BoincAttributes
+    from boinc_gahp.htcondor.description import NamedFile
+
+#: How an ad names an image; the first one wins.
+_IMAGES = ("ContainerImage", "DockerImage")
+
+#: Parts of the names of variables that often hold secrets. ``getenv`` copies them.
+_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSWORD", re.IGNORECASE)
+
+#: Attributes of jobs that need what volunteers cannot have, and what these are for a person.
+_CREDENTIALS = {
+    "OAuthServicesNeeded": "use_oauth_services",
+    "ScitokensFile": "use_scitokens",
+    "x509userproxy": "x509userproxy",
+    "SendCredential": "send_credential",
+}
+
+_FIVE_GFLOPS_FOR_A_DAY = 86400 * 5e9
+#: Operations at which a client aborts a job that gives no bound. Nobody knows what a program needs:
+#: this is two weeks at 5 GFLOPS.
+FPOPS_BOUND = 14 * _FIVE_GFLOPS_FOR_A_DAY
+#: Bytes of disk beside the inputs for a job that requests none; also the steps of such a default,
+#: because jobs with different limits are not in one batch.
+DISK = 1e9
+_KIB = 1024
+
+
+def image_of(attributes: Attributes, boinc: BoincAttributes) -> str | None:
+    """Return the image that a job names, as it is written; None: it names none."""
+    own = boinc.word("Image")
+    if own is not None:
+        return own
+    found = (text for name in _IMAGES if (text := attributes.text(name)))
+    return _image_among_inputs(attributes) or next(found, None)
+
+
+def is_transferred(attributes: Attributes) -> bool | None:
+    """Return whether the job brings its executable; None if the ad does not tell."""
+    for name in ("TransferExecutable", "StageCmd"):
+        value = attributes.get(name)
+        if isinstance(value, bool):
+            return value
+    return None
+
+
+def read_container(
+    attributes: Attributes, boinc: BoincAttributes, iwd: str, image: str
+) -> tuple[InContainer, tuple[NamedFile, ...]]:
+    """Return what a job runs in a container, and its input files.
+
+    Args:
+        attributes: the ad.
+        boinc: the job's settings for BOINC.
+        iwd: the job's directory.
+        image: the image, as a person wrote it.
+
+    Raises:
+        AdRefused: the job cannot be done so; says what to change in a submit file.
+    """
+    _refuse_what_volunteers_lack(attributes, boinc)
+    image, state = _image(image, iwd)
+    command, executable = _program(attributes, iwd)
+    stdin, files, trees = _inputs(attributes, iwd)
+    if executable is not None:
+        files = {command.removeprefix("./"): executable, **files}
+    remote = boinc.get("RemoteFiles")
+    others = () if remote is None else tuple(read_remote(remote[0], as_text(*remote)))
+    for name, _ in others:
+        if name in files or not is_open_name(name):
+            raise AdRefused(
+                f"the remote file {show(name)} cannot have this name in the job's directory: "
+                "rename it there, to letters and digits that no other input has"
+            )
+    cpus = attributes.get("RequestCpus")
+    inside = InContainer(
+        image=image,
+        command=command,
+        is_input=executable is not None,
+        environment=tuple(_environment(attributes, boinc)),
+        stdin=stdin,
+        trees=tuple(trees),
+        network=boinc.flag("Network"),
+        cpus=1 if cpus is None else _whole("RequestCpus", cpus),
+        quorum=boinc.whole("Quorum", least=1) or 1,
+        image_state=state,
+    )
+    return inside, (*files.items(), *others)
+
+
+def disk_bound(attributes: Attributes, inside: InContainer, files: tuple[NamedFile, ...]) -> float:
+    """Return the bytes that a job may use: what it requests (in KiB), or 1 GB beside its inputs.
+
+    An input may be there twice: in an archive, and unpacked.
+    """
+    requested = attributes.get("RequestDisk")
+    if requested is not None:
+        return positive("RequestDisk", requested) * _KIB
+    image = 0 if inside.image_state is None else inside.image_state[0]
+    inputs = sum(tree_bytes(tree.path) for tree in inside.trees) + sum(
+        file.expected[0] if isinstance(file, LocalFile) and file.expected else 0
+        for _, file in files
+    )
+    return DISK * math.ceil(1 + (image + 2 * inputs) / DISK)
+
+
+def read_container_outputs(text: str) -> tuple[str, ...]:
+    """Return the files and directories in ``transfer_output_files``.
+
+    Of a directory with a / at its end, only what is in it is wanted.
+    """
+    names = []
+    for name in names_in(text):
+        refuse_url("transfer_output_files", name)
+        plain = os.path.normpath(name)
+        if plain.startswith(("/", "..")) or plain == ".":
+            raise AdRefused(
+                f"transfer_output_files names {show(name)}, which is not in the job's directory; a "
+                "volunteer's computer sends back only what is there"
+            )
+        names.append(plain + "/" * name.endswith("/"))
+    return tuple(dict.fromkeys(names))
+
+
+def _refuse_what_volunteers_lack(attributes: Attributes, boinc: BoincAttributes) -> None:
+    for name in ("GPUNumber", "RequestGPUs"):
+        if attributes.get(name):
+            raise AdRefused(
+                "the job requests a GPU, which container jobs on volunteers' computers cannot use: "
+                "leave request_gpus out, or run the job elsewhere"
+            )
+    for name, command in _CREDENTIALS.items():
+        if attributes.get(name):
+            raise AdRefused(
+                f"the job needs credentials ({command}), which must not reach volunteers' "
+                "computers: leave it out, or run the job elsewhere"
+            )
+    for name in ("InputTemplate", "OutputTemplate"):
+        given = boinc.get(name)
+        if given is not None:
+            raise AdRefused(f"{given[0]} is for installed apps: a job in a container makes its own")
+
+
+def _image(text: str, iwd: str) -> tuple[str, tuple[int, int] | None]:
+    """Return an image with its complete name, and the state of its file if it is in one."""
+    try:
+        image = read_image(text)
+    except ValueError as error:
+        raise AdRefused(f"the job's image: {error}") from None
+    if image.source == "registry":
+        return str(image), None
+    file = look_at_file("the job's image", image.name, iwd)
+    return f"{image.source}:{file.path}", file.expected
+
+
+def _image_among_inputs(attributes: Attributes) -> str | None:
+    """Return the entry of TransferInput that is the image; None if none is.
+
+    condor_submit takes an image without ``docker://`` for a file: it adds it to TransferInput, and
+    ContainerImage may be only its last part (``gridmanager-batch.rst``, "Jobs in containers").
+    """
+    image = attributes.text("ContainerImage")
+    if image is None or image.startswith("docker://"):
+        return None
+    names = names_in(attributes.text("TransferInput") or "")
+    if image in names:
+        return image
+    return next((each for each in reversed(names) if each.endswith(f"/{image}")), None)
+
+
+def _program(attributes: Attributes, iwd: str) -> tuple[str, LocalFile | None]:
+    """Return the program's command, and the executable if the job brings it.
+
+    HTCondor puts the job's directory before a relative name that it does not transfer.
+    """
+    path = attributes.text("Cmd")
+    if path is None or path.endswith("/"):  # the job's directory, and no name
+        raise AdRefused(
+            "the job has no executable; what an image runs by itself is not known here: name the "
+            "program with executable = /path/in/the/image and transfer_executable = false"
+        )
+    transferred = is_transferred(attributes)
+    if transferred is None:
+        transferred = Path(path).exists()
+    if transferred:
+        file = look_at_file("executable", path, iwd)
+        return f"./{Path(path).name}", file
+    inside = Path(iwd)
+    if Path(path).is_relative_to(inside):
+        return str(Path(path).relative_to(inside)), None
+    return path, None
+
+
+def _inputs(
+    attributes: Attributes, iwd: str
+) -> tuple[str | None, dict[str, LocalFile], list[Tree]]:
+    """Return the name of the standard input, the input files by name, and the directories."""
+    files: dict[str, LocalFile] = {}
+    trees: list[Tree] = []
+    image = _image_among_inputs(attributes)
+    for name in names_in(attributes.text("TransferInput") or ""):
+        if name == image:
+            continue
+        refuse_url("transfer_input_files", name)
+        path = Path(iwd, name)
+        if name.endswith("/") or path.is_dir():
+            trees.append(_tree(name, path))
+        else:
+            files[path.name] = look_at_file("transfer_input_files", name, iwd)
+    stdin = attributes.text("In")
+    if stdin in {None, "", "/dev/null"}:
+        return None, files, trees
+    refuse_url("input", str(stdin))
+    file = look_at_file("input", str(stdin), iwd)
+    name = Path(str(stdin)).name
+    if name in files and files[name].path != file.path:
+        name = f"_condor_stdin_{name}"
+    files[name] = file
+    return name, files, trees
+
+
+def _tree(name: str, path: Path) -> Tree:
+    """Return a directory; with a / at its end, only what is in it goes to the job's directory."""
+    try:
+        stamp = tree_stamp(str(path))
+    except StagingError as error:
+        raise AdRefused(f"transfer_input_files names {show(name)}: {error}") from None
+    return Tree("" if name.endswith("/") else path.name, str(path), stamp)
+
+
+def _environment(attributes: Attributes, boinc: BoincAttributes) -> Iterator[tuple[str, str]]:
+    """Yield the variables of the job's environment."""
+    allowed = set(names_in(boinc.word("AllowEnvironment") or ""))
+    for name, value in _variables(attributes):
+        if name.startswith("-") or not name:
+            raise AdRefused(f"environment has the variable {show(name)}, which no program can have")
+        if _SECRET.search(name) and name not in allowed:
+            raise AdRefused(
+                f"environment has the variable {show(name)}, whose name looks like that of a "
+                "secret; volunteers can read the whole environment. Leave it out (getenv copies "
+                f'all variables), or, if it is no secret: +BoincAllowEnvironment = "{name}" in the '
+                "submit file (grid universe: +remote_BoincAllowEnvironment)"
+            )
+        yield name, value
+
+
+def _variables(attributes: Attributes) -> Iterator[tuple[str, str]]:
+    text = attributes.text("Environment")
+    if text is None:
+        entries = (attributes.text("Env") or "").split(";")
+    else:
+        try:
+            entries = list(split_v2(text))
+        except ValueError as error:
+            raise AdRefused(f"Environment is {show(text)}, which cannot be read: {error}") from None
+    for entry in entries:
+        name, equals, value = entry.partition("=")
+        if equals:
+            yield name.strip(), value
+
+
+def _whole(shown: str, value: object) -> int:
+    number = positive(shown, value)
+    if not number.is_integer():
+        raise AdRefused(f"{shown} is {show(value)}; a whole number is expected")
+    return int(number)

@@ -1,0 +1,263 @@
+"""Makes jobs of an app whose program is ``docker_wrapper`` from what they run (``containers``).
+
+Files that jobs share are there once: a Dockerfile, a ``job.toml``, a script for many jobs, and each
+of their inputs. So a further job only costs its templates and its number in the script.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from boinc_gahp.containers import (
+    DOCKERFILE,
+    JOB_TOML,
+    MOST_FILES,
+    SCRIPT,
+    WORK,
+    Layout,
+    Program,
+    archive_name,
+    by_script,
+    dockerfile,
+    is_open_name,
+    job_toml,
+    output_files,
+    write_script,
+)
+from boinc_gahp.submit.checks import extension
+from boinc_gahp.submit.digests import stat_input
+from boinc_gahp.submit.made_files import Member
+from boinc_gahp.submit.types import Job, LocalFile
+from boinc_gahp.submit.validate import check_unchanged
+from boinc_gahp.templates import (
+    InputFileInfo,
+    InputTemplate,
+    OutputFileInfo,
+    OutputTemplate,
+    write_input_template,
+    write_output_template,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from boinc_gahp.containers import Image
+    from boinc_gahp.submit.made_files import MadeFiles
+    from boinc_gahp.submit.types import Input, RemoteFile
+
+_NOTHING = Program()
+#: The speed in operations per second that goes with a number of processors: clients ignore one
+#: without the other (``containers.rst``, "What the wrapper does").
+_FLOPS = 1e9
+
+
+class Tree(NamedTuple):
+    """A directory that is an input.
+
+    Attributes:
+        name: its name in the job's directory; empty: what is in it is put there.
+        path: where it is on this machine.
+        stamp: as :func:`~boinc_gahp.submit.trees.tree_stamp` gave it; None: it may have changed.
+    """
+
+    name: str
+    path: str
+    stamp: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerJob:
+    """A job that runs a program in a container.
+
+    Attributes:
+        image: the image.
+        image_file: the file that it is in, unless it is in a registry.
+        command: the program; see :class:`~boinc_gahp.containers.Layout`.
+        is_input: whether it is one of ``files``.
+        program: its arguments, environment and standard input.
+        files: names in the job's directory, and files.
+        trees: directories.
+        outputs: files and directories, relative to the job's directory; None: what is new or
+            changed there.
+        stdout, stderr, merged: see :class:`~boinc_gahp.containers.Layout`.
+        network: whether it may use the network.
+        cpus: processors.
+        quorum: results that have to agree.
+        output_bytes: the largest size of each output.
+    """
+
+    image: Image
+    command: str
+    image_file: LocalFile | None = None
+    is_input: bool = False
+    program: Program = _NOTHING
+    files: tuple[tuple[str, LocalFile | RemoteFile], ...] = ()
+    trees: tuple[Tree, ...] = ()
+    outputs: tuple[str, ...] | None = None
+    stdout: bool = True
+    stderr: bool = True
+    merged: bool = False
+    network: bool = False
+    cpus: int = 1
+    quorum: int = 1
+    output_bytes: float = 1e9
+
+    @property
+    def layout(self) -> Layout:
+        """What it has in common with other jobs of its script."""
+        outputs = self.outputs
+        return Layout(
+            self.command,
+            is_input=self.is_input,
+            archives=tuple(map(archive_name, range(len(self.trees) + bool(self._packed)))),
+            inputs=tuple(name for name, _ in self.files) if outputs is None else (),
+            outputs=outputs,
+            packed=frozenset(name for name in outputs or () if not is_open_name(name)),
+            stdout=self.stdout,
+            stderr=self.stderr,
+            merged=self.merged,
+        )
+
+    @property
+    def _packed(self) -> tuple[tuple[str, LocalFile], ...]:
+        """Those of the files that go in an archive: by their names, or because there are many."""
+        alone = {name for name, _ in self._alone}
+        return tuple(
+            (name, file)
+            for name, file in self.files
+            if name not in alone and isinstance(file, LocalFile)
+        )
+
+    @property
+    def _alone(self) -> tuple[tuple[str, LocalFile | RemoteFile], ...]:
+        plain = [item for item in self.files if is_open_name(item[0])]
+        return tuple(plain[:MOST_FILES])
+
+
+def make_container_jobs(
+    jobs: Sequence[tuple[str, ContainerJob]],
+    made: MadeFiles,
+    md5_of: Callable[[str], str],
+) -> list[tuple[str, Job]]:
+    """Return the jobs for a request, in the same order.
+
+    Args:
+        jobs: names on the project, and jobs.
+        made: gets the files that have to be made.
+        md5_of: returns the MD5 of a file in hex, by its path.
+
+    Raises:
+        StagingError: an input cannot be read, or changed since the job was accepted; or a file
+            cannot be made.
+    """
+    makers: dict[ContainerJob, _Maker] = {}
+    by_layout: dict[Layout, list[tuple[str, Program]]] = {}
+    of_job: dict[str, _Maker] = {}
+    for name, job in jobs:
+        key = replace(job, program=_NOTHING)
+        maker = makers.get(key)
+        if maker is None:
+            maker = makers[key] = _Maker(key, made, md5_of)
+        of_job[name] = maker
+        by_layout.setdefault(maker.layout, []).append((name, job.program))
+    found: dict[str, Job] = {}
+    for layout, programs in by_layout.items():
+        for part in by_script(programs, lambda each: each[1]):
+            text = made.write(SCRIPT, write_script(layout, [program for _, program in part]))
+            for number, (name, _) in enumerate(part, 1):
+                found[name] = of_job[name].job(text, number)
+    return [(name, found[name]) for name, _ in jobs]
+
+
+def output_template(job: ContainerJob) -> str:
+    """Return a job's output template."""
+    return _output_template(job.layout, job.output_bytes)
+
+
+class _Maker:
+    """Makes jobs that only differ in their programs' arguments, environment and standard input."""
+
+    def __init__(self, like: ContainerJob, made: MadeFiles, md5_of: Callable[[str], str]) -> None:
+        self.layout = like.layout
+        self._inputs = dict(_shared_inputs(like, made, md5_of))
+        self._by_script: dict[LocalFile, dict[str, Input]] = {}
+        self._input_template = _input_template([SCRIPT, *self._inputs], like)
+        self._output_template = _output_template(self.layout, like.output_bytes)
+
+    def job(self, script: LocalFile, number: int) -> Job:
+        inputs = self._by_script.get(script)
+        if inputs is None:
+            # Jobs that share this very object are checked together.
+            inputs = self._by_script[script] = {SCRIPT: script, **self._inputs}
+        return Job(
+            [str(number)],
+            inputs,
+            input_template=self._input_template,
+            output_template=self._output_template,
+        )
+
+
+def _shared_inputs(
+    job: ContainerJob, made: MadeFiles, md5_of: Callable[[str], str]
+) -> Iterator[tuple[str, Input]]:
+    """Yield the inputs of a job but its script, by their open names."""
+    image_name = ""
+    if job.image_file is not None:
+        path = job.image_file.path
+        # A host knows an image by the Dockerfile; so this has to change with the file.
+        image_name = f"image-{md5_of(path)[:16]}{extension(path)}"
+        yield image_name, job.image_file
+    text = dockerfile(job.image, image_name)
+    yield DOCKERFILE, made.write(DOCKERFILE, text)
+    yield JOB_TOML, made.write(JOB_TOML, job_toml(text, network=job.network))
+    for name, file in job._alone:  # noqa: SLF001
+        yield WORK + name, file
+    for number, tree in enumerate(job.trees):
+        yield archive_name(number), made.pack([Member(tree.path, tree.name, tree.stamp)])
+    packed = job._packed  # noqa: SLF001
+    if packed:
+        for _, file in packed:
+            status = stat_input(file.path)
+            check_unchanged(file, status.st_size, status.st_mtime_ns)
+        yield (
+            archive_name(len(job.trees)),
+            made.pack([Member(file.path, name) for name, file in packed]),
+        )
+
+
+def _input_template(open_names: Sequence[str], job: ContainerJob) -> str:
+    """Return an input template with files that the container sees, and that nobody deletes.
+
+    Sizes are in the request's ``job_params``, once for all jobs.
+    """
+    quorum = None if job.quorum == 1 else job.quorum
+    return write_input_template(
+        InputTemplate(
+            files=tuple(InputFileInfo(n, copy_file=True, no_delete=True) for n in open_names),
+            min_quorum=quorum,
+            target_nresults=quorum,
+            avg_ncpus=None if job.cpus == 1 else job.cpus,
+            flops=None if job.cpus == 1 else _FLOPS,
+        ),
+        terse=True,
+    )
+
+
+def _output_template(layout: Layout, output_bytes: float) -> str:
+    return write_output_template(
+        OutputTemplate(
+            tuple(
+                OutputFileInfo(
+                    open_name,
+                    f"<OUTFILE_{number}/>",
+                    max_nbytes=output_bytes,
+                    copy_file=True,
+                    optional=optional,
+                    no_delete=True,
+                )
+                for number, (open_name, optional) in enumerate(output_files(layout))
+            )
+        ),
+        terse=True,
+    )

@@ -1,0 +1,49 @@
+"""How a program ended, as a volunteer's computer tells it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from boinc_gahp.containers import Ending, read_ending
+from boinc_gahp.containers.ending import PROBLEMS
+
+
+@pytest.mark.parametrize(
+    ("text", "ending"),
+    [
+        (b"0\n", Ending()),
+        (b"3\n", Ending(3)),
+        (b"128", Ending(128)),
+        (b"137\n", Ending(signal=9)),
+        (b"139\n", Ending(signal=11)),
+        (b"192\n", Ending(signal=64)),
+        (b"193\n", Ending(193)),
+        (b"255\n", Ending(255)),
+    ],
+)
+def test_a_status_above_128_is_a_signal(text: bytes, ending: Ending) -> None:
+    assert read_ending(text) == ending
+
+
+@pytest.mark.parametrize("word", PROBLEMS)
+def test_each_problem_is_told_in_words(word: str) -> None:
+    told = read_ending(f"{word} ./fit.py\n".encode()).problem
+    assert told is not None
+    assert ("'./fit.py'" in told) == ("{}" in PROBLEMS[word])
+
+
+@given(st.binary())
+@pytest.mark.parametrize("before", [b"", b"1", b"no-program "])
+def test_a_volunteer_may_write_anything(before: bytes, content: bytes) -> None:
+    ending = read_ending(before + content)
+    assert 0 <= ending.exit_code <= 999
+    assert 0 <= ending.signal <= 64
+    assert ending.problem is None or ending.problem.isprintable()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"-1", b"1000", b"0 0", b"\xff", b"no-such-word", b"0" * 9999]
+)
+def test_nonsense_is_a_problem(content: bytes) -> None:
+    assert read_ending(content).problem

@@ -1,0 +1,348 @@
+"""The script that runs programs, with real shells."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import tarfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from boinc_gahp.containers import (
+    Ending,
+    Layout,
+    Program,
+    by_script,
+    quote,
+    read_ending,
+    write_script,
+)
+from boinc_gahp.containers.script import LARGEST
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SHELLS = [
+    pytest.param(shell, id=shell[-1] if len(shell) > 1 else Path(shell[0]).name)
+    for shell in (["/bin/sh"], ["bash", "--posix"], ["busybox", "sh"])
+    if shutil.which(shell[0])
+]
+
+#: What can be a word: all but NUL; surrogates stand for bytes that are not UTF-8.
+CHARACTERS = (
+    st.characters(exclude_characters="\0", exclude_categories=["Cs"])
+    | st.sampled_from(" '\"\\$`\n\r\t*?[]~#!&|;<>(){}=%-")
+    | st.integers(0xDC80, 0xDCFF).map(chr)
+)
+WORDS = st.lists(st.text(CHARACTERS), max_size=5)
+VARIABLE = st.text(CHARACTERS.filter(lambda c: c != "="), min_size=1).filter(
+    lambda name: not name.startswith("-")
+)
+
+
+class Slot:
+    """A slot, as a host gives it to a container: the directory stands for ``/app``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.work = path / "work"
+        self.work.mkdir(parents=True)
+
+    def run(
+        self,
+        layout: Layout,
+        programs: Sequence[Program],
+        number: int = 1,
+        *,
+        shell: Sequence[str] = ("/bin/sh",),
+        path: str = os.environ["PATH"],
+    ) -> int:
+        """Run a job; return the exit code, or minus the signal."""
+        ending = self.ending(layout, programs, number, shell=shell, path=path)
+        assert ending.problem is None
+        return ending.exit_code or -ending.signal
+
+    def ending(
+        self,
+        layout: Layout,
+        programs: Sequence[Program],
+        number: int = 1,
+        *,
+        shell: Sequence[str] = ("/bin/sh",),
+        path: str = os.environ["PATH"],
+    ) -> Ending:
+        """Run a job; return what is told about its end."""
+        text = write_script(layout, programs).replace(b"/app", os.fsencode(self.path))
+        (self.path / "run.sh").write_bytes(text)
+        done = subprocess.run(
+            [*shell, "./run.sh"],
+            cwd=self.path,
+            env={"PATH": path, "ARGS": f" {number}"},
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        assert done.returncode == 0
+        return read_ending((self.path / "_exit").read_bytes())
+
+    def program(self, text: str, name: str = "program") -> None:
+        (self.work / name).write_text(f"#!/bin/sh\n{text}\n")
+
+    @property
+    def stdout(self) -> bytes:
+        return (self.path / "_stdout").read_bytes()
+
+    @property
+    def packed(self) -> dict[str, bytes]:
+        with tarfile.open(self.path / "_outputs.tar") as archive:
+            found = {}
+            for member in archive:
+                contents = archive.extractfile(member)
+                if contents is not None:
+                    found[os.path.normpath(member.name)] = contents.read()
+            return found
+
+
+@pytest.fixture
+def slot(tmp_path: Path) -> Slot:
+    return Slot(tmp_path / "slot")
+
+
+@pytest.fixture(scope="module")
+def shared_slot(tmp_path_factory: pytest.TempPathFactory) -> Slot:
+    return Slot(tmp_path_factory.mktemp("slot") / "app")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("shell", SHELLS)
+@settings(max_examples=60, deadline=None)
+@given(jobs=st.lists(WORDS, min_size=1, max_size=3))
+def test_every_word_arrives_as_it_is(
+    shared_slot: Slot, shell: list[str], jobs: list[list[str]]
+) -> None:
+    programs = [Program(("%s\\0", "begin", *words)) for words in jobs]
+    for number, words in enumerate(jobs, 1):
+        shared_slot.run(Layout("printf"), programs, number, shell=shell)
+        got = shared_slot.stdout.split(b"\0")[1:-1]
+        assert got == [os.fsencode(word) for word in words]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("shell", SHELLS)
+@settings(max_examples=60, deadline=None)
+@given(
+    variables=st.lists(
+        st.dictionaries(VARIABLE, st.text(CHARACTERS), max_size=3), min_size=1, max_size=2
+    )
+)
+def test_every_variable_arrives_as_it_is(
+    shared_slot: Slot, shell: list[str], variables: list[dict[str, str]]
+) -> None:
+    programs = [Program(("-0",), tuple(each.items())) for each in variables]
+    for number, each in enumerate(variables, 1):
+        if "PATH" in each:
+            continue
+        shared_slot.run(Layout("/usr/bin/env"), programs, number, shell=shell)
+        got = dict(pair.split(b"=", 1) for pair in shared_slot.stdout.split(b"\0")[:-1])
+        for name, value in each.items():
+            assert got[os.fsencode(name)] == os.fsencode(value)
+        assert b"ARGS" not in got or "ARGS" in each
+
+
+@given(st.text(CHARACTERS))
+def test_a_quoted_word_is_one_word_for_a_shell(word: str) -> None:
+    assert shlex.split(quote(word)) == [word]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("ends", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", -9), ("kill -SEGV $$", -11)]
+)
+def test_the_programs_end_is_told(slot: Slot, shell: list[str], ends: str, code: int) -> None:
+    slot.program(ends)
+    assert slot.run(Layout("./program", is_input=True), [Program()], shell=shell) == code
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("shell", SHELLS)
+def test_no_builtin_of_the_shell_is_taken_for_a_program(slot: Slot, shell: list[str]) -> None:
+    assert slot.run(Layout("exit"), [Program(("0",))], shell=shell) == 127
+    assert slot.run(Layout("tell"), [Program(("0",))], shell=shell) == 127
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("layout", "says"),
+    [
+        (Layout("no-such-program"), "the image has no program 'no-such-program'"),
+        (Layout("/opt/none/fit"), "the image has no program '/opt/none/fit'"),
+        (Layout("./text"), "'./text' cannot be executed"),
+    ],
+    ids=["name", "path", "not executable"],
+)
+def test_a_program_that_cannot_be_run_is_a_problem(slot: Slot, layout: Layout, says: str) -> None:
+    (slot.work / "text").write_text("no program\n")
+    problem = slot.ending(layout, [Program()]).problem
+    assert problem is not None
+    assert says in problem
+
+
+@pytest.mark.processes
+def test_a_program_that_ends_with_127_by_itself_has_run(slot: Slot) -> None:
+    slot.program("exit 127")
+    assert slot.run(Layout("./program", is_input=True), [Program()]) == 127
+
+
+@pytest.mark.processes
+def test_stdin_stdout_and_stderr_are_files(slot: Slot) -> None:
+    slot.program("cat; echo wrong >&2")
+    (slot.work / "in").write_text("hello\n")
+    slot.run(Layout("./program", is_input=True), [Program(stdin="in")])
+    assert slot.stdout == b"hello\n"
+    assert (slot.path / "_stderr").read_bytes() == b"wrong\n"
+    slot.run(Layout("./program", is_input=True, merged=True), [Program(stdin="in")])
+    assert slot.stdout == b"hello\nwrong\n"
+    (slot.path / "_stdout").unlink()
+    slot.run(Layout("./program", is_input=True, stdout=False, stderr=False), [Program()])
+    assert not (slot.path / "_stdout").exists()
+
+
+@pytest.mark.processes
+def test_a_number_that_the_script_does_not_have_is_a_problem(slot: Slot) -> None:
+    problem = slot.ending(Layout("true"), [Program()], 0).problem
+    assert problem == "the script has no job number '0'"
+
+
+@pytest.mark.processes
+def test_directories_are_unpacked_once_and_a_restart_keeps_what_the_program_made(
+    slot: Slot, tmp_path: Path
+) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "a").write_text("as sent")
+    with tarfile.open(slot.path / "_in0.tar", "w") as archive:
+        archive.add(tmp_path / "model", "model")
+    slot.program("cat model/a; echo checkpoint >model/a")
+    layout = Layout("./program", is_input=True, archives=("_in0.tar",), outputs=())
+    slot.run(layout, [Program()])
+    assert slot.stdout == b"as sent"
+    slot.run(layout, [Program()])
+    assert slot.stdout == b"checkpoint\n"
+
+
+@pytest.mark.processes
+def test_an_archive_that_cannot_be_unpacked_is_a_problem(slot: Slot) -> None:
+    (slot.path / "_in0.tar").write_bytes(b"no archive")
+    problem = slot.ending(Layout("true", archives=("_in0.tar",)), [Program()]).problem
+    assert problem == "tar in the image cannot unpack '_in0.tar'"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("shell", SHELLS)
+def test_new_and_changed_files_are_packed_and_inputs_and_directories_are_not(
+    slot: Slot, shell: list[str]
+) -> None:
+    for name in ("same", "changed"):
+        (slot.work / name).write_text("as sent")
+        os.utime(slot.work / name, (time.time() - 5, time.time() - 5))
+    slot.program(
+        "echo now >changed; echo 1 >new; echo 2 >.hidden; echo 3 >'a b\nc'; mkdir d; echo 4 >d/e\n"
+        "echo 5 >-n; ln -s new link; cp -p same copied"
+    )
+    os.utime(slot.work / "program", (time.time() - 5, time.time() - 5))
+    layout = Layout("./program", is_input=True, inputs=("program", "same", "changed"))
+    slot.run(layout, [Program()], shell=shell)
+    assert slot.packed == {
+        "changed": b"now\n",
+        "new": b"1\n",
+        ".hidden": b"2\n",
+        "a b\nc": b"3\n",
+        "-n": b"5\n",
+        "link": b"1\n",
+        "copied": b"as sent",
+    }
+    assert not (slot.path / "_new").exists()
+
+
+@pytest.mark.processes
+def test_no_new_file_means_no_archive(slot: Slot) -> None:
+    slot.run(Layout("true"), [Program()])
+    assert not (slot.path / "_outputs.tar").exists()
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("shell", SHELLS)
+def test_named_directories_are_packed_with_all_that_is_in_them(
+    slot: Slot, shell: list[str]
+) -> None:
+    slot.program('mkdir -p plots/deep; echo 1 >plots/deep/a; echo 2 >result; echo 3 >"it\'s"')
+    layout = Layout(
+        "./program",
+        is_input=True,
+        outputs=("result", "plots", "it's", "missing"),
+        packed=frozenset(["it's"]),
+    )
+    slot.run(layout, [Program()], shell=shell)
+    assert slot.packed == {"plots/deep/a": b"1\n", "it's": b"3\n"}
+
+
+@pytest.fixture
+def without_tar(tmp_path: Path) -> str:
+    """A PATH with what a small image has, but not tar."""
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    for name in ("sh", "mkdir", "rm", "chmod", "ln", "cp", "env", "true"):
+        (directory / name).symlink_to(shutil.which(name) or "")
+    return str(directory)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    "layout",
+    [
+        Layout("./program", is_input=True),
+        Layout("./program", is_input=True, outputs=("d",)),
+        Layout("./program", is_input=True, archives=("_in0.tar",)),
+    ],
+    ids=["new files", "directory out", "directory in"],
+)
+def test_an_image_without_tar_is_told_where_tar_is_needed(
+    slot: Slot, without_tar: str, layout: Layout
+) -> None:
+    slot.program("mkdir d; : >new")
+    problem = slot.ending(layout, [Program()], path=without_tar).problem
+    assert problem is not None
+    assert problem.startswith("the image has no tar")
+
+
+@pytest.mark.processes
+def test_an_image_without_tar_is_enough_for_named_files(slot: Slot, without_tar: str) -> None:
+    slot.program(": >out")
+    layout = Layout("./program", is_input=True, outputs=("out",))
+    assert slot.run(layout, [Program()], path=without_tar) == 0
+
+
+@pytest.mark.processes
+def test_10000_jobs_share_scripts_of_a_bounded_size(slot: Slot) -> None:
+    programs = [Program(("--seed", str(seed))) for seed in range(10_000)]
+    parts = list(by_script(programs, lambda each: each))
+    assert [each for part in parts for each in part] == programs
+    assert len(parts) < 10
+    for part in parts:
+        assert len(write_script(Layout("echo"), part)) < LARGEST + 10_000
+    slot.run(Layout("echo"), parts[-1], len(parts[-1]))
+    assert slot.stdout == b"--seed 9999\n"
+
+
+@pytest.mark.processes
+def test_a_job_with_100_kb_of_arguments_has_a_script_of_its_own(slot: Slot) -> None:
+    large = Program(("x" * 100_000,))
+    parts = list(by_script([Program(), large, Program()], lambda each: each))
+    assert [len(part) for part in parts] == [1, 1, 1]
+    slot.run(Layout("echo"), parts[1])
+    assert slot.stdout == b"x" * 100_000 + b"\n"
