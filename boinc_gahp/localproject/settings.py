@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from boinc_gahp.files import write_whole
+from boinc_gahp.localproject.hosts.engine import first_container_app
 from boinc_gahp.localproject.server.addresses import HOST
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ USERS = "users"
 
 _ANYWHERE = ("0.0.0.0", "::", "")  # noqa: S104
 _MARK = "# Written by boinc_gahp local-project; it is written again when the port changes.\n"
+_CONTAINER_APP = "container_app"
 
 
 def settings_path(directory: Path, user_name: str) -> Path:
@@ -38,10 +40,23 @@ def write_settings(directory: Path, database: Database, port: int, host: str = H
     """
     write_whole(directory / "port", f"{port}\n")
     url = project_url(port, host)
-    for row in database.connection().execute("SELECT name, authenticator FROM user ORDER BY id"):
+    connection = database.connection()
+    app = first_container_app(connection)
+    for row in connection.execute("SELECT name, authenticator FROM user ORDER BY id"):
         path = settings_path(directory, row["name"])
         if row["name"] == SUBMITTER or path.exists():
-            _write(path, url, row["authenticator"])
+            _write(path, url, row["authenticator"], app)
+
+
+def add_container_app(directory: Path, connection: sqlite3.Connection) -> None:
+    """Name the app that takes jobs in containers in the users' files that exist."""
+    app = first_container_app(connection)
+    for row in connection.execute("SELECT name FROM user"):
+        path = settings_path(directory, row["name"])
+        if app and path.exists():
+            text = path.read_text("utf-8", "replace")
+            if text.startswith(_MARK) and _CONTAINER_APP not in text:
+                write_whole(path, f"{text}{_CONTAINER_APP} = {json.dumps(app)}\n", 0o600)
 
 
 def add_settings(directory: Path, connection: sqlite3.Connection, user_name: str) -> Path:
@@ -51,16 +66,19 @@ def add_settings(directory: Path, connection: sqlite3.Connection, user_name: str
     row = connection.execute(
         "SELECT authenticator FROM user WHERE name = ?", (user_name,)
     ).fetchone()
-    _write(path, project_url(remembered_port(directory)), row["authenticator"])
+    url = project_url(remembered_port(directory))
+    _write(path, url, row["authenticator"], first_container_app(connection))
     return path
 
 
-def _write(path: Path, url: str, authenticator: str) -> None:
+def _write(path: Path, url: str, authenticator: str, app: str) -> None:
     if path.exists() and not path.read_text("utf-8", "replace").startswith(_MARK):
         return
     text = (
         f"{_MARK}[project]\nurl = {json.dumps(url)}\nauthenticator = {json.dumps(authenticator)}\n"
     )
+    if app:
+        text += f"{_CONTAINER_APP} = {json.dumps(app)}\n"
     write_whole(path, text, 0o600)
 
 
