@@ -67,6 +67,7 @@ class Core:
         self.db = Database(directory / "project.sqlite")
         self._input_templates: dict[Path, tuple[Stamp, InputTemplate]] = {}
         self._output_templates: dict[Path, tuple[Stamp, OutputTemplate]] = {}
+        self._deliverable: dict[Path, tuple[Stamp, bool]] = {}
 
     @property
     def upload_url(self) -> str:
@@ -85,6 +86,13 @@ class Core:
     def output_template(self, path: Path) -> OutputTemplate:
         """Read an output template file, like :meth:`input_template`."""
         return _cached(self._output_templates, path, read_output_template)
+
+    def is_deliverable(self, path: Path) -> bool:
+        """Whether the scheduler can deliver results of an output template file.
+
+        A newline has to follow ``<result>`` (``containers.rst``, "Files that worked").
+        """
+        return _cached(self._deliverable, path, lambda text: "<result>\n" in text)
 
 
 def _cached(cache: dict[Path, tuple[Stamp, T]], path: Path, read: Callable[[str], T]) -> T:

@@ -11,6 +11,7 @@ from boinc_gahp.files import write_whole
 from boinc_gahp.localproject import accounts
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.database import Database
+from boinc_gahp.localproject.hosts.engine import CONTAINERS
 from boinc_gahp.localproject.quirks import Quirks
 from boinc_gahp.localproject.server.addresses import free_port
 from boinc_gahp.localproject.settings import (
@@ -21,7 +22,7 @@ from boinc_gahp.localproject.settings import (
     remembered_port,
     write_settings,
 )
-from boinc_gahp.localproject.supplied import SUPPLIED
+from boinc_gahp.localproject.supplied import SUPPLIED, WRAPPER
 from boinc_gahp.templates import (
     InputTemplate,
     OutputTemplate,
@@ -41,6 +42,7 @@ __all__ = [
     "ProjectDirectoryError",
     "add_app",
     "add_app_version",
+    "add_container_app",
     "is_project",
     "is_running",
     "make",
@@ -212,6 +214,34 @@ def add_app(
         for kind, text in texts.items():
             if text is not None:
                 write_whole(directory / "templates" / f"{name}_{kind}", text)
+
+
+def add_container_app(
+    directory: Path,
+    database: Database,
+    name: str,
+    *,
+    version: int = 100,
+    validator: str = "trivial",
+    assimilator: str = "",
+) -> None:
+    """Add an app for jobs of any program, in containers, like :func:`add_app`.
+
+    It has no templates: one called NAME_in would apply to every job.
+    """
+    add_app(
+        directory,
+        database,
+        name,
+        command=WRAPPER,
+        input_template=None,
+        output_template=None,
+        description="any program, in a container that each job describes",
+        version=version,
+        validator=validator,
+        assimilator=assimilator,
+        plan_class=CONTAINERS,
+    )
 
 
 def add_app_version(database: Database, name: str, version: int, command: Sequence[str]) -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject import supplied
 from boinc_gahp.localproject.backend import plugins
-from boinc_gahp.localproject.directory import add_app, add_app_version
+from boinc_gahp.localproject.directory import add_app, add_app_version, add_container_app
 from boinc_gahp.localproject.hosts.command_line import fill_in
-from boinc_gahp.localproject.hosts.engine import CONTAINERS, has_container_app
+from boinc_gahp.localproject.hosts.engine import has_container_app
 from boinc_gahp.templates import (
     Severity,
     check_template,
@@ -87,7 +87,7 @@ def add(core: Core, app: NewApp) -> Added:
             f"an app cannot be named {app.name!r}: expected letters, digits, '_', '-' and '.', at "
             "most 100 of them"
         )
-    words = list(supplied.WRAPPER) if app.container else _command(core, app)
+    words = [] if app.container else _command(core, app)
     connection = core.db.connection()
     if connection.execute("SELECT 1 FROM app WHERE name = ?", (app.name,)).fetchone():
         if app.inputs or app.outputs or app.templates:
@@ -103,7 +103,7 @@ def add(core: Core, app: NewApp) -> Added:
         add_app_version(core.db, app.name, app.version, words)
         return Added(shlex.join(words))
     if app.container:
-        return _add_container_app(core, app, words)
+        return _add_container_app(core, app)
     given = _given_templates(app) if app.templates else _made_templates(app)
     warnings = [*_check("input", given[0]), *_check("output", given[1])]
     _check_plugins(core, app)
@@ -135,7 +135,7 @@ def _check_plugins(core: Core, app: NewApp) -> None:
             plugins.load(core, spec, group)
 
 
-def _add_container_app(core: Core, app: NewApp, words: list[str]) -> Added:
+def _add_container_app(core: Core, app: NewApp) -> Added:
     """Add an app without templates: one called NAME_in would apply to every job."""
     left = [
         str(path)
@@ -147,20 +147,15 @@ def _add_container_app(core: Core, app: NewApp, words: list[str]) -> Added:
             f"{' and '.join(left)} would apply to every job: remove it, or give another name"
         )
     _check_plugins(core, app)
-    add_app(
+    add_container_app(
         core.directory,
         core.db,
         app.name,
-        command=words,
-        input_template=None,
-        output_template=None,
-        description="any program, in a container that each job describes",
         version=app.version,
         validator=app.validator,
         assimilator=app.assimilator,
-        plan_class=CONTAINERS,
     )
-    return Added(shlex.join(words))
+    return Added(shlex.join(supplied.WRAPPER))
 
 
 def _command(core: Core, app: NewApp) -> list[str]:

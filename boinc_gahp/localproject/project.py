@@ -276,6 +276,10 @@ class LocalProject:
             **more,
         )
 
+    def add_container_app(self, name: str, **more: Any) -> None:
+        """Add an app for jobs in containers, like :func:`directory.add_container_app`."""
+        layout.add_container_app(self.directory, self._core.db, name, **more)
+
     def create_work(self, app_name: str, jobs: Iterable[NewJob], *, batch_id: int = 0) -> list[int]:
         """Make jobs, like :func:`create_work.create_work`."""
         return create_work(self._core, app_name, jobs, batch_id=batch_id)

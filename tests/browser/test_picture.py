@@ -93,7 +93,7 @@ class Scene:
                 name=f"{name}_{number}",
                 files=(self.file,),
                 command_line=f"{first} {number}",
-                max_error_results=0,
+                max_error_results=1,
             )
             for number in range(jobs)
         ]

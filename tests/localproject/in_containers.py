@@ -22,7 +22,7 @@ from tests.localproject.client import Client, job, value
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from boinc_gahp.localproject import LocalProject
@@ -98,6 +98,7 @@ class ContainerJobs:
         self.project = project
         self.client = Client(project)
         self._made = 0
+        self._staged: dict[bytes, str] = {}
 
     def submit(
         self,
@@ -113,7 +114,7 @@ class ContainerJobs:
         self._made += 1
         name = f"job{self._made}"
         batch_id = self.client.create_batch(f"batch of {name}", APP)
-        staged = dict(zip(set(inputs.values()), self._stage(set(inputs.values())), strict=True))
+        staged = self._stage(inputs.values())
         more = templates(list(inputs), outputs, **fields) if own is None else own
         one = job(
             name, *(staged[data] for data in inputs.values()), command_line=command_line, more=more
@@ -124,14 +125,14 @@ class ContainerJobs:
         assert value(said, "batch_id") == str(batch_id), said
         return name
 
-    def _stage(self, contents: set[bytes]) -> list[str]:
-        names = []
-        waiting = list(contents)
-        # PHP takes 20 files a request.
+    def _stage(self, contents: Iterable[bytes]) -> Mapping[bytes, str]:
+        """Stage what is not there yet; return all physical names."""
+        waiting = list(dict.fromkeys(each for each in contents if each not in self._staged))
         while waiting:
-            names += self.client.upload(*waiting[:20])
-            waiting = waiting[20:]
-        return names
+            # PHP takes 20 files a request.
+            some, waiting = waiting[:20], waiting[20:]
+            self._staged.update(zip(some, self.client.upload(*some), strict=True))
+        return self._staged
 
     def result(self, name: str) -> sqlite3.Row | None:
         """Return the newest result of a job."""

@@ -136,7 +136,7 @@ def test_a_program_that_cannot_be_started_is_a_client_error(client: Client) -> N
     client.project.add_app(
         "nosuch",
         command=["/nosuch/program"],
-        input_template=InputTemplate(max_error_results=0),
+        input_template=InputTemplate(max_error_results=1),
         output_template=_outputs(),
     )
     client.run("nosuch", {"nosuch_1": ("", [])}, "nosuch")

@@ -103,7 +103,7 @@ GIVEN = {
     "delay_bound": 600.0,
     "min_quorum": 2,
     "target_nresults": 3,
-    "max_error_results": 0,
+    "max_error_results": 1,
     "max_total_results": 9,
     "max_success_results": 8,
     "size_class": 4,

@@ -76,6 +76,16 @@ def test_a_line_has_at_most_4094_bytes(length: int) -> None:
             read_job_line(line)
 
 
+@pytest.mark.parametrize("number", [99, 100])
+def test_a_line_has_at_most_99_words(number: int) -> None:
+    line = " ".join(["f"] * number)
+    if number == 99:
+        assert len(read_job_line(line)[0].files) == number
+    else:
+        with pytest.raises(RpcFailed):
+            read_job_line(line)
+
+
 @pytest.mark.parametrize(
     ("text", "arguments"),
     [

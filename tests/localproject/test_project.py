@@ -26,6 +26,7 @@ from boinc_gahp.localproject import (
     init_project,
     run_project,
 )
+from boinc_gahp.localproject.commands.apps import add_app
 from boinc_gahp.localproject.states import FileDeleteState
 from tests.helpers import wait_for
 from tests.localproject.client import Client, job, value
@@ -161,11 +162,20 @@ def test_a_project_of_an_older_version_goes_on_and_gets_what_is_new(tmp_path: Pa
     with LocalProject(tmp_path / "p", hosts=0) as project:
         authenticator = project.authenticator
         connection = project.core.db.connection()
-        connection.execute("DROP TABLE session")
+        for table in ("session", "image"):
+            connection.execute(f"DROP TABLE {table}")
+        for table, column in (
+            ("app_version", "plan_class"),
+            ("host", "core_client_version"),
+            ("host", "docker_version"),
+            ("host", "dont_use_docker"),
+        ):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.execute("PRAGMA user_version = 2")
     with LocalProject(tmp_path / "p", hosts=0) as project, Visitor(project.core) as visitor:
         assert project.authenticator == authenticator
         assert "Sign out" in visitor.sign_in().text()
+        add_app([str(tmp_path / "p"), "docker", "--container"], None)
 
 
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:

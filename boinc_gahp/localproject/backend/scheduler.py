@@ -91,7 +91,7 @@ class Scheduler:
         connection = self._core.db.connection()
         rows = connection.execute(
             f"{_SELECT} WHERE r.hostid = h.id AND r.server_state = :state "
-            "AND r.behaviour NOT LIKE '%vanish%' ORDER BY r.id",
+            f"AND r.behaviour NOT LIKE '%vanish%' AND {_DELIVERED} ORDER BY r.id",
             {"host": host_id, "state": ServerState.IN_PROGRESS},
         ).fetchall()
         return [
@@ -107,10 +107,10 @@ class Scheduler:
         of its bounds and that no other host of this run could have either. At each eighth result
         that the host gets, such results that came before that one count, too. Refused ten times, a
         result becomes OVER / COULDNT_SEND. The count is kept in the database, so a restart with
-        larger hosts is in time until the tenth. A result that lacks a container engine is not
-        refused: it waits. As long as a host that could have it is only busy,
+        larger hosts is in time until the tenth. As long as a host that could have it is only busy,
         nothing is counted, because here, unlike in a real project, all hosts are known. A result
-        without an app version is given up at once.
+        for which only a container engine is missing is not refused: it waits. A result without an
+        app version is given up at once.
         """
         connection = self._core.db.connection()
         found = self._choose(connection, host_id)
@@ -132,7 +132,10 @@ class Scheduler:
                 version = _version(writing, row)
                 if version is not None:
                     self._given[host_id] += 1
-                    return _send(writing, row, host_id, version, now)
+                    task = _send(writing, row, host_id, version, now)
+                    if _is_delivered(row["xml_doc_in"]):
+                        return task
+                    continue
                 _could_not_send(writing, [row["id"]], now)
         return None
 
@@ -222,6 +225,15 @@ class Scheduler:
             quantile=quantile(connection, host_id),
         )
         return better or first
+
+
+#: In SQL: a result's document does not lack the newline after <result>. The scheduler puts elements
+#: behind it; without it, it marks the result as sent, and never delivers it.
+_DELIVERED = "(instr(r.xml_doc_in, '<result>' || char(10)) OR NOT instr(r.xml_doc_in, '<result>'))"
+
+
+def _is_delivered(document: str) -> bool:
+    return "<result>\n" in document or "<result>" not in document
 
 
 def _send(

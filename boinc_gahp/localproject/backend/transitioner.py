@@ -250,6 +250,8 @@ class _Transition:
             try:
                 template = self.core.output_template(path)
                 document = fill_output(template, name, self.core.upload_url, f"r{random}")
+                if not self.core.is_deliverable(path):
+                    document = document.replace("<result>\n", "<result>", 1)
             except (OSError, TemplateError) as error:
                 return error
             self.connection.execute(

@@ -133,10 +133,8 @@ class WorkMaker:
         """
         template = self._template(job)
         name = job.name or f"{self.app.name}_{os.getpid()}_{self.now:.6f}_{self._made}"
-        command_line = job.command_line
         if self.core.quirks.raw_sql and not as_sql:
             name = through_sql(name)
-            command_line = through_sql(command_line) if command_line else command_line
         if len(name) > MAX_NAME and not as_sql:
             raise WorkError(
                 f"the job's name has {len(name)} characters: expected at most {MAX_NAME}",
@@ -148,7 +146,9 @@ class WorkMaker:
             _check_result_names(name, counts[_MAX_TOTAL])
         self._made += not as_sql
         try:
-            document = self._document(template, job, command_line)
+            document = self._document(template, job, job.command_line)
+            if self.core.quirks.raw_sql and not as_sql:
+                document = through_sql(document)
             output_template = self._checked_output_template(job, name)
         except TemplateError as error:
             raise WorkError(f"{_label(job)}: {error}", f"create_work failed: {error}\n") from error
@@ -344,13 +344,17 @@ def _counts(template: InputTemplate, job: NewJob) -> tuple[int, ...]:
     limits = {}
     for name in _LIMITS:
         given = _first(getattr(template, name), getattr(job, name), default=-1)
-        least = 0 if name == "max_error_results" else target
+        least = 1 if name == "max_error_results" else target
         if given == -1:
             given = max(int(DEFAULTS[name]), least)
         elif given < least:
             raise WorkError(
                 f"{_label(job)}: {name} {given} is too small: expected {least} or more"
-                + (" (target_nresults)" if least else "")
+                + (" (target_nresults)" if least > 1 else ""),
+                f"create_work failed: no {name} given; can't create job\n"
+                "create_work() failed: -191\n"
+                if given == 0
+                else None,
             )
         limits[name] = given
     return quorum, target, *limits.values()

@@ -179,12 +179,11 @@ class Volunteer:
         with ExitStack() as stack:
             stderr: BinaryIO | None = None
             try:
-                resumed = task.in_container and self._slot.kept_for == task.result_name
-                if not resumed:
+                if not self._goes_on(task):
                     self._slot.renew()
                 stderr = stack.enter_context((self._slot.directory / "stderr.txt").open("a+b"))
                 files = read_result(task.xml_doc_in)
-                result = self._run_app(task, stderr, files, resumed=resumed)
+                result = self._run_app(task, stderr, files)
                 if result is None:
                     return None
                 ended = result
@@ -209,18 +208,19 @@ class Volunteer:
                 document,
             )
 
+    def _goes_on(self, task: Task) -> bool:
+        """Whether the slot has the job's inputs, and the files that it had before a restart."""
+        return task.in_container and self._slot.kept_for == task.result_name
+
     @property
     def _client_version(self) -> str:
         found = self._containers is not None and self._containers.found is not None
         return CLIENTS[WITH if found else WITHOUT]
 
     def _run_app(
-        self, task: Task, stderr: BinaryIO, files: Sequence[ResultFile], *, resumed: bool
+        self, task: Task, stderr: BinaryIO, files: Sequence[ResultFile]
     ) -> ProcessEnd | None:
-        """Bring the inputs, run the app, and keep the files that stay on the host.
-
-        ``resumed``: the inputs are there, and files that the app has made before.
-        """
+        """Bring the inputs, run the app, and keep the files that stay on the host."""
         workunit = read_workunit(task.xml_doc)
         if "<" in workunit.stored_command_line:
             # A real client refuses the scheduler's whole reply, and the job hangs for good.
@@ -228,7 +228,7 @@ class Volunteer:
                 ERR_RESULT_START,
                 "Can't parse workunit in scheduler reply: the command line contains a <",
             )
-        if resumed:
+        if self._goes_on(task):
             linked = sum(file.nbytes or 0 for file in workunit.files if not file.copy_file)
         else:
             linked = sum(self._inputs.bring(file, self._slot) for file in workunit.files)
@@ -263,7 +263,7 @@ class Volunteer:
         if self._containers is None or engine is None:
             raise JobFailed(ERR_RESULT_START, "couldn't start app: there is no container engine")
         mine = os.path.relpath(self._inputs.directory, self._slot.directory)
-        if self._slot.kept_for != task.result_name:
+        if not self._goes_on(task):
             for file in workunit.files:
                 if not file.copy_file:
                     self._slot.link_file(file.open_name, f"{mine}/{file.name}")

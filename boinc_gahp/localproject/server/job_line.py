@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 #: fgets() reads 4,096 bytes with the final zero; a line that fills them is refused.
 _MAX_LINE = 4094
+#: create_work has room for so many words of a line, and a mark of their end; with more it writes
+#: over its own memory.
+_MAX_WORDS = 99
 
 _BACKSLASHES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 _IN_SQL = re.compile(r"\\(?P<escaped>.?)|(?P<doubled>'')|(?P<end>')", re.DOTALL)
@@ -55,7 +58,10 @@ def read_job_line(text: str) -> list[NewJob]:
 
 
 def _read(line: str) -> NewJob:
-    words = iter(split_command_line(line))
+    found = split_command_line(line)
+    if len(found) > _MAX_WORDS:
+        raise RpcFailed("create_work failed: ")
+    words = iter(found)
     files: list[str | RemoteInput] = []
     own: dict[str, Any] = {}
     for word in words:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from flask import Response, get_flashed_messages, request, url_for
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from boinc_gahp.localproject.hosts.engine import engine_notice
 from boinc_gahp.localproject.web import access, words
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def show(core: Core, template: str, status: int = 200, **context: object) -> Res
         core=core,
         user=access.visitor(core),
         form_token=access.form_token,
+        notice=engine_notice(core.db.connection()),
         **context,
     )
     return Response(text, status=status, content_type="text/html; charset=utf-8")

@@ -118,9 +118,14 @@ def form(core: Core) -> Response:
     return _show(core, connection, _draft(core, connection, request.args.get("app", "")))
 
 
+def _apps(connection: sqlite3.Connection) -> list[queries.ShownApp]:
+    """Return the apps whose jobs need nothing that the form cannot ask for."""
+    return [app for app in queries.apps(connection) if not app.container]
+
+
 def _draft(core: Core, connection: sqlite3.Connection, app_name: str) -> Draft:
     if not app_name:
-        apps = queries.apps(connection)
+        apps = _apps(connection)
         if not apps:
             raise access.Refused("There is no app", "Add one: boinc_gahp local-project add-app")
         app_name = apps[0].name
@@ -148,7 +153,7 @@ def _show(core: Core, connection: sqlite3.Connection, draft: Draft, status: int 
         "submit.html",
         status,
         draft=draft,
-        apps=queries.apps(connection),
+        apps=_apps(connection),
         may_submit=accounts.may_submit(connection, user, draft.app),
         parameters=[(each, _default(draft.template, each.name)) for each in PARAMETERS],
         staged=[row["name"] for row in staged],

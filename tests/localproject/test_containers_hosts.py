@@ -1,0 +1,174 @@
+"""Which hosts get the jobs of a container app; what people are told where there is no engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.commands.behaving import set_host
+from boinc_gahp.localproject.commands.watching import status
+from boinc_gahp.localproject.directory import make
+from boinc_gahp.localproject.hosts.engine import Containers, how_to_install
+from boinc_gahp.localproject.states import ServerState
+from tests.helpers import wait_for
+from tests.localproject.in_containers import APP, ContainerJobs, add_container_app, files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.localproject.bench import Bench
+
+
+def offer(bench: Bench, host: int, engine: str | None, version: int = 80300) -> None:
+    with bench.core.db.write() as connection:
+        connection.execute(
+            "UPDATE host SET docker_version = ?, core_client_version = ? WHERE id = ?",
+            (engine, version, host),
+        )
+
+
+@pytest.fixture
+def waiting(bench: Bench) -> Bench:
+    """A job of a container app."""
+    add_container_app(bench.directory)
+    (app,) = (
+        bench.core.db.connection().execute("SELECT id FROM app WHERE name = ?", (APP,)).fetchone()
+    )
+    bench.made(appid=app)
+    return bench
+
+
+def test_a_host_with_an_engine_gets_the_job(waiting: Bench) -> None:
+    offer(waiting, 2, "podman 4.3.1")
+    assert waiting.scheduler.request_work(1, waiting.now) is None
+    task = waiting.scheduler.request_work(2, waiting.now)
+    assert task is not None
+    assert (task.in_container, task.command) == (True, ("docker_wrapper",))
+
+
+@pytest.mark.parametrize(
+    ("engine", "version"),
+    [(None, 80300), ("", 80300), ("podman 4.3.1", 72005), ("docker 20", 80199)],
+)
+def test_without_an_engine_or_with_an_older_client_a_host_gets_none(
+    waiting: Bench, engine: str | None, version: int
+) -> None:
+    offer(waiting, 1, engine, version)
+    assert waiting.scheduler.request_work(1, waiting.now) is None
+
+
+def test_a_host_can_be_told_not_to_offer_its_engine(
+    waiting: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    offer(waiting, 1, "podman 4.3.1")
+    assert set_host([str(waiting.directory), "h1", "engine=0", "speed=2e9"], None) == 0
+    assert capsys.readouterr().out.endswith("Host h1: engine=0 speed=2e+09\n")
+    assert waiting.scheduler.request_work(1, waiting.now) is None
+    set_host([str(waiting.directory), "h1", "engine=1"], None)
+    assert waiting.scheduler.request_work(1, waiting.now) is not None
+
+
+def test_a_job_without_a_host_for_it_waits_and_is_not_given_up(waiting: Bench) -> None:
+    for _ in range(50):
+        assert waiting.scheduler.request_work(1, waiting.now) is None
+    (row,) = waiting.core.db.connection().execute("SELECT server_state, refusals FROM result")
+    assert tuple(row) == (ServerState.UNSENT, 0)
+
+
+def test_other_apps_go_on_while_such_a_job_waits(waiting: Bench) -> None:
+    waiting.made("other")
+    task = waiting.scheduler.request_work(1, waiting.now)
+    assert task is not None
+    assert (task.result_name, task.in_container) == ("other_0", False)
+
+
+@pytest.mark.parametrize(
+    ("os_release", "command"),
+    [
+        ('ID=debian\nVERSION_ID="12"\n', "apt install podman"),
+        ("ID=linuxmint\nID_LIKE=ubuntu\n", "apt install podman"),
+        ('ID="rocky"\nID_LIKE="rhel centos fedora"\n', "dnf install podman"),
+        ("ID=arch\n", "apt install podman or dnf install podman"),
+        (None, "apt install podman or dnf install podman"),
+    ],
+)
+def test_the_command_that_installs_an_engine_is_the_systems(
+    tmp_path: Path, os_release: str | None, command: str
+) -> None:
+    path = tmp_path / "os-release"
+    if os_release is not None:
+        path.write_text(os_release)
+    assert how_to_install(path) == command
+
+
+@pytest.fixture
+def no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+
+
+NOTICE = "neither podman nor docker answers on this machine. Install one ("
+
+
+def test_where_there_is_no_engine_jobs_wait_and_everybody_is_told_so(
+    no_engine: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "p"
+    make(directory)
+    add_container_app(directory)
+    assert NOTICE in capsys.readouterr().out
+    with LocalProject(directory, hosts=1) as project:
+        assert NOTICE in project.notice()
+        jobs = ContainerJobs(project)
+        name = jobs.submit(files("exit 0"))
+        wait_for(lambda: jobs.result(name), "a result")
+        page = jobs.client.session.get(project.url + "apps", timeout=60)
+        assert NOTICE in page.text
+        status([str(directory)], None)
+        assert NOTICE in capsys.readouterr().out
+        row = jobs.result(name)
+        assert row is not None
+        assert row["server_state"] == ServerState.UNSENT
+
+
+@pytest.mark.processes
+def test_without_a_container_app_nobody_looks_for_an_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marker = tmp_path / "called"
+    program = tmp_path / "bin" / "podman"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n: >{marker}\necho 4.3.1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    with LocalProject(tmp_path / "p", hosts=2) as project:
+        assert project.notice() == ""
+        assert not marker.exists()
+        project.add_container_app(APP)
+        project.core.wake.ring()
+        wait_for(marker.exists, "a look for an engine by a host")
+        wait_for(
+            lambda: (
+                [
+                    row["docker_version"]
+                    for row in project.core.db.connection().execute("SELECT * FROM host")
+                ]
+                == ["podman 4.3.1"] * 2
+            ),
+            "the engine of both hosts",
+        )
+        assert project.notice() == ""
+
+
+@pytest.mark.processes
+def test_what_does_not_answer_is_no_engine_and_docker_comes_second(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, text in (("podman", "exit 125"), ("docker", "echo 20.10.24")):
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=":")
+    assert str(Containers(bench.core.db, bench.directory).engine()) == "docker 20.10.24"

@@ -1,0 +1,178 @@
+"""Container jobs and the end of what runs them: stops, kills, aborts, and going on afterwards."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.directory import make, open_core
+from boinc_gahp.localproject.states import Outcome
+from tests.containers_engine import IMAGE
+from tests.helpers import wait_for
+from tests.localproject.in_containers import ContainerJobs, add_container_app, files, output
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from boinc_gahp.localproject.core import Core
+    from tests.containers_engine import Engine
+
+pytestmark = [pytest.mark.containers, pytest.mark.long]
+
+_MAIN = "import sys; from boinc_gahp.cli.main import main; sys.exit(main())"
+
+#: Counts how often it has begun in this slot; the second time it ends.
+CHECKPOINT = """\
+cat in.txt >>begun
+[ "$(wc -l <begun)" -lt 2 ] && sleep 1000
+cp begun out
+"""
+INPUTS = {"in__txt": "begun\n"}
+
+
+@pytest.fixture
+def directory(engine: Engine, tmp_path: Path) -> Path:
+    made = tmp_path / "project"
+    make(made)
+    add_container_app(made)
+    return made
+
+
+def nothing_left(engine: Engine) -> bool:
+    return (engine.containers(), engine.images()) == (set(), {f"{IMAGE}:latest"})
+
+
+def begun(directory: Path) -> None:
+    """Wait until the job has written something into its slot."""
+    wait_for((directory / "slots" / "0" / "begun").exists, "the job's first file")
+
+
+def test_a_job_goes_on_in_its_slot_after_a_stop_with_the_files_it_had(
+    engine: Engine, directory: Path
+) -> None:
+    with LocalProject(directory, hosts=1) as project:
+        name = ContainerJobs(project).submit(files(CHECKPOINT, **INPUTS), [output("out")])
+        begun(directory)
+    assert nothing_left(engine)
+    with LocalProject(directory, hosts=1) as project:
+        done = ContainerJobs(project).done(name, 1)
+        assert (done.ended, done.outputs) == ((Outcome.SUCCESS, 0), (b"begun\nbegun\n",))
+        assert done.stderr.count("docker_wrapper (imitated) starting") == 2
+        other = ContainerJobs(project)
+        other._made = 1
+        assert other.run(files("ls >out"), [output("out")]).outputs == (
+            b"Dockerfile\njob.toml\nout\nrun.sh\nstderr.txt\n",
+        )
+    assert nothing_left(engine)
+    assert list((directory / "slots").iterdir()) == []
+
+
+@pytest.fixture
+def somebody_elses(engine: Engine) -> Iterator[str]:
+    """A container that no project of ours has made."""
+    engine("create", "--name", "boinc__others__1", IMAGE, "true")
+    yield "boinc__others__1"
+    engine("rm", "boinc__others__1")
+
+
+def test_a_killed_project_leaves_a_container_that_its_next_start_removes(
+    engine: Engine, directory: Path, somebody_elses: str
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _MAIN, "local-project", "run", directory, "--hosts", "1"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert "answers at" in process.stdout.readline()
+            name = _submitted(directory)
+            begun(directory)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+    (left,) = engine.containers() - {somebody_elses}
+    assert left.endswith(f"__{name}_0")
+    with LocalProject(directory, hosts=1) as project:
+        done = ContainerJobs(project).done(name, 1)
+        assert done.outputs == (b"begun\nbegun\n",)
+    assert engine.containers() == {somebody_elses}
+    assert engine.images() == {f"{IMAGE}:latest"}
+
+
+def _submitted(directory: Path) -> str:
+    """Submit a job to a project that another process runs."""
+    core = open_core(directory)
+    try:
+        project = _Elsewhere(core)
+        return ContainerJobs(project).submit(files(CHECKPOINT, **INPUTS), [output("out")])  # type: ignore[arg-type]
+    finally:
+        core.db.close()
+
+
+class _Elsewhere:
+    """As much of a project as submitting needs."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self.url = core.url
+
+    @property
+    def authenticator(self) -> str:
+        row = self.core.db.connection().execute(
+            "SELECT authenticator FROM user WHERE name = 'submitter'"
+        )
+        return str(row.fetchone()["authenticator"])
+
+
+def test_an_aborted_job_is_killed_and_removed_with_exit_status_202(
+    engine: Engine, directory: Path
+) -> None:
+    with LocalProject(directory, hosts=1) as project:
+        jobs = ContainerJobs(project)
+        name = jobs.submit(files(CHECKPOINT, **INPUTS), [output("out")])
+        begun(directory)
+        jobs.client.rpc("abort_jobs", f"<job_name>{name}</job_name>")
+        row = jobs.over(name)
+        assert (row["outcome"], row["exit_status"]) == (Outcome.CLIENT_ERROR, 202)
+        assert "aborted by project" in row["stderr_out"]
+        assert engine.containers() == set()
+
+
+def test_a_job_whose_host_is_gone_begins_elsewhere_without_its_files(directory: Path) -> None:
+    with LocalProject(directory, hosts=2) as project:
+        jobs = ContainerJobs(project)
+        names = [jobs.submit(files(CHECKPOINT, **INPUTS), [output("out")]) for _ in range(2)]
+        for number in "01":
+            wait_for((directory / "slots" / number / "begun").exists, "both jobs")
+    with LocalProject(directory, hosts=1) as project:
+        jobs = ContainerJobs(project)
+        first = [name for name in names if jobs.in_progress(name)]
+        assert len(first) == 1
+        assert jobs.done(first[0], 1).outputs == (b"begun\nbegun\n",)
+        wait_for(lambda: jobs.in_progress(*(set(names) - set(first))), "the other job's host")
+        begun(directory)
+        assert (directory / "slots" / "0" / "begun").read_text() == "begun\n"
+        assert not (directory / "slots" / "1").exists()
+
+
+def test_two_projects_on_one_machine_do_not_touch_each_others_containers(
+    engine: Engine, directory: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    make(other)
+    add_container_app(other)
+    with LocalProject(other, hosts=1) as second:
+        name = ContainerJobs(second).submit(files(CHECKPOINT, **INPUTS), [output("out")])
+        begun(other)
+        with LocalProject(directory, hosts=1) as project:
+            assert ContainerJobs(project).run(files("exit 0")).ended == (Outcome.SUCCESS, 0)
+        (left,) = engine.containers()
+        assert left.endswith(f"__{name}_0")
+    assert nothing_left(engine)

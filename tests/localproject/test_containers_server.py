@@ -1,0 +1,136 @@
+"""What a project's server makes of the jobs of a container app; no job is run."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject.directory import make
+from boinc_gahp.localproject.states import Outcome, ServerState
+from boinc_gahp.templates import read_workunit
+from tests.helpers import wait_for
+from tests.localproject.client import error
+from tests.localproject.in_containers import (
+    APP,
+    ContainerJobs,
+    add_container_app,
+    files,
+    output,
+    templates,
+)
+from tests.localproject.visitor import Visitor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.localproject.bench import Bench
+
+
+@pytest.fixture(scope="module", params=["sane", "as_is"])
+def project(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalProject]:
+    directory = tmp_path_factory.mktemp("server") / "project"
+    make(directory)
+    add_container_app(directory)
+    quirks = Quirks.as_is() if request.param == "as_is" else Quirks()
+    with LocalProject(directory, hosts=0, quirks=quirks) as project:
+        yield project
+
+
+@pytest.fixture(scope="module")
+def jobs(project: LocalProject) -> ContainerJobs:
+    return ContainerJobs(project)
+
+
+def number_of_jobs(jobs: ContainerJobs) -> int:
+    ((number,),) = jobs.client.rows("SELECT count(*) FROM workunit")
+    return int(number)
+
+
+def test_the_app_has_no_templates_so_the_number_of_inputs_is_the_jobs_own(
+    jobs: ContainerJobs,
+) -> None:
+    for inputs in (files("exit 0"), files("exit 0", more=b"x", still__more=b"y")):
+        name = jobs.submit(inputs)
+        wait_for(partial(jobs.result, name), "a result")
+
+
+@pytest.mark.parametrize("cut", ["<input_template>", "<output_template>"])
+def test_a_job_without_templates_of_its_own_is_refused(jobs: ContainerJobs, cut: str) -> None:
+    inputs = files("exit 0")
+    before = number_of_jobs(jobs)
+    own = templates(list(inputs), [output("out")])
+    left = own[own.index("<output") :] if cut == "<input_template>" else own[: own.index("<output")]
+    said = jobs.submit(inputs, own=left, reply=True)
+    if cut == "<output_template>" and jobs.project.core.quirks.missing_template_succeeds:
+        assert "<batch_id>" in said
+    else:
+        kind = "Can't read WU template" if cut == "<input_template>" else "can't open"
+        assert kind in error(said)
+    assert number_of_jobs(jobs) == before
+
+
+def test_an_apostrophe_anywhere_in_a_jobs_xml_is_an_sql_error_on_a_real_server(
+    jobs: ContainerJobs,
+) -> None:
+    inputs = {**files("exit 0"), "it's.txt": b"x"}
+    said = jobs.submit(inputs, reply=True)
+    if jobs.project.core.quirks.raw_sql:
+        assert "You have an error in your SQL syntax" in error(said)
+    else:
+        assert "<batch_id>" in said
+
+
+def test_processors_of_a_template_are_in_the_workunit_that_a_client_gets(
+    jobs: ContainerJobs,
+) -> None:
+    name = jobs.submit(files("exit 0"), avg_ncpus=2.0, flops=1e9)
+    (row,) = jobs.client.rows("SELECT xml_doc FROM workunit WHERE name = ?", name)
+    assert read_workunit(row["xml_doc"]).avg_ncpus == 2.0
+
+
+def test_no_failure_allowed_is_refused_and_one_attempt_is_not(jobs: ContainerJobs) -> None:
+    said = jobs.submit(files("exit 0"), max_error_results=0, reply=True)
+    assert error(said).startswith("create_work failed: no max_error_results given")
+    assert "<batch_id>" in jobs.submit(
+        files("exit 0"), max_error_results=1, max_total_results=1, reply=True
+    )
+
+
+@pytest.mark.parametrize(("number", "taken"), [(93, True), (94, False)])
+def test_a_job_line_holds_93_inputs_beside_a_name_and_two_templates(
+    jobs: ContainerJobs, number: int, taken: bool
+) -> None:
+    inputs = {**files("exit 0"), **{f"in{n}": b"%d" % n for n in range(number - 3)}}
+    said = jobs.submit(inputs, reply=True)
+    assert ("<batch_id>" in said) == taken, said
+
+
+def test_a_job_without_a_newline_after_result_is_marked_sent_and_never_delivered(
+    bench: Bench,
+) -> None:
+    path = bench.core.templates / "uppercase_out"
+    path.write_text(re.sub(r"<result>\n", "<result>", path.read_text("utf-8")), "utf-8")
+    bench.made()
+    (result,) = bench.core.db.connection().execute("SELECT * FROM result").fetchall()
+    assert "<result>\n" not in result["xml_doc_in"]
+    assert bench.scheduler.request_work(1, bench.now) is None
+    (sent,) = bench.core.db.connection().execute("SELECT * FROM result").fetchall()
+    assert (sent["server_state"], sent["hostid"]) == (ServerState.IN_PROGRESS, 1)
+    assert bench.scheduler.all_unfinished(1) == []
+    bench.now = sent["report_deadline"] + 1
+    bench.transition()
+    row = bench.core.db.connection().execute("SELECT * FROM result ORDER BY id").fetchone()
+    assert row["outcome"] == Outcome.NO_REPLY
+
+
+def test_the_form_of_the_page_offers_no_container_app(jobs: ContainerJobs) -> None:
+    with Visitor(jobs.project.core) as visitor:
+        text = visitor.sign_in().text("submit")
+        assert ("uppercase" in text, APP in text) == (True, False)
+        assert "any program, in a container" in visitor.text("apps")
