@@ -93,7 +93,7 @@ def test_without_an_app_for_containers_the_admin_is_told_what_to_set(tmp_path: P
 def test_a_job_for_an_installed_app_goes_on_as_before(
     tmp_path: Path, values: dict[str, str]
 ) -> None:
-    found = job(tmp_path, WITH_IMAGE, **values)
+    found = job(tmp_path, project=WITH_IMAGE, **dict[str, Any](values))
     assert (found.app_name, found.container) == ("uppercase", None)
 
 
@@ -165,7 +165,9 @@ def test_outputs_may_be_directories_but_are_below_the_jobs(tmp_path: Path) -> No
     assert job(tmp_path, TransferOutput="").outputs == ()
     for name in ("/etc/passwd", "../x", "."):
         assert "not in the job's directory" in refused(tmp_path, TransferOutput=name)
-    assert "without the /" in refused(tmp_path, TransferOutput="plots/")
+    contents = job(tmp_path, TransferOutput="plots/, plots")
+    assert contents.outputs == ("plots/", "plots")
+    assert container_job(contents).outputs == ("plots",)
 
 
 def test_output_and_error_may_be_one_file(tmp_path: Path) -> None:
