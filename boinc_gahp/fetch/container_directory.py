@@ -89,11 +89,14 @@ class ContainerDirectory(Sink):
                 places[stream.destination] = name
         streams = [Delivery(name, place) for place, name in places.items()]
         wanted: list[Delivery] = []
+        streams_at = {stream.destination for stream in self.streams(outputs)}
         if self.ending.problem is None:
             there = {below(name.removeprefix(WORK)): name for name in outputs if _is_users(name)}
             for path, name in self._named.items():
                 if path not in self._unpacked:
-                    at = [Delivery(there.get(path, name), place) for place in self._places(name)]
+                    # The list may name the standard streams: they are no files of the program's.
+                    own = [place for place in self._places(name) if place not in streams_at]
+                    at = [Delivery(there.get(path, name), place) for place in own]
                     self._single[name] = at
                     wanted += at if path in there else ()
         return self.distinct((*self._members, *wanted, *streams))[len(self._members) :]

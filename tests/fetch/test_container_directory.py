@@ -296,6 +296,11 @@ def test_after_another_end_what_there_is_is_delivered(told: bytes, tmp_path: Pat
     assert found(tmp_path) == {**STREAMS, "b": b"b", **PLOTS}
 
 
+def test_the_standard_streams_may_stand_in_the_list(tmp_path: Path) -> None:
+    Job({**ALL, "work/a": b"a"}, ["a", "job.out", "job.err"]).fetch(tmp_path)
+    assert found(tmp_path) == {**STREAMS, "a": b"a"}
+
+
 def test_an_older_file_is_no_output_of_this_program(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"old")
     with pytest.raises(OutputError, match="did not make 'a'"):
