@@ -124,9 +124,13 @@ class WebRpcs:
 
     # -- batches
 
-    def ping(self) -> None:
-        """Ask whether the project answers; needs no account."""
-        self._ask(table.PING, build.document("ping", None), results.success)
+    def ping(self, nbytes: int = 0) -> None:
+        """Ask whether the project answers; needs no account.
+
+        With ``nbytes`` the request is so large, of which the project's PHP keeps nothing: a
+        :class:`RequestTooLarge` tells that its post_max_size is less.
+        """
+        self._ask(table.PING, build.document("ping", None), results.success, nbytes=nbytes)
 
     def create_batch(self, batch_name: str, app_name: str, *, expire_time: float = 0) -> int:
         """Create a batch in state INIT; return its id.
@@ -461,9 +465,10 @@ class WebRpcs:
         *,
         records: RepeatedElements[Any] | None = None,
         subject: str = "",
+        nbytes: int = 0,
     ) -> T:
         url = self.url + rpc.handler
-        form = partial(FormBody, xml)
+        form = partial(FormBody, xml, nbytes=nbytes)
         return self._caller.ask(RpcCall(rpc, url, form, records, subject), answer, self._until)
 
     def _output(self, rpc: Rpc, about: dict[str, str], auth_str: str, subject: str) -> OutputStream:

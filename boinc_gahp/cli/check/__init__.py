@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp import logs
 from boinc_gahp.cli.check import checks
 from boinc_gahp.cli.check.checks import Check, Level
+from boinc_gahp.cli.check.container_checks import check_image
 from boinc_gahp.cli.check.htcondor_checks import check_htcondor
 from boinc_gahp.cli.check.project_checks import check_project
 from boinc_gahp.config import load
@@ -60,6 +61,7 @@ def run_parser(config: str | None = None) -> Parser:
         examples=(
             "boinc_gahp check",
             "boinc_gahp check --app uppercase --app multi",
+            "boinc_gahp check --app docker",
             "boinc_gahp check --project astro --config ~/astro.toml",
         ),
         statuses={1: "a warning or a failure"},
@@ -91,6 +93,7 @@ def _all_checks(config: str | None, name: str | None, apps: Sequence[str]) -> It
     project, choice = checks.chosen_project(settings, name)
     yield choice
     if project is not None:
+        yield from check_image(project)
         yield from check_project(settings, project, apps)
 
 

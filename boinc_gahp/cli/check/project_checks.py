@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.check.checks import Check, failed, note, ok, warning
+from boinc_gahp.cli.check.container_checks import check_container_app, lacks_template
 from boinc_gahp.config import no_authenticator
 from boinc_gahp.errors import (
     ConfigError,
@@ -135,8 +136,11 @@ def _check_account(
     yield _limits_note(settings, chosen)
     if not apps:
         yield note("apps: not looked at; name those that you use: boinc_gahp check --app APP")
-    for app in apps:
-        yield from _check_app(project, app)
+    wanted = dict.fromkeys(apps)
+    if chosen.container_app is not None:
+        wanted[chosen.container_app] = None
+    for app in wanted:
+        yield from _check_app(project, app, chosen)
 
 
 def _check_clock(project: WebRpcs) -> Check:
@@ -174,23 +178,19 @@ def _limits_note(settings: Settings, chosen: ProjectSettings) -> Check:
     )
 
 
-def _check_app(project: WebRpcs, app: str) -> Iterator[Check]:
+def _check_app(project: WebRpcs, app: str, chosen: ProjectSettings) -> Iterator[Check]:
+    takes_containers = app == chosen.container_app
+    text = None
     try:
         text = project.get_templates(app_name=app)
-    except NotFound as error:
-        text = f"app {app}: the project has no app of this name; check its spelling"
-        yield failed(error.told(text))
-        return
-    except PermissionDenied as error:
-        yield failed(
-            error.told(
-                f"app {app}: the account may not submit to it; ask the project's admin for the "
-                f"right (the project says: {error.words})"
-            )
-        )
-        return
     except GahpError as error:
-        yield failed(f"app {app}: {error.told()}")
+        if not (takes_containers and lacks_template(error)):
+            yield failed(_refusal(app, error))
+            return
+    if text is None or takes_containers:
+        yield from check_container_app(
+            project, app, chosen.max_post_bytes, has_templates=text is not None
+        )
         return
     try:
         inputs, outputs = read_templates(text)
@@ -204,6 +204,24 @@ def _check_app(project: WebRpcs, app: str) -> Iterator[Check]:
     yield _show_defaults(app, inputs)
     yield _check_size(app, project.url, inputs, outputs)
     yield from _check_no_delete(app, inputs, outputs)
+
+
+def _refusal(app: str, error: GahpError) -> str:
+    words = str(error)
+    if isinstance(error, NotFound):
+        words = "the project has no app of this name; check its spelling"
+    elif isinstance(error, PermissionDenied):
+        words = (
+            "the account may not submit to it; ask the project's admin for the right (the project "
+            f"says: {error.words})"
+        )
+    elif lacks_template(error):
+        words = (
+            f"{error}. If this is the project's app for container jobs, set container_app = "
+            f'"{app}" in its section of the settings; otherwise ask its admin for the files '
+            f"templates/{app}_in and templates/{app}_out"
+        )
+    return error.told(f"app {app}: {words}")
 
 
 def _show_defaults(app: str, template: InputTemplate) -> Check:

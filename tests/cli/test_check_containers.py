@@ -1,0 +1,199 @@
+"""What ``boinc_gahp check`` tells about container jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.cli.check import container_checks
+from boinc_gahp.localproject import LocalProject, Quirks
+from tests.cli.conftest import write_settings
+from tests.contract.replay import WIRE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cli.conftest import Check
+
+pytestmark = pytest.mark.usefixtures("log_stopped")
+
+APP = "container_app = 'docker'\n"
+
+
+@pytest.fixture(scope="module", params=[Quirks(), Quirks.as_is()], ids=["sane", "as-is"])
+def project(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalProject]:
+    """A local project without volunteers, with an app that has no templates."""
+    directory = tmp_path_factory.mktemp("project")
+    with LocalProject(directory, hosts=0, quirks=request.param) as project:
+        project.add_app("docker", command=[], input_template="<a/>", output_template="<b/>")
+        for kind in ("in", "out"):
+            (directory / "templates" / f"docker_{kind}").unlink()
+        yield project
+
+
+@pytest.fixture
+def settings(home: Path, project: LocalProject) -> Path:
+    path = home / ".config/boinc_gahp/boinc_gahp.toml"
+    return write_settings(path, project.url, project.authenticator, APP)
+
+
+@pytest.fixture
+def template(settings: Path, project: LocalProject) -> Iterator[Path]:
+    """The path of the app's input template; what a test writes there is removed."""
+    path = project.core.templates / "docker_in"
+    yield path
+    for each in (path, path.with_name("docker_out")):
+        each.unlink(missing_ok=True)
+
+
+def add(settings: Path, line: str) -> None:
+    with settings.open("a") as file:
+        file.write(line + "\n")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--app", "docker"], ["--app", "uppercase"]])
+@pytest.mark.usefixtures("settings")
+def test_the_app_that_takes_container_jobs_is_looked_at_once(
+    check: Check, arguments: list[str]
+) -> None:
+    report = check(*arguments)
+    assert report.status == 0
+    told = report.of("app docker")
+    assert [level for level, _ in told] == ["ok", "ok", "note", "note"]
+    assert told[0][1] == ": jobs that bring their own programs may be submitted"
+    assert told[1][1] == ": the project takes requests of 7,500,000 bytes (max_post_bytes)"
+    assert "does not tell the largest file that it takes (upload_max_filesize" in told[2][1]
+    assert "does not tell whether its volunteers run containers" in told[3][1]
+    assert bool(report.of("app uppercase")) == ("uppercase" in arguments)
+
+
+def test_nothing_is_stored_by_the_check(
+    check: Check, settings: Path, project: LocalProject
+) -> None:
+    check()
+    assert (project.workunit_names(), project.batches(), project.staged_files()) == ([], [], [])
+
+
+@pytest.mark.parametrize("both", [True, False], ids=["both templates", "the input template"])
+def test_a_template_of_the_app_fails_with_what_to_remove(
+    check: Check, template: Path, both: bool
+) -> None:
+    template.write_text(template.with_name("uppercase_in").read_text())
+    if both:
+        template.with_name("docker_out").write_text("<output_template/>")
+    report = check()
+    assert report.status == 1
+    level, text = report.of("app docker")[0]
+    assert level == "FAILED"
+    assert "has a file templates/docker_in, whose number of input files would apply" in text
+    assert text.endswith("ask the project's admin to remove templates/docker_in")
+
+
+def test_an_output_template_alone_is_in_nobodys_way(check: Check, template: Path) -> None:
+    template.with_name("docker_out").write_text("<output_template/>")
+    assert check().of("app docker")[0][0] == "ok"
+
+
+def test_a_broken_template_is_there_too(check: Check, template: Path) -> None:
+    template.write_text("no template")
+    level, text = check().of("app docker")[0]
+    assert (level, "remove templates/docker_in" in text) == ("FAILED", True)
+
+
+def test_an_app_without_templates_that_the_settings_do_not_name_fails_with_what_to_set(
+    check: Check, settings: Path, project: LocalProject
+) -> None:
+    write_settings(settings, project.url, project.authenticator)
+    report = check("--app", "docker")
+    assert report.status == 1
+    [(level, text)] = report.of("app docker")
+    assert level == "FAILED"
+    assert "template file missing" in text
+    assert 'set container_app = "docker" in its section of the settings' in text
+
+
+def test_a_missing_app_and_a_missing_right_fail(
+    check: Check, settings: Path, project: LocalProject
+) -> None:
+    write_settings(settings, project.url, project.authenticator, "container_app = 'dokcer'")
+    [(level, text)] = check().of("app dokcer")
+    assert (level, "no app of this name" in text) == ("FAILED", True)
+    other = project.add_user("other", submit_all=False, apps=["multi"])
+    write_settings(settings, project.url, other, APP)
+    [(level, text)] = check().of("app docker")
+    assert (level, "the account may not submit to it" in text) == ("FAILED", True)
+
+
+def test_a_project_that_takes_only_smaller_requests_fails_with_what_to_set(
+    check: Check, settings: Path
+) -> None:
+    add(settings, "max_post_bytes = 9_000_000")
+    report = check()
+    assert report.status == 1
+    level, text = report.of("app docker")[1]
+    assert level == "FAILED"
+    assert "does not take requests of 9,000,000 bytes" in text
+    assert "ask its admin for post_max_size of PHP, and to raise it, or set max_post_bytes" in text
+
+
+def test_a_request_that_just_fits_is_taken(check: Check, settings: Path) -> None:
+    add(settings, f"max_post_bytes = {8 << 20}")
+    assert check().of("app docker")[1][0] == "ok"
+    settings.write_text(settings.read_text().replace(str(8 << 20), str((8 << 20) + 1)))
+    assert check().of("app docker")[1][0] == "FAILED"
+
+
+def test_a_projects_words_are_the_recorded_ones() -> None:
+    for words, name in (
+        (container_checks._NO_TEMPLATE, "get_templates__template_file_missing"),
+        (container_checks._NOT_READ, "estimate_batch__UNPATCHED_HEAD_template_entity_loader_bug"),
+    ):
+        assert f"<error_msg>{words}" in (WIRE / f"{name}.rep.xml").read_text()
+
+
+class TestImage:
+    @pytest.mark.usefixtures("settings")
+    def test_none_is_told(self, check: Check) -> None:
+        [(level, text)] = check().of("container_image")
+        assert level == "note"
+        assert "a container job that names no image is held" in text
+
+    def test_one_of_a_registry_is_told_by_its_whole_name(
+        self, check: Check, settings: Path
+    ) -> None:
+        add(settings, "container_image = 'docker://python:3.12-slim'")
+        [(level, text)] = check().of("container_image")
+        assert level == "ok"
+        assert "docker.io/library/python:3.12-slim" in text
+
+    @pytest.mark.parametrize("name", ["docker://Not An Image", "x.sif", "shub://a/b"])
+    def test_what_is_no_image_fails(self, check: Check, settings: Path, name: str) -> None:
+        add(settings, f"container_image = '{name}'")
+        report = check()
+        assert report.status == 1
+        [(level, text)] = report.of("container_image")
+        assert (level, name in text) == ("FAILED", True)
+
+    def test_a_file_is_looked_at(self, check: Check, settings: Path) -> None:
+        file = settings.with_name("root.tar")
+        add(settings, "container_image = 'rootfs:root.tar'")
+        [(level, text)] = check().of("container_image")
+        assert level == "FAILED"
+        assert f"{str(file)!r} cannot be read: No such file or directory" in text
+        file.write_bytes(bytes(3_000_000))
+        [(level, text)] = check().of("container_image")
+        assert level == "ok"
+        assert f"the one in {file}, a file of 3" in text
+
+    def test_one_without_an_app_is_a_warning(
+        self, check: Check, settings: Path, project: LocalProject
+    ) -> None:
+        more = "container_image = 'docker://python'\n"
+        write_settings(settings, project.url, project.authenticator, more)
+        [(level, text)] = check().of("container_image")
+        assert level == "warning"
+        assert "there is no container_app" in text
