@@ -180,7 +180,8 @@ def test_a_hundred_jobs_with_hard_arguments_and_directories_come_back_as_they_sh
             assert room.read(f"plots.{number}/deep/n") == "nested\n"
             assert room.read(f"out.{number}") == "said\n"
             assert room.read(f"err.{number}") == "complained\n"
-        assert cluster.events("job.log") == ["000", "001", "005"]
+        events = [event for event in cluster.events("job.log") if event != "027"]  # of the grid
+        assert events == ["000", "001", "005"]
     assert engine.containers() == set()
 
 
@@ -277,9 +278,9 @@ def test_a_container_job_that_does_not_ask_for_volunteers_stays_in_the_pool(
     room.ask("condor_submit", "-dry-run", "job.ad", "job.sub")
     written = dict(line.split("=", 1) for line in room.read("job.ad").splitlines() if "=" in line)
     stays = room.submit_file("job.sub")
-    # What the Job Router takes after it has come and gone.
+    # The Job Router takes a later one.
     goes = room.submit(routed("executable = /bin/true", "transfer_executable = false"))
-    goes.wait(timeout=120)
+    goes.wait_until(lambda job: "RoutedToJobId" in job, "the job is routed")
     job = stays.job
     assert (job["JobStatus"], job["JobUniverse"]) == (IDLE, 5)
     assert "RoutedToJobId" not in job
@@ -292,7 +293,7 @@ def test_a_container_job_that_does_not_ask_for_volunteers_stays_in_the_pool(
     for name in ("RequestCpus", "RequestDisk", "RequestMemory", "ContainerImage"):
         assert ad[name] == written[name]
     assert "HasContainer" in ad["Requirements"]
-    room.ask("condor_rm", str(stays.number))
+    room.ask("condor_rm", str(stays.number), str(goes.number))
 
 
 def test_a_token_that_getenv_copies_holds_the_job(node: Node, volunteers: Volunteers) -> None:
