@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from boinc_gahp.errors import ProjectError
     from boinc_gahp.fetch import (
         CancelScope,
+        ContainerRequest,
         Directories,
         Failure,
         FetchedFiles,
@@ -201,8 +202,17 @@ class Bridge:
         """See :func:`boinc_gahp.fetch.job_directory.fetch_output`."""
         return fetch.fetch_output(self._context, request, scope)
 
+    def fetch_container(
+        self, request: ContainerRequest, scope: CancelScope = NEVER_CANCELLED
+    ) -> FetchResult:
+        """See :func:`boinc_gahp.fetch.container_directory.fetch_container`."""
+        return fetch.fetch_container(self._context, request, scope)
+
     def write_failure(
-        self, request: FetchRequest, text: str, scope: CancelScope = NEVER_CANCELLED
+        self,
+        request: FetchRequest | ContainerRequest,
+        text: str,
+        scope: CancelScope = NEVER_CANCELLED,
     ) -> None:
         """See :func:`boinc_gahp.fetch.job_directory.write_failure`."""
         fetch.write_failure(request, text, scope)

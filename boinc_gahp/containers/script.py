@@ -92,7 +92,11 @@ def quote(word: str) -> str:
 
 
 def write_script(layout: Layout, programs: Sequence[Program]) -> bytes:
-    """Return the script for some jobs; a job's number is its place in ``programs``."""
+    """Return the script for some jobs.
+
+    A job's number is its place in ``programs``, from 1: PHP drops a command line ``0``
+    (``web-rpcs.rst``, "Command lines").
+    """
     lines = [_BEGIN]
     lines += _unpacking(layout)
     lines += _running(layout, programs)
@@ -137,7 +141,7 @@ def _running(layout: Layout, programs: Sequence[Program]) -> Iterator[str]:
         common = ["env", *(_variables(programs[0]) if common else ()), *common]
     own_environment = len(environments) > 1
     yield "stdin=/dev/null\ncase $job in\n"
-    for number, each in enumerate(programs):
+    for number, each in enumerate(programs, 1):
         yield _arm(each, number, layout.program if own_environment else None)
     yield '*) tell no-job "$job";;\nesac\n'
     yield f'( exec {" ".join(common)} "$@" ) <"$stdin" {_streams(layout)}\nstatus=$?\n'

@@ -8,18 +8,19 @@ locate         where the job is on the project: batch, workunit, canonical insta
 select         which outputs it has
 sinks          what the engine asks of a place for one job's files
 job_directory  HTCondor's place: the rules of BOINC_FETCH_OUTPUT and of job ads
+container_...  ... of container jobs, whose own files tell how the program ended
 names          which names from the network are names for files
 stderr         what the job wrote to stderr, without the client's wrapper
 delivered      what was delivered before
 uploaded       which of the uploaded files is which output
 download       one file, from the project into temporary files
-archive        archives from the network
+archive        archives from the network; zip_archive and tar_archive read them
 temporary      puts files in place, complete and on the disk
 cancel         keeps files out of directories that are not the job's any more
 =============  ====================================================================================
 
-``fetch_output`` calls the engine for HTCondor's jobs, and ``api.fetching`` for people, with the
-sinks of ``api.folders`` and ``api.zips``.
+``fetch_output`` and ``fetch_container`` call the engine for HTCondor's jobs, and ``api.fetching``
+for people, with the sinks of ``api.folders`` and ``api.zips``.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
         CancelScope as CancelScope,
         Stopped as Stopped,
     )
+    from boinc_gahp.fetch.container_directory import (
+        ProgramNotRun as ProgramNotRun,
+        fetch_container as fetch_container,
+    )
     from boinc_gahp.fetch.context import FetchContext as FetchContext
     from boinc_gahp.fetch.delivered import Delivered as Delivered
     from boinc_gahp.fetch.destinations import (
@@ -45,18 +50,19 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.engine import FetchedFiles as FetchedFiles, fetch as fetch
     from boinc_gahp.fetch.failures import failure as failure, failure_of as failure_of
     from boinc_gahp.fetch.job_directory import (
-        NoResult as NoResult,
         fetch_output as fetch_output,
         write_failure as write_failure,
     )
     from boinc_gahp.fetch.leftovers import sweep as sweep
-    from boinc_gahp.fetch.locate import Located as Located
+    from boinc_gahp.fetch.locate import Located as Located, NoResult as NoResult
     from boinc_gahp.fetch.names import new_file as new_file, shown as shown
     from boinc_gahp.fetch.sinks import Delivery as Delivery, Sink as Sink
     from boinc_gahp.fetch.temporary import TryLater as TryLater, registry as registry
     from boinc_gahp.fetch.types import (
         OWN as OWN,
         AdFiles as AdFiles,
+        ContainerFiles as ContainerFiles,
+        ContainerRequest as ContainerRequest,
         Failure as Failure,
         FetchRequest as FetchRequest,
         FetchResult as FetchResult,
@@ -65,8 +71,9 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = exports(
     __name__,
     {
-        "job_directory": ["NoResult", "fetch_output", "write_failure"],
+        "job_directory": ["fetch_output", "write_failure"],
         "cancel": ["CancelScope", "NEVER_CANCELLED", "Stopped"],
+        "container_directory": ["ProgramNotRun", "fetch_container"],
         "context": ["FetchContext"],
         "delivered": ["Delivered"],
         "destinations": ["Directories", "errno_of", "explain"],
@@ -74,10 +81,18 @@ __getattr__, __dir__ = exports(
         "engine": ["FetchedFiles", "fetch"],
         "failures": ["failure", "failure_of"],
         "leftovers": ["sweep"],
-        "locate": ["Located"],
+        "locate": ["Located", "NoResult"],
         "names": ["new_file", "shown"],
         "sinks": ["Delivery", "Sink"],
         "temporary": ["TryLater", "registry"],
-        "types": ["AdFiles", "Failure", "FetchRequest", "FetchResult", "OWN"],
+        "types": [
+            "AdFiles",
+            "ContainerFiles",
+            "ContainerRequest",
+            "Failure",
+            "FetchRequest",
+            "FetchResult",
+            "OWN",
+        ],
     },
 )

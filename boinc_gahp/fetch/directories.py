@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import OutputError
@@ -19,6 +20,24 @@ if TYPE_CHECKING:
     HasNew = Callable[[int], object]
 
 __all__ = ["make_directories", "open_directory", "open_made", "open_parent", "sync"]
+
+
+def check_directory(path: str) -> None:
+    """Refuse a job's directory that does not exist, before it is made for one of the files.
+
+    If its file system is not mounted, all files would go below the mount point.
+
+    Raises:
+        OutputError: it is no directory, or it cannot be looked at.
+    """
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116
+    except OSError as error:
+        raise OutputError(
+            f"the job's directory {path!r} cannot be used: {error.strerror}"
+        ) from error
+    if not stat.S_ISDIR(mode):
+        raise OutputError(f"the job's directory {path!r} is not a directory")
 
 
 def make_directories(path: Path, scope: CancelScope) -> None:

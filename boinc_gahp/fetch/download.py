@@ -6,7 +6,7 @@ import itertools
 import logging
 import zlib
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import OutputError, ProtocolError, TransportError
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.select import Output
-    from boinc_gahp.fetch.temporary import TemporaryFile
     from boinc_gahp.fetch.uploaded import Uploaded
 
 log = logging.getLogger("boinc_gahp.fetch")
@@ -32,11 +31,21 @@ _PIECE = 1 << 14
 _GZIP = b"\x1f\x8b"
 
 
+class Writable(Protocol):
+    """What an output's contents are written into."""
+
+    def write(self, data: bytes) -> object:
+        """Append ``data``."""
+
+    def empty(self) -> None:
+        """Start again."""
+
+
 def download(
     context: FetchContext,
     uploaded: Uploaded,
     output: Output,
-    files: Sequence[TemporaryFile],
+    files: Sequence[Writable],
     count: Callable[[int], object],
 ) -> None:
     """Write an output's contents into each of ``files``; they are complete, but not committed.

@@ -4,13 +4,14 @@ The steps are the same for all callers:
 
 1. The caller knows where the job is, or it is looked for (:mod:`.locate`).
 2. Its output template tells which outputs there are (:mod:`.select`).
-3. The sink says which of them are wanted, and where each goes (:mod:`.sinks`).
-4. stderr is written, without the client's wrapper (:mod:`.stderr`).
-5. Outputs that were delivered before, and are still there, are skipped (:mod:`.delivered`).
-6. Each other output is found among the files that the instance uploaded (:mod:`.uploaded`), and
-   is downloaded into a temporary file beside its destination (:mod:`.download`); an app's zip
-   archive is unpacked there (:mod:`.archive`).
-7. A complete file gets its name, is synced to the disk (:mod:`boinc_gahp.fetch.temporary`), and
+3. An output that tells about the others is read, if the sink has one.
+4. The sink says which of them are wanted, and where each goes (:mod:`.sinks`).
+5. stderr is written, without the client's wrapper (:mod:`.stderr`).
+6. Outputs that were delivered before, and are still there, are skipped (:mod:`.delivered`).
+7. Each other output is found among the files that the instance uploaded (:mod:`.uploaded`), and
+   is downloaded into a temporary file beside its destination (:mod:`.download`); an archive is
+   unpacked there (:mod:`.archive`).
+8. A complete file gets its name, is synced to the disk (:mod:`boinc_gahp.fetch.temporary`), and
    is remembered.
 """
 
@@ -18,19 +19,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import time
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.delivered import Delivered
 from boinc_gahp.fetch.destinations import Directories, explain
 from boinc_gahp.fetch.download import download
-from boinc_gahp.fetch.names import new_file, plain_names
+from boinc_gahp.fetch.names import plain_names
 from boinc_gahp.fetch.select import outputs_of
 from boinc_gahp.fetch.stderr import unwrap
-from boinc_gahp.fetch.temporary import registry
+from boinc_gahp.fetch.temporary import make_executable, registry
 from boinc_gahp.fetch.types import OWN
 from boinc_gahp.fetch.uploaded import NotUploaded, uploaded_by
 from boinc_gahp.threads import turn
@@ -42,9 +44,10 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.archive import Archive
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
+    from boinc_gahp.fetch.download import Writable
     from boinc_gahp.fetch.locate import Located
     from boinc_gahp.fetch.select import Output
-    from boinc_gahp.fetch.sinks import Delivery, Sink
+    from boinc_gahp.fetch.sinks import Delivery, Members, Sink
     from boinc_gahp.fetch.temporary import TemporaryDirectory, TemporaryFile
     from boinc_gahp.rpc import CompletedJob, ResultInfo
 
@@ -104,30 +107,36 @@ def fetch(
     scope.check()
     outputs = outputs_of(context, sink.job_name, located, instance, own_template)
     plain = plain_names([output.name for output in outputs])
+    by_name = {output.name: output for output in outputs}
     is_archive = sink.unpacks and len(outputs) == 1 and outputs[0].name.lower().endswith(".zip")
-    # A wrong name in the line is reported before anything is written.
-    wanted = () if is_archive else sink.select(plain)
-    sink.prepare()
-    stderr = sink.stderr(plain)
-    if stderr is not None and not sink.has(stderr):
-        if completed is None:
-            scope.check()
-            completed = context.project.query_completed_job(sink.job_name)
-        text = unwrap(completed.stderr_out)
-    else:
-        stderr, text = None, ""
     with Directories(scope) if directories is None else nullcontext(directories) as opened:
-        if stderr is not None:
-            _write(sink, stderr, text, scope, opened)
         job = _Fetch(context, sink, scope, instance, count=count, directories=opened)
+        if sink.first is not None:
+            name, most = sink.first
+            sink.read(job.content(by_name[name], most) if name in by_name else b"")
+        # A wrong name in the line is reported before anything is written.
+        wanted = () if is_archive or sink.packed is not None else sink.select(plain)
+        sink.prepare()
+        stderr = None if sink.stderr_is_output else sink.stderr(plain)
+        if stderr is not None and not sink.has(stderr):
+            if completed is None:
+                scope.check()
+                completed = context.project.query_completed_job(sink.job_name)
+            _write(sink, stderr, unwrap(completed.stderr_out), scope, opened)
+        else:
+            stderr = None
         try:
             if is_archive:
                 job.archive(outputs[0])
             else:
-                job.files({output.name: output for output in outputs}, plain, wanted)
+                if sink.packed is not None:
+                    if sink.packed in by_name:
+                        job.archive(by_name[sink.packed])
+                    wanted = sink.select(plain)
+                job.files(by_name, plain, wanted)
         finally:
             job.remember()
-        job.stdout()
+        job.empty_streams()
     return FetchedFiles(
         tuple(dict.fromkeys(job.places)), None if stderr is None else stderr.destination
     )
@@ -146,17 +155,12 @@ def write_stderr(sink: Sink, text: str, scope: CancelScope) -> None:
             _write(sink, stderr, text, scope, directories)
 
 
-def write_no_stdout(sink: Sink, stdout: Delivery | None, scope: CancelScope) -> None:
+def write_no_stdout(sink: Sink, scope: CancelScope) -> None:
     """Write an empty file where stdout is wanted, unless stderr is there; errors as above."""
-    with Directories(scope) as directories:
-        _write_no_stdout(sink, stdout, scope, directories)
-
-
-def _write_no_stdout(
-    sink: Sink, stdout: Delivery | None, scope: CancelScope, directories: Directories
-) -> None:
+    stdout = sink.stdout({})
     if stdout is not None and not stdout.is_at(sink.stderr({})):
-        _write(sink, stdout, "", scope, directories)
+        with Directories(scope) as directories:
+            _write(sink, stdout, "", scope, directories)
 
 
 def _write(
@@ -190,7 +194,7 @@ class _Fetch:
         self._uploaded = uploaded_by(context, sink.job_name, instance)
         self._instance = sink.job_name if instance is None else instance.name
         self._delivered = Delivered(None) if sink.again else context.delivered
-        self._stdout = sink.stdout({})
+        self._streams = sink.streams({})
         #: The paths of the outputs that are in place.
         self.places: list[Path] = []
         #: Those of them that are not remembered yet, and since when there are any.
@@ -204,7 +208,7 @@ class _Fetch:
         deliveries: Sequence[Delivery],
     ) -> None:
         """Fetch plain outputs."""
-        self._stdout = self._sink.stdout(plain)
+        self._streams = self._sink.streams(plain)
         absent: dict[str, list[Delivery]] = {}
         for item in self._absent([item for item in deliveries if not self._sink.has(item)]):
             self._check(item)
@@ -217,13 +221,24 @@ class _Fetch:
         self._delivered.remember(self._new)
         self._new.clear()
 
-    def stdout(self) -> None:
-        """Write an empty file where stdout is wanted, if nothing else is there."""
-        if self._stdout is not None and self._stdout.destination not in self.places:
-            _write_no_stdout(self._sink, self._stdout, self._scope, self._directories)
+    def content(self, output: Output, most: int) -> bytes:
+        """Return the content of an output that is not delivered.
+
+        Raises:
+            OutputError: it has more than ``most`` bytes, or is missing.
+        """
+        content = _Content(most, self._sink.describe(output.name))
+        self._download(output, [content])
+        return bytes(content.data)
+
+    def empty_streams(self) -> None:
+        """Write empty files where the standard streams are wanted, if nothing else is there."""
+        for stream in self._streams:
+            if stream.destination not in self.places:
+                _write(self._sink, stream, "", self._scope, self._directories)
 
     def _check(self, item: Delivery) -> None:
-        make = self._sink.makes_directories and item.is_at(self._stdout)
+        make = self._sink.makes_directories and any(map(item.is_at, self._streams))
         self._directories.check(item.destination, item.inside, make=make)
 
     def _note(self, item: Delivery, status: os.stat_result, md5: str) -> None:
@@ -248,7 +263,7 @@ class _Fetch:
                 for item, file in zip(items, files, strict=True):
                     self._note(item, file.commit(), file.md5.hexdigest())
 
-    def _download(self, output: Output, files: Sequence[TemporaryFile]) -> bool:
+    def _download(self, output: Output, files: Sequence[Writable]) -> bool:
         """Fetch an output; return False if it is absent and optional."""
         self._scope.check()
         try:
@@ -264,62 +279,72 @@ class _Fetch:
         return True
 
     def archive(self, output: Output) -> None:
-        """Fetch the files in the app's only output, a zip archive."""
-        from boinc_gahp.fetch.archive import Archive  # noqa: PLC0415  (few jobs have one)
-
+        """Fetch the files in an archive."""
         key = (*self._context.owner, self._instance, output.name)
         names = self._delivered.members(key)
-        if names is not None and not self._absent(self._members(output, names)):
-            return
-        jobs = self._context.settings.jobs
+        if names is not None:
+            # A directory's name ends in a slash.
+            directories = [name.removesuffix("/") for name in names if name.endswith("/")]
+            files = [name for name in names if not name.endswith("/")]
+            members = self._members(output, files, directories)
+            if not self._absent(members.files):
+                self._make(members)
+                return
         # The archive is never put in place: this name only tells jobs' temporary files apart.
         job = hashlib.sha256(os.fsencode(self._sink.job_name)).hexdigest()[:16]
         archived = self._sink.directory / f"{OWN}-archive-{job}"
         with registry.file(archived, self._scope, None, self._directories) as packed:
             if not self._download(output, [packed]):
                 return
-            with (
-                packed.contents() as contents,
-                Archive(
-                    contents,
-                    self._sink.describe(output.name),
-                    max_files=jobs.unzip_max_files,
-                    max_bytes=jobs.unzip_max_bytes,
-                ) as archive,
-            ):
+            with packed.contents() as contents, self._opened(output, contents) as archive:
                 with turn.left():  # it may take minutes, mostly outside of Python
                     self._unpack(output, archive, packed)
-                self._delivered.remember_members(key, archive.files)
+                directories = [f"{name}/" for name in archive.directories]
+                self._delivered.remember_members(key, [*archive.files, *directories])
 
-    def _members(self, output: Output, names: Sequence[str]) -> tuple[Delivery, ...]:
+    def _opened(self, output: Output, contents: BinaryIO) -> Archive[Any]:
+        jobs = self._context.settings.jobs
+        what = self._sink.describe(output.name)
+        limits = {"max_files": jobs.unzip_max_files, "max_bytes": jobs.unzip_max_bytes}
+        # Few jobs have one.
+        if output.name == self._sink.packed:
+            from boinc_gahp.fetch.tar_archive import TarArchive  # noqa: PLC0415
+
+            return TarArchive(contents, what, **limits)
+        from boinc_gahp.fetch.zip_archive import ZipArchive  # noqa: PLC0415
+
+        return ZipArchive(contents, what, **limits)
+
+    def _members(self, output: Output, files: Sequence[str], directories: Sequence[str]) -> Members:
         """Return what the sink wants, with the archive's members in place of outputs.
 
-        A request that names files can still name the archive itself. Members that keep their
-        directories from the archive get them.
+        A request that names files can still name the archive itself.
         """
-        members = {name: name for name in names}
+        members = {name: name for name in files}
         if not self._sink.takes_all:
             members.setdefault(output.name, output.name)
-        self._stdout = self._sink.stdout(members)
-        home = self._sink.directory
-        return tuple(
-            replace(item, inside=home) if item.destination == home / item.output else item
-            for item in self._sink.select(members)
-        )
+        self._streams = self._sink.streams(members)
+        return self._sink.members(output.name, members, directories)
 
-    def _unpack(self, output: Output, archive: Archive, packed: TemporaryFile) -> None:
+    def _make(self, members: Members) -> None:
+        """Make directories for an archive's members."""
+        for path, inside in members.directories:
+            if inside is None:
+                try:
+                    self._directories.open(path).close()  # the one above it has to exist
+                except OSError as error:
+                    raise explain(error, path) from error
+            self._directories.check(path / OWN, inside, make=inside is None)
+
+    def _unpack(self, output: Output, archive: Archive[Any], packed: TemporaryFile) -> None:
         """Extract everything first, so that a damaged archive leaves nothing behind."""
-        wanted = self._members(output, archive.files)
-        if self._sink.takes_all:
-            home = self._sink.directory
-            for name in archive.directories:
-                below = new_file(name, self._sink.describe(output.name))
-                self._directories.check(home / below / OWN, home)
-        for item in wanted:
+        members = self._members(output, archive.files, archive.directories)
+        self._make(members)
+        for item in members.files:
             self._check(item)
         with registry.directory(packed.destination, self._scope, None, self._directories) as room:
             parts = []
-            for number, item in enumerate(wanted):
+            for number, item in enumerate(members.files):
                 md5 = self._extract(archive, item, room, str(number), packed)
                 parts.append((item, str(number), md5))
             for item, name, md5 in parts:
@@ -336,7 +361,7 @@ class _Fetch:
 
     def _extract(
         self,
-        archive: Archive,
+        archive: Archive[Any],
         item: Delivery,
         room: TemporaryDirectory,
         name: str,
@@ -358,6 +383,9 @@ class _Fetch:
 
                 if archive.has(item.output):
                     archive.extract(item.output, write)
+                    if archive.is_executable(item.output):
+                        with self._scope:
+                            make_executable(file.fileno())
                 else:
                     with packed.contents() as whole:
                         while data := whole.read(_CHUNK):
@@ -378,4 +406,23 @@ class _Fetch:
         ):
             while data := file.read(_CHUNK):
                 copy.write(data)
-            return copy.commit()
+            return copy.commit(executable=bool(os.fstat(file.fileno()).st_mode & stat.S_IXUSR))
+
+
+class _Content:
+    """The content of a small output, in memory."""
+
+    def __init__(self, most: int, what: str) -> None:
+        self.data = bytearray()
+        self._most = most
+        self._what = what
+
+    def write(self, data: bytes) -> None:
+        """Append ``data``."""
+        self.data += data
+        if len(self.data) > self._most:
+            raise OutputError(f"{self._what} is larger than {self._most} bytes, so it is not read")
+
+    def empty(self) -> None:
+        """Start again."""
+        self.data.clear()

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import locate
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
+from boinc_gahp.fetch.container_directory import ContainerDirectory
+from boinc_gahp.fetch.directories import check_directory
 from boinc_gahp.fetch.engine import fetch, write_no_stdout, write_stderr
 from boinc_gahp.fetch.failures import failed_job
-from boinc_gahp.fetch.names import new_file
+from boinc_gahp.fetch.names import DEV_NULL, new_file
 from boinc_gahp.fetch.sinks import Delivery, Sink
-from boinc_gahp.fetch.types import FetchResult
+from boinc_gahp.fetch.types import ContainerRequest, FetchResult
 from boinc_gahp.submit import base_name, find_output
 from boinc_gahp.text import listed
 from boinc_gahp.threads import turn
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.types import AdFiles, FetchRequest
 
-DEV_NULL = "/dev/null"
 #: If stderr has one of these names, it is not kept.
 _NOWHERE = (DEV_NULL, "NULL")
 #: Names of outputs that are a job's stdout, under any name in the ad.
@@ -81,22 +82,9 @@ class JobDirectory(Sink):
         return self._delivery("stdout", request.ad.stdout)
 
     def prepare(self) -> None:
-        """Refuse a job ad's directory that does not exist, before it is made for stdout.
-
-        If its file system is not mounted, all files would go below the mount point.
-        """
-        if self._request.ad is None:
-            return
-        path = Path(self._request.directory)
-        try:
-            if path.is_dir():
-                return
-            path.stat()
-        except OSError as error:
-            raise OutputError(
-                f"the job's directory {str(path)!r} cannot be used: {error.strerror}"
-            ) from error
-        raise OutputError(f"the job's directory {str(path)!r} is not a directory")
+        """Refuse a job ad's directory that does not exist, before it is made for stdout."""
+        if self._request.ad is not None:
+            check_directory(self._request.directory)
 
     def _all(self, outputs: Mapping[str, str]) -> list[Delivery]:
         renames: dict[str, list[str]] = {}
@@ -200,12 +188,6 @@ class JobDirectory(Sink):
         return Path(os.path.normpath(os.path.join(self._request.directory, name)))  # noqa: PTH118
 
 
-class NoResult(OutputError):
-    """A job ad's job has no canonical instance: it is not finished, or it failed."""
-
-    code = "BG-NO-RESULT"
-
-
 @turn.taken()
 def fetch_output(
     context: FetchContext, request: FetchRequest, scope: CancelScope = NEVER_CANCELLED
@@ -235,21 +217,11 @@ def fetch_output(
     located, completed = locate.find(context, request.job_name, None if ad is None else ad.batch_id)
     if located is not None and not located.ids.canonical_instance_id:
         if ad is not None:
-            raise NoResult(
-                f"job {request.job_name!r} has no result on {context.project.host}: it is not "
-                "finished, or it failed"
-            )
+            raise locate.NoResult(context, request.job_name)
         result, text = failed_job(context, request.job_name, located)
         write_stderr(JobDirectory(request), text, scope)
         return result
-    scope.check()
-    if completed is None:
-        completed = context.project.query_completed_job(request.job_name)
-    if not completed.canonical_resultid:
-        raise OutputError(
-            f"job {request.job_name!r} has no result on {context.project.host}, and is in no batch "
-            "of this account that the project still lists: there is nothing to fetch"
-        )
+    completed = locate.ended(context, request.job_name, completed, scope)
     fetch(
         context,
         located,
@@ -261,7 +233,9 @@ def fetch_output(
     return FetchResult(completed.exit_status, completed.elapsed_time, completed.cpu_time)
 
 
-def write_failure(request: FetchRequest, text: str, scope: CancelScope = NEVER_CANCELLED) -> None:
+def write_failure(
+    request: FetchRequest | ContainerRequest, text: str, scope: CancelScope = NEVER_CANCELLED
+) -> None:
     """Write what is known about a failed job where its stderr is wanted; its stdout is empty.
 
     The project is not asked: it has no outputs of such a job.
@@ -271,7 +245,11 @@ def write_failure(request: FetchRequest, text: str, scope: CancelScope = NEVER_C
         Exception: what the scope raises when it is closed.
     """
     scope.check()
-    sink = JobDirectory(request)
+    sink: Sink = (
+        ContainerDirectory(request)
+        if isinstance(request, ContainerRequest)
+        else JobDirectory(request)
+    )
     sink.prepare()
     write_stderr(sink, text, scope)
-    write_no_stdout(sink, sink.stdout({}), scope)
+    write_no_stdout(sink, scope)

@@ -11,11 +11,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import NotFound, NotOwner, RpcError
+from boinc_gahp.errors import NotFound, NotOwner, OutputError, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.rpc import CompletedJob
     from boinc_gahp.submit import BatchView, JobIds
@@ -32,6 +33,18 @@ class Located:
     batch_id: int
     app_name: str
     ids: JobIds
+
+
+class NoResult(OutputError):
+    """A job of HTCondor has no canonical instance: it is not finished, or it failed."""
+
+    code = "BG-NO-RESULT"
+
+    def __init__(self, context: FetchContext, job_name: str) -> None:
+        super().__init__(
+            f"job {job_name!r} has no result on {context.project.host}: it is not finished, or it "
+            "failed"
+        )
 
 
 def find(
@@ -70,6 +83,26 @@ def find(
     if located is None and trouble is not None:
         raise trouble
     return located, completed
+
+
+def ended(
+    context: FetchContext, job_name: str, completed: CompletedJob | None, scope: CancelScope
+) -> CompletedJob:
+    """Return what the project tells about a finished job, which is asked if it was not yet.
+
+    Raises:
+        OutputError: the job has no canonical instance.
+        RpcError: the project could not be reached.
+    """
+    scope.check()
+    if completed is None:
+        completed = context.project.query_completed_job(job_name)
+    if not completed.canonical_resultid:
+        raise OutputError(
+            f"job {job_name!r} has no result on {context.project.host}, and is in no batch "
+            "of this account that the project still lists: there is nothing to fetch"
+        )
+    return completed
 
 
 def _near(context: FetchContext, job_name: str) -> Located | None:

@@ -17,6 +17,9 @@ from boinc_gahp.submit import base_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+#: As the path for an output: it is not kept.
+DEV_NULL = "/dev/null"
+
 #: Bytes that one part of a path may have on common file systems, and parts that a path may have.
 _LONGEST, _DEEPEST = 255, 100
 
@@ -34,12 +37,13 @@ def below(name: str) -> str | None:
     return None if path.startswith("\\") else path
 
 
-def new_file(name: str, whose: str) -> str:
+def new_file(name: str, whose: str, *, hidden: bool = False) -> str:
     """Return a name for a new file, as a path below the job's directory.
 
     Args:
         name: the name from the network.
         whose: what has this name, for an error.
+        hidden: whether parts of it may begin with a dot.
 
     Raises:
         OutputError: a file may only have this name if the job asks for it.
@@ -50,7 +54,7 @@ def new_file(name: str, whose: str) -> str:
         why = "it leads out of the directory, or names no file"
     elif any(part.startswith(OWN) for part in parts):
         why = f"names that begin with {OWN} are reserved for boinc_gahp's own files"
-    elif any(part.startswith(".") for part in parts):
+    elif not hidden and is_hidden(path):
         why = "a part of it begins with a dot, as in names of configuration files"
     elif len(parts) > _DEEPEST or any(_size(part) > _LONGEST for part in parts):
         why = "it is too long"
@@ -61,6 +65,11 @@ def new_file(name: str, whose: str) -> str:
         "transfer_output_files, or give it another name with transfer_output_remaps (in a "
         "BOINC_FETCH_OUTPUT with SOME, or with a pair of names)"
     )
+
+
+def is_hidden(path: str) -> bool:
+    """Return whether a part of a path begins with a dot."""
+    return any(part.startswith(".") for part in path.split("/"))
 
 
 def shown(name: str) -> str:

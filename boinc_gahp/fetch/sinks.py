@@ -1,20 +1,22 @@
 """Sinks: where the files of one job go, as the fetch engine sees it.
 
-There is one for HTCondor, :class:`~boinc_gahp.fetch.job_directory.JobDirectory`, and one
-for people, :class:`~boinc_gahp.api.folders.Folder`, which is also used to make archives
+There is one for HTCondor, :class:`~boinc_gahp.fetch.job_directory.JobDirectory`, one for container
+jobs, :class:`~boinc_gahp.fetch.container_directory.ContainerDirectory`, and one for people,
+:class:`~boinc_gahp.api.folders.Folder`, which is also used to make archives
 (:mod:`boinc_gahp.api.zips`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch.names import new_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 
@@ -38,6 +40,19 @@ class Delivery:
         return other is not None and self.destination == other.destination
 
 
+class Members(NamedTuple):
+    """What is wanted of an archive.
+
+    Attributes:
+        files: its files, and where each goes.
+        directories: those to be made, each with the directory below which it is a name from the
+            network. None: the request gave the whole path, and the directory above it exists.
+    """
+
+    files: tuple[Delivery, ...]
+    directories: tuple[tuple[Path, Path | None], ...]
+
+
 class Sink(ABC):
     """A place for the files of one job.
 
@@ -53,12 +68,20 @@ class Sink(ABC):
         unpacks: whether an app's only output is unpacked if it is a zip archive.
         takes_all: whether all outputs are wanted, not only those that the request names.
         makes_directories: whether those of stderr and stdout are made if they are missing.
+        first: an output that is read before the others are selected, and is not delivered itself,
+            and the most bytes that it may have; None if there is none.
+        packed: an output that is a tar archive; its members are delivered beside the other outputs,
+            which are selected after them. None if there is none.
+        stderr_is_output: whether stderr is one of the outputs, not what the client sent as stderr.
     """
 
     again = False
     unpacks = False
     takes_all = True
     makes_directories = False
+    first: tuple[str, int] | None = None
+    packed: str | None = None
+    stderr_is_output = False
 
     def __init__(self, job_name: str, directory: Path) -> None:
         self.job_name = job_name
@@ -79,6 +102,36 @@ class Sink(ABC):
     def stdout(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
         """Return where stdout goes: an empty file if no output goes there. None: nowhere."""
         return None
+
+    def streams(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
+        """Return where there is an empty file if no output goes there."""
+        stdout = self.stdout(outputs)
+        return () if stdout is None or stdout.is_at(self.stderr(outputs)) else (stdout,)
+
+    def read(self, content: bytes) -> None:  # noqa: B027
+        """Note the content of the output that is read before the others."""
+
+    def members(
+        self, archive: str, members: Mapping[str, str], directories: Sequence[str]
+    ) -> Members:
+        """Return what is wanted of an archive; members keep their directories from it.
+
+        Args:
+            archive: the output that is the archive.
+            members: its files, in the form of outputs.
+            directories: the names of the directories that it lists.
+
+        Raises:
+            OutputError: see :meth:`select`; or a member's name is not valid here.
+        """
+        home = self.directory
+        files = tuple(
+            replace(item, inside=home) if item.destination == home / item.output else item
+            for item in self.select(members)
+        )
+        what = self.describe(archive)
+        made = [(home / new_file(name, what), home) for name in directories if self.takes_all]
+        return Members(files, tuple(made))
 
     def has(self, item: Delivery) -> bool:  # noqa: ARG002
         """Return whether a file is known to be in place."""

@@ -13,6 +13,7 @@ import errno
 import hashlib
 import os
 import secrets
+import stat
 import threading
 from contextlib import suppress
 from io import FileIO
@@ -380,15 +381,19 @@ class TemporaryFile(_Temporary):
             raise OutputError(f"{str(self.path)!r} was removed while it was being written")
         return file
 
-    def commit(self) -> os.stat_result:
+    def commit(self, *, executable: bool = False) -> os.stat_result:
         """Give the file its final name, and sync both to the disk; return its status there.
 
-        The name is synced later if the file was made with ``directories``.
+        The name is synced later if the file was made with ``directories``. If ``executable``, its
+        owner may execute it.
 
         Raises:
             OutputError: the disk is full, the destination has become a directory, ...
         """
         try:
+            if executable:
+                with self._scope:
+                    make_executable(self._descriptor)
             with turn.left():
                 os.fsync(self._descriptor)  # may take long, so outside the scope
             directory = self._directory.shared()
@@ -478,6 +483,11 @@ class TemporaryDirectory(_Temporary):
         traceback: TracebackType | None,
     ) -> None:
         self.discard()
+
+
+def make_executable(descriptor: int) -> None:
+    """Let an open file's owner execute it; raises OSError."""
+    os.fchmod(descriptor, stat.S_IMODE(os.fstat(descriptor).st_mode) | stat.S_IXUSR)
 
 
 #: The process's own registry.

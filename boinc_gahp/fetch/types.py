@@ -53,8 +53,55 @@ class FetchRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class ContainerFiles:
+    """Which outputs of a container job are wanted, and where each goes.
+
+    Paths are absolute, or relative to the request's ``directory``. The directories of stdout and
+    stderr are made if they are missing. A volunteer's computer has sent all that is in the files.
+
+    Attributes:
+        outputs: the files and directories that are wanted, by their names relative to the job's own
+            directory in the container; None: the new or changed files at its top. A file or a
+            directory is delivered under its base name in the request's directory; of a directory
+            whose name ends in a slash, what is in it is delivered.
+        remaps: (name, path) pairs: where an output goes instead, by its name as in ``outputs`` or
+            its base name. If the path ends in a slash, or if it is a directory and the output is a
+            file, the output keeps its base name there.
+        stdout: where stdout goes; None to drop it. An empty file, if the program wrote nothing.
+        stderr: where stderr goes, likewise. If it is the same path, both are in that one file.
+        batch_id: the project's id of the job's batch, if it is known.
+        output_template: the job's own (XML text).
+    """
+
+    outputs: tuple[str, ...] | None
+    remaps: tuple[tuple[str, str], ...]
+    stdout: str | None
+    stderr: str | None
+    batch_id: int | None
+    output_template: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRequest:
+    """A request for the outputs of a container job.
+
+    Attributes:
+        directory: where the files go; absolute.
+        files: which files, and where to.
+    """
+
+    job_name: str
+    directory: str
+    files: ContainerFiles
+
+
+@dataclass(frozen=True, slots=True)
 class FetchResult:
-    """Answer to BOINC_FETCH_OUTPUT; times in seconds."""
+    """Answer to BOINC_FETCH_OUTPUT; times in seconds.
+
+    The exit status of a container job is negative if a signal ended its program: minus the signal's
+    number.
+    """
 
     exit_status: int
     elapsed_time: float

@@ -6,6 +6,7 @@ schedd copies them (``conf/``): without it, they count as not given.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from pathlib import Path
@@ -18,7 +19,7 @@ from boinc_gahp.htcondor.boinc_attributes import positive
 from boinc_gahp.htcondor.files import look_at_file, names_in, read_remote, refuse_url
 from boinc_gahp.htcondor.in_container import InContainer
 from boinc_gahp.htcondor.v2 import split_v2
-from boinc_gahp.submit import LocalFile, Tree, tree_stamp
+from boinc_gahp.submit import LocalFile, Tree, tree_bytes, tree_stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +46,8 @@ _FIVE_GFLOPS_FOR_A_DAY = 86400 * 5e9
 #: Operations at which a client aborts a job that gives no bound. Nobody knows what a program needs:
 #: this is two weeks at 5 GFLOPS.
 FPOPS_BOUND = 14 * _FIVE_GFLOPS_FOR_A_DAY
-#: Bytes of disk beside the inputs for a job that requests none.
+#: Bytes of disk beside the inputs for a job that requests none; also the steps of such a default,
+#: because jobs with different limits are not in one batch.
 DISK = 1e9
 _KIB = 1024
 
@@ -112,13 +114,20 @@ def read_container(
     return inside, (*files.items(), *others)
 
 
-def disk_bound(attributes: Attributes, files: tuple[NamedFile, ...]) -> float:
-    """Return the bytes that a job may use: what it requests (in KiB), or its inputs and 1 GB."""
+def disk_bound(attributes: Attributes, inside: InContainer, files: tuple[NamedFile, ...]) -> float:
+    """Return the bytes that a job may use: what it requests (in KiB), or 1 GB beside its inputs.
+
+    An input may be there twice: in an archive, and unpacked.
+    """
     requested = attributes.get("RequestDisk")
     if requested is not None:
         return positive("RequestDisk", requested) * _KIB
-    sizes = (file.expected[0] for _, file in files if isinstance(file, LocalFile) and file.expected)
-    return DISK + 2 * sum(sizes)
+    image = 0 if inside.image_state is None else inside.image_state[0]
+    inputs = sum(tree_bytes(tree.path) for tree in inside.trees) + sum(
+        file.expected[0] if isinstance(file, LocalFile) and file.expected else 0
+        for _, file in files
+    )
+    return DISK * math.ceil(1 + (image + 2 * inputs) / DISK)
 
 
 def read_container_outputs(text: str) -> tuple[str, ...]:

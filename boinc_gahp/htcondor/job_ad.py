@@ -79,7 +79,7 @@ def read_ad(
         container, inputs = None, _inputs(attributes, boinc, iwd)
     else:
         container, inputs = read_container(attributes, boinc, iwd, image)
-        disk = disk or disk_bound(attributes, inputs)
+        disk = disk or disk_bound(attributes, container, inputs)
         fpops = fpops or FPOPS_BOUND
     read_names = read_outputs if image is None else read_container_outputs
     return JobDescription(

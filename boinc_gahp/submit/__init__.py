@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.submit.singleflight import SingleFlight as SingleFlight
     from boinc_gahp.submit.staging import PhysicalNames as PhysicalNames
-    from boinc_gahp.submit.trees import tree_stamp as tree_stamp
+    from boinc_gahp.submit.trees import tree_bytes as tree_bytes, tree_stamp as tree_stamp
     from boinc_gahp.submit.types import (
         BatchJobs as BatchJobs,
         BatchStatuses as BatchStatuses,
@@ -103,7 +103,7 @@ __getattr__, __dir__ = exports(
         "query": ["look_up", "missing", "query_batches", "query_jobs"],
         "singleflight": ["SingleFlight"],
         "staging": ["PhysicalNames"],
-        "trees": ["tree_stamp"],
+        "trees": ["tree_bytes", "tree_stamp"],
         "types": [
             "BatchJobs",
             "BatchStatuses",

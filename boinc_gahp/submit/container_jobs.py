@@ -165,7 +165,7 @@ def make_container_jobs(
     for layout, programs in by_layout.items():
         for part in by_script(programs, lambda each: each[1]):
             text = made.write(SCRIPT, write_script(layout, [program for _, program in part]))
-            for number, (name, _) in enumerate(part):
+            for number, (name, _) in enumerate(part, 1):
                 found[name] = of_job[name].job(text, number)
     return [(name, found[name]) for name, _ in jobs]
 

@@ -54,6 +54,7 @@ class Tree:
 
     Attributes:
         stamp: a digest of its files' names, sizes, times of modification and permission to execute.
+        nbytes: of its files.
         identity: a digest that also tells it from a directory of the same stamp, by inodes and
             times of change. If it changed so recently that it may change again within the same tick
             of the file system's clock, no other has this identity.
@@ -61,6 +62,7 @@ class Tree:
     """
 
     stamp: str
+    nbytes: int
     identity: str
     until: float
 
@@ -143,6 +145,11 @@ def tree_stamp(path: str) -> str:
     return look(path).stamp
 
 
+def tree_bytes(path: str) -> int:
+    """Return the bytes of a directory's files; see :func:`tree_stamp`."""
+    return look(path).nbytes
+
+
 def _look(path: str) -> Tree:
     began, now = time.monotonic(), time.time_ns()
     entries = walk(path)
@@ -156,7 +163,8 @@ def _look(path: str) -> Tree:
             *((file.inode, file.ctime_ns) for file in files),
         ]
     )
-    return Tree(stamp, identity, ended + min(_REST * (ended - began), _LONGEST_REST))
+    nbytes = sum(file.size for file in files)
+    return Tree(stamp, nbytes, identity, ended + min(_REST * (ended - began), _LONGEST_REST))
 
 
 def stamp_of(entries: Sequence[Entry]) -> str:

@@ -18,10 +18,10 @@ from boinc_gahp.api import failures, folders
 from boinc_gahp.api.fetching_batch import FinishedJob
 from boinc_gahp.config import JobSettings
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch.archive import Archive
 from boinc_gahp.fetch.destinations import Directories
 from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles, Failure
+from boinc_gahp.fetch.zip_archive import ZipArchive
 from tests.attacks.hostile_outputs import HostileOutputs
 
 if TYPE_CHECKING:
@@ -334,7 +334,7 @@ def test_fill_the_memory_by_an_archive_that_hides_how_many_members_it_has(
     tracemalloc.start()
     try:
         with path.open("rb") as file, pytest.raises(OutputError, match="more than 100000 members"):
-            Archive(file, "output 'a'", max_files=100_000, max_bytes=10**9)
+            ZipArchive(file, "output 'a'", max_files=100_000, max_bytes=10**9)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

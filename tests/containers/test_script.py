@@ -58,7 +58,7 @@ class Slot:
         self,
         layout: Layout,
         programs: Sequence[Program],
-        number: int = 0,
+        number: int = 1,
         *,
         shell: Sequence[str] = ("/bin/sh",),
         path: str = os.environ["PATH"],
@@ -72,7 +72,7 @@ class Slot:
         self,
         layout: Layout,
         programs: Sequence[Program],
-        number: int = 0,
+        number: int = 1,
         *,
         shell: Sequence[str] = ("/bin/sh",),
         path: str = os.environ["PATH"],
@@ -126,7 +126,7 @@ def test_every_word_arrives_as_it_is(
     shared_slot: Slot, shell: list[str], jobs: list[list[str]]
 ) -> None:
     programs = [Program(("%s\\0", "begin", *words)) for words in jobs]
-    for number, words in enumerate(jobs):
+    for number, words in enumerate(jobs, 1):
         shared_slot.run(Layout("printf"), programs, number, shell=shell)
         got = shared_slot.stdout.split(b"\0")[1:-1]
         assert got == [os.fsencode(word) for word in words]
@@ -144,7 +144,7 @@ def test_every_variable_arrives_as_it_is(
     shared_slot: Slot, shell: list[str], variables: list[dict[str, str]]
 ) -> None:
     programs = [Program(("-0",), tuple(each.items())) for each in variables]
-    for number, each in enumerate(variables):
+    for number, each in enumerate(variables, 1):
         if "PATH" in each:
             continue
         shared_slot.run(Layout("/usr/bin/env"), programs, number, shell=shell)
@@ -215,8 +215,8 @@ def test_stdin_stdout_and_stderr_are_files(slot: Slot) -> None:
 
 @pytest.mark.processes
 def test_a_number_that_the_script_does_not_have_is_a_problem(slot: Slot) -> None:
-    problem = slot.ending(Layout("true"), [Program()], 1).problem
-    assert problem == "the script has no job number '1'"
+    problem = slot.ending(Layout("true"), [Program()], 0).problem
+    assert problem == "the script has no job number '0'"
 
 
 @pytest.mark.processes
@@ -335,7 +335,7 @@ def test_10000_jobs_share_scripts_of_a_bounded_size(slot: Slot) -> None:
     assert len(parts) < 10
     for part in parts:
         assert len(write_script(Layout("echo"), part)) < LARGEST + 10_000
-    slot.run(Layout("echo"), parts[-1], len(parts[-1]) - 1)
+    slot.run(Layout("echo"), parts[-1], len(parts[-1]))
     assert slot.stdout == b"--seed 9999\n"
 
 

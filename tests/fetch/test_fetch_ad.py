@@ -16,7 +16,8 @@ from boinc_gahp.errors import NotFound, OutputError
 from boinc_gahp.fetch.cancel import CancelScope, Stopped
 from boinc_gahp.fetch.destinations import Directories, _syncs
 from boinc_gahp.fetch.failures import failure
-from boinc_gahp.fetch.job_directory import JobDirectory, NoResult, fetch_output
+from boinc_gahp.fetch.job_directory import JobDirectory, fetch_output
+from boinc_gahp.fetch.locate import NoResult
 from boinc_gahp.fetch.names import plain_names
 from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles, FetchRequest

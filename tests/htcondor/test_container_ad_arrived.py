@@ -92,3 +92,27 @@ def test_a_job_that_asks_for_credentials_is_refused(
 ) -> None:
     with pytest.raises(AdRefused, match=f"needs credentials.*{command}"):
         job(tmp_path, ContainerImage="docker://python", **{attribute: "something"})
+
+
+def disk_bound(iwd: Path, **values: Any) -> float | None:
+    return job(iwd, ContainerImage="docker://python", **values).parameters.disk_bound
+
+
+def test_without_request_disk_a_job_has_1_gb_beside_its_image_and_inputs(tmp_path: Path) -> None:
+    assert disk_bound(tmp_path, RequestDisk=2048) == 2048 * 1024
+    (tmp_path / "model").mkdir()
+    for name in ("model/weights", "image.bin", "one.bin"):
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(1_100_000_000)
+    assert disk_bound(tmp_path, TransferInput="one.bin") == 4e9
+    assert disk_bound(tmp_path, TransferInput="model/") == 4e9
+    assert disk_bound(tmp_path, BoincImage=f"oci-archive:{tmp_path}/image.bin") == 3e9
+
+
+def test_jobs_with_small_inputs_of_different_sizes_can_be_in_one_batch(tmp_path: Path) -> None:
+    keys = set()
+    for number in range(3):
+        (tmp_path / f"in{number}").write_bytes(bytes(1000 * number))
+        found = job(tmp_path, ContainerImage="docker://python", TransferInput=f"in{number}")
+        keys.add(found.group_key)
+    assert len(keys) == 1

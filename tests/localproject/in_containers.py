@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 APP = "docker"
 
-#: As ``containers.rst``, "Files that worked".
+#: As ``containers.rst``, "Files".
 DOCKERFILE = f'FROM {IMAGE}\nUSER 0\nWORKDIR /app\nENTRYPOINT []\nCMD ["sh","./run.sh"]\n'.encode()
 JOB_TOML = b'workdir = "/app"\nimage_name = "boinc__test__shared"\n'
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.localproject import LocalProject, Quirks
-from tests.real_htcondor.node import Node, set_up
+from tests.real_htcondor.node import CONTAINERS, Node, set_up
 from tests.real_htcondor.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: Projects that tests have for themselves.
-OTHERS = ("away", "odd", "killed", "watched")
+OTHERS = ("away", "odd", "killed", "watched", CONTAINERS)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import LocalProject, Quirks, new_app
 from boinc_gahp.localproject.supplied import input_template, output_template
 from tests.helpers import wait_for
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from tests.real_htcondor.pool import Pool
 
 USERS = ("alice", "bob")
+
+#: The project with an app for containers, and the app.
+CONTAINERS = "containers"
+CONTAINER_APP = "docker"
 
 #: Writes its arguments, a line each in JSON, and says something on stdout and stderr.
 _SPEAK = """
@@ -82,6 +86,7 @@ _OTHER = """
 url = "http://127.0.0.1:{port}/test/"
 authenticator_file = "~/.config/boinc_gahp/authenticator.{name}"
 """
+_CONTAINER_APP = f'container_app = "{CONTAINER_APP}"\n'
 
 
 def free_port() -> int:
@@ -128,12 +133,18 @@ class Other:
         ) as project:
             yield project
 
-    def start(self, hosts: int = 4) -> subprocess.Popen[bytes]:
-        """Run it as a process of its own, and return that once it answers."""
+    def start(self, hosts: int = 4, path: str | None = None) -> subprocess.Popen[bytes]:
+        """Run it as a process of its own, and return that once it answers.
+
+        Args:
+            hosts: how many volunteers it has.
+            path: the directories in which they find programs; None: as here.
+        """
         command = Path(sys.executable).with_name("boinc_gahp")
         options = ["--port", str(self.port), "--hosts", str(hosts), "--as-is"]
         process = subprocess.Popen(
             [command, "local-project", "run", self.directory, *options],
+            env=os.environ | ({} if path is None else {"PATH": path}),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -197,10 +208,15 @@ def set_up(pool: Pool, project: LocalProject, directory: Path, names: tuple[str,
         other.gates.mkdir()
         with other.running(hosts=0) as stopped:
             add_apps(stopped, other.gates)
+            if name == CONTAINERS:
+                new_app.add(stopped.core, new_app.NewApp(CONTAINER_APP, container=True))
             secrets[name] = {user: stopped.add_user(user) for user in USERS}
         others[name] = other
     settings = pool.root / "etc/boinc_gahp/boinc_gahp.toml"
-    sections = "".join(_OTHER.format(name=name, port=each.port) for name, each in others.items())
+    sections = "".join(
+        _OTHER.format(name=name, port=each.port) + _CONTAINER_APP * (name == CONTAINERS)
+        for name, each in others.items()
+    )
     settings.write_text(_SETTINGS.format(main=project.url, others=sections), "utf-8")
     for name, of_user in secrets.items():
         for user, secret in of_user.items():

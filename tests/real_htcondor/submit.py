@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 
 def grid(app: str, *lines: str, queue: str = "queue") -> str:
@@ -39,5 +39,15 @@ def _job(*lines: str, queue: str) -> str:
 
 def words(arguments: Sequence[str]) -> str:
     """Return the line that gives a job these arguments (V2 syntax)."""
-    quoted = " ".join("'{}'".format(word.replace("'", "''")) for word in arguments)
-    return 'arguments = "{}"'.format(quoted.replace('"', '""'))
+    return f"arguments = {_quoted(arguments)}"
+
+
+def environment(variables: Mapping[str, str]) -> str:
+    """Return the line that gives a job these variables."""
+    return f"environment = {_quoted([f'{name}={value}' for name, value in variables.items()])}"
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    quoted = " ".join("'{}'".format(text.replace("'", "''")) for text in texts)
+    # What looks like a macro is none.
+    return '"{}"'.format(quoted.replace('"', '""').replace("$(", "$(DOLLAR)("))

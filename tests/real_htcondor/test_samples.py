@@ -111,6 +111,7 @@ def test_check_finds_the_submit_node_in_order(node: Node) -> None:
     assert "HTCondor" in checked.stdout
 
 
-def test_every_sample_is_used_here() -> None:
-    text = Path(__file__).read_text("utf-8") + (SAMPLES / "workflow.dag").read_text("utf-8")
+def test_every_sample_is_used_here_or_with_containers() -> None:
+    users = (Path(__file__), Path(__file__).with_name("test_containers.py"))
+    text = "".join(path.read_text("utf-8") for path in (*users, SAMPLES / "workflow.dag"))
     assert [path.name for path in SAMPLES.iterdir() if path.name not in text] == []

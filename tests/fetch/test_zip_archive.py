@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch.archive import Archive
+from boinc_gahp.fetch.zip_archive import ZipArchive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,10 +23,10 @@ WHAT = "output 'out.zip' of job 'j'"
 
 
 @contextmanager
-def opened(path: Path, max_files: int = 100, max_bytes: int = 1_000_000) -> Iterator[Archive]:
+def opened(path: Path, max_files: int = 100, max_bytes: int = 1_000_000) -> Iterator[ZipArchive]:
     with (
         path.open("rb") as file,
-        Archive(file, WHAT, max_files=max_files, max_bytes=max_bytes) as archive,
+        ZipArchive(file, WHAT, max_files=max_files, max_bytes=max_bytes) as archive,
     ):
         yield archive
 
@@ -38,7 +38,7 @@ def make(path: Path, *members: str | zipfile.ZipInfo, data: bytes = b"data") -> 
     return path
 
 
-def contents(archive: Archive) -> dict[str, bytes]:
+def contents(archive: ZipArchive) -> dict[str, bytes]:
     found = {}
     for name in archive.files:
         buffer = io.BytesIO()

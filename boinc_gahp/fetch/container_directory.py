@@ -1,0 +1,299 @@
+"""A container job's outputs, and where each goes.
+
+The job's own files tell how its program ended, and hold what it wrote to its standard streams
+(:mod:`boinc_gahp.containers.names`): for the project, each such job has ended well. A directory
+comes in a tar archive, under its name. A named output may be a file or a directory; which one is
+known when the archive has been read.
+"""
+
+from __future__ import annotations
+
+import logging
+import os.path
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.containers import ENDING, PACKED, STDERR, STDOUT, WORK, Ending, read_ending
+from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch import locate
+from boinc_gahp.fetch.cancel import NEVER_CANCELLED
+from boinc_gahp.fetch.directories import check_directory
+from boinc_gahp.fetch.engine import fetch
+from boinc_gahp.fetch.names import DEV_NULL, below, is_hidden, new_file
+from boinc_gahp.fetch.sinks import Delivery, Members, Sink
+from boinc_gahp.fetch.types import FetchResult
+from boinc_gahp.submit import base_name
+from boinc_gahp.text import listed
+from boinc_gahp.threads import turn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from boinc_gahp.fetch.cancel import CancelScope
+    from boinc_gahp.fetch.context import FetchContext
+    from boinc_gahp.fetch.types import ContainerRequest
+
+log = logging.getLogger("boinc_gahp.fetch")
+
+#: Far more bytes than what tells how a program ended has.
+_LONGEST_ENDING = 1 << 16
+#: How many missing outputs an error lists.
+_NAMED = 10
+
+
+class ProgramNotRun(OutputError):
+    """A container job's program could not be run, or its outputs could not be packed."""
+
+    code = "BG-PROGRAM-NOT-RUN"
+
+
+class ContainerDirectory(Sink):
+    """The directory of a container job.
+
+    Args:
+        request: what is wanted.
+
+    Attributes:
+        ending: how the program ended; known when the outputs are selected.
+    """
+
+    makes_directories = True
+    first = ENDING, _LONGEST_ENDING
+    packed: str | None = PACKED
+    stderr_is_output = True
+
+    def __init__(self, request: ContainerRequest) -> None:
+        super().__init__(request.job_name, Path(os.path.normpath(request.directory)))
+        self.ending = Ending()
+        self._files = request.files
+        #: The named outputs by their paths without dots and slashes at the end.
+        self._named = {below(name) or "": name for name in request.files.outputs or ()}
+        #: Those of them that are in the archive, and the archive's files.
+        self._unpacked: set[str] = set()
+        self._members: tuple[Delivery, ...] = ()
+        self._hidden: list[str] = []
+        #: Where those go that are not in the archive.
+        self._single: dict[str, list[Delivery]] = {}
+
+    def read(self, content: bytes) -> None:
+        """Note how the program ended. If it was not run, only the streams are wanted."""
+        self.ending = read_ending(content)
+        if self.ending.problem is not None:
+            self.packed = None
+
+    def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
+        """Return what is to be delivered beside the archive's files; see :meth:`Sink.select`."""
+        places = {}
+        for name, stream in ((STDERR, self.stderr(outputs)), (STDOUT, self.stdout(outputs))):
+            if stream is not None and name in outputs:
+                places[stream.destination] = name
+        streams = [Delivery(name, place) for place, name in places.items()]
+        wanted: list[Delivery] = []
+        if self.ending.problem is None:
+            there = {below(name.removeprefix(WORK)): name for name in outputs if _is_users(name)}
+            for path, name in self._named.items():
+                if path not in self._unpacked:
+                    at = [Delivery(there.get(path, name), place) for place in self._places(name)]
+                    self._single[name] = at
+                    wanted += at if path in there else ()
+        return self.distinct((*self._members, *wanted, *streams))[len(self._members) :]
+
+    def members(
+        self,
+        archive: str,
+        members: Mapping[str, str],
+        directories: Sequence[str],
+    ) -> Members:
+        """Return what is wanted of the archive; see :meth:`Sink.members`."""
+        what = self.describe(archive)
+        self._hidden.clear()
+        if self._files.outputs is None:
+            files = list(self._new_files(members, what))
+            made: dict[Path, Path | None] = {}
+        else:
+            files, made = self._of_named(members, directories, what)
+        if self._hidden:
+            log.warning(
+                "%s: %r and %d more are left out, because their names begin with a dot: name them "
+                "in transfer_output_files",
+                what,
+                self._hidden[0],
+                len(self._hidden) - 1,
+            )
+        self._members = self.distinct(files)
+        return Members(self._members, tuple(made.items()))
+
+    def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
+        """Return where stderr goes."""
+        return self._stream("stderr", self._files.stderr)
+
+    def stdout(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
+        """Return where stdout goes."""
+        return self._stream("stdout", self._files.stdout)
+
+    def streams(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
+        """Return where both go, the same place once."""
+        both = (self.stdout(outputs), self.stderr(outputs))
+        return tuple({item.destination: item for item in both if item is not None}.values())
+
+    def prepare(self) -> None:
+        """Refuse a directory that does not exist."""
+        check_directory(str(self.directory))
+
+    def describe(self, output: str) -> str:
+        """Return a description of an output, for errors."""
+        if output == PACKED:
+            return f"the archive of the outputs of job {self.job_name!r}"
+        return super().describe(output.removeprefix(WORK))
+
+    def complain(self, places: Sequence[Path]) -> None:
+        """Raise an error if the program was not run, or did not do what was asked.
+
+        Args:
+            places: the files that are in place.
+
+        Raises:
+            ProgramNotRun: it was not run, or its outputs could not be packed.
+            OutputError: it ended with status 0, but did not make each of the named outputs.
+        """
+        if self.ending.problem is not None:
+            raise ProgramNotRun(self.ending.problem)
+        if self.ending.exit_code or self.ending.signal:
+            return
+        there = set(places)
+        missing = [
+            repr(name)
+            for name, items in self._single.items()
+            if items and not any(item.destination in there for item in items)
+        ]
+        if missing:
+            raise OutputError(
+                f"the program ended with status 0, but did not make {listed(missing, _NAMED)}"
+            )
+
+    def _of_named(
+        self, members: Mapping[str, str], directories: Sequence[str], what: str
+    ) -> tuple[list[Delivery], dict[Path, Path | None]]:
+        files: list[Delivery] = []
+        made: dict[Path, Path | None] = {}
+        for member in members:
+            whole = self._above(member)
+            if not whole:
+                raise OutputError(
+                    f"{what} is not unpacked: its member {member!r} is not in an output of the job"
+                )
+            for path in whole:
+                self._unpacked.add(path)
+                for place in self._places(self._named[path], is_directory=member != path):
+                    if member == path:
+                        files.append(Delivery(member, place))
+                        continue
+                    made[place] = None
+                    rest = self._inside(place, member[len(path) + 1 :], what)
+                    if rest:
+                        files.append(Delivery(member, place / rest, place))
+        for member in directories:
+            for path in self._above(member):
+                self._unpacked.add(path)
+                for place in self._places(self._named[path], is_directory=True):
+                    made[place] = None
+                    rest = self._inside(place, member[len(path) + 1 :], what)
+                    if rest:
+                        made.setdefault(place / rest, place)
+        return files, made
+
+    def _new_files(self, members: Mapping[str, str], what: str) -> Iterator[Delivery]:
+        renamed = {name for name, _ in self._files.remaps}
+        for member in members:
+            if "/" in member:
+                raise OutputError(
+                    f"{what} is not unpacked: its member {member!r} is in a directory, and the job "
+                    "names no outputs"
+                )
+            if member in renamed:
+                yield from (Delivery(member, place) for place in self._places(member))
+            elif is_hidden(member):
+                self._hidden.append(member)
+            else:
+                name = new_file(member, what)
+                yield Delivery(member, self.directory / name, self.directory)
+
+    def _inside(self, place: Path, name: str, what: str) -> str | None:
+        """Return the name of a file in a directory that is delivered; None if it is left out."""
+        if place == self.directory and is_hidden(name):
+            self._hidden.append(name)
+            return None
+        return new_file(name, what, hidden=True) if name else None
+
+    def _above(self, member: str) -> list[str]:
+        """Return the named outputs that a member is, or is in."""
+        parts = member.split("/")
+        paths = ("/".join(parts[:number]) for number in range(1, len(parts) + 1))
+        return [path for path in paths if path in self._named]
+
+    def _places(self, name: str, *, is_directory: bool = False) -> list[Path]:
+        """Return where an output goes."""
+        is_contents = is_directory and name.endswith("/")
+        own = base_name(name.rstrip("/"))
+        asked = [to for of, to in self._files.remaps if of.rstrip("/") in (name.rstrip("/"), own)]
+        places = []
+        for path in asked or ["" if is_contents else own]:
+            at = self._absolute(path)
+            if path == DEV_NULL:
+                continue
+            if path.endswith("/") or (not is_directory and at.is_dir()):
+                at /= own
+            places.append(at)
+        return places
+
+    def _stream(self, name: str, path: str | None) -> Delivery | None:
+        return None if path in (None, DEV_NULL) else Delivery(name, self._absolute(path or ""))
+
+    def _absolute(self, name: str) -> Path:
+        return Path(os.path.normpath(os.path.join(self.directory, name)))  # noqa: PTH118
+
+
+def _is_users(output: str) -> bool:
+    return output.startswith(WORK)
+
+
+@turn.taken()
+def fetch_container(
+    context: FetchContext, request: ContainerRequest, scope: CancelScope = NEVER_CANCELLED
+) -> FetchResult:
+    """Put a container job's outputs in place; return how its program ended, and its times.
+
+    The guarantees are those of :func:`~boinc_gahp.fetch.job_directory.fetch_output`. A file in the
+    archive that its owner may execute can be executed here, too; files keep no other permissions.
+
+    Args:
+        context: the project.
+        request: the request.
+        scope: is entered for each change in the job's directory, and checked before each request
+            to the project. When it is closed, temporary files are removed at once.
+
+    Raises:
+        ProgramNotRun: the program was not run, or its outputs could not be packed. What is known of
+            its standard streams is in place.
+        NoResult: the job has no canonical instance.
+        NotFound: the project does not know the job.
+        OutputError: the program ended with status 0, but did not make an output that was named; an
+            output is damaged, is too large, or cannot be written.
+        RpcError: the project could not be reached.
+        TemplateError: the job's output template cannot be read.
+        Exception: what the scope raises when it is closed.
+    """
+    scope.check()
+    files = request.files
+    located, completed = locate.find(context, request.job_name, files.batch_id)
+    if located is not None and not located.ids.canonical_instance_id:
+        raise locate.NoResult(context, request.job_name)
+    completed = locate.ended(context, request.job_name, completed, scope)
+    sink = ContainerDirectory(request)
+    fetched = fetch(
+        context, located, sink, scope, completed=completed, own_template=files.output_template
+    )
+    sink.complain(fetched.outputs)
+    ending = sink.ending
+    exit_status = -ending.signal if ending.signal else ending.exit_code
+    return FetchResult(exit_status, completed.elapsed_time, completed.cpu_time)

@@ -1,0 +1,514 @@
+"""The outputs of container jobs: which files there are, and where each is delivered."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import stat
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.config import JobSettings, Settings
+from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch import (
+    ContainerFiles,
+    ContainerRequest,
+    FetchResult,
+    NoResult,
+    ProgramNotRun,
+    fetch_container,
+    write_failure,
+)
+from boinc_gahp.fetch.cancel import CancelScope, Stopped
+from tests.fetch.test_fetch_ad import Closing
+from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, failed, instance, templates
+from tests.submit.scripted import Script, batch, job
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Pairs = tuple[tuple[str, str], ...]
+
+EXIT, OUT, ERR, PACKED = "_exit", "_stdout", "_stderr", "_outputs.tar"
+
+
+def tar(members: Mapping[str, bytes | None], modes: Mapping[str, int] | None = None) -> bytes:
+    """Return a tar archive; a member without contents is a directory."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.mode = (modes or {}).get(name, 0o644)
+            info.type = tarfile.DIRTYPE if data is None else tarfile.REGTYPE
+            info.size = len(data or b"")
+            archive.addfile(info, io.BytesIO(data or b""))
+    return buffer.getvalue()
+
+
+class Job:
+    """A finished container job on a project that answers from a script.
+
+    Args:
+        files: what its instance uploaded, by open names.
+        outputs: the names that the job asks for.
+        remaps: where they go.
+        out: where stdout goes.
+        err: where stderr goes.
+    """
+
+    def __init__(
+        self,
+        files: Mapping[str, bytes],
+        outputs: Sequence[str] | None = (),
+        remaps: Pairs = (),
+        *,
+        out: str | None = "job.out",
+        err: str | None = "job.err",
+    ) -> None:
+        named = [f"work/{name}" for name in outputs or ()]
+        names = [EXIT, OUT, ERR, *dict.fromkeys(named), PACKED]
+        optional = tuple(names[1:])
+        text = templates(*names, optional=optional)
+        own = text.partition("</input_template>")[2].removesuffix("</templates>")
+        self.wanted = ContainerFiles(
+            None if outputs is None else tuple(outputs), remaps, out, err, 7, own
+        )
+        present = [name for name in names if name in files]
+        assert len(present) == len(files), "a file is no output"
+        self.script = Script(
+            {
+                "query_batch": batch(7, "b", 2, job(1, JOB, 119)),
+                "query_job": instance(*(len(files[name]) for name in present)),
+                "query_completed_job": completed(),
+            },
+            {
+                (INSTANCE, place): (f"{INSTANCE}_r1_{names.index(name)}", files[name])
+                for place, name in enumerate(present)
+            },
+        )
+
+    def request(self, home: Path) -> ContainerRequest:
+        return ContainerRequest(JOB, str(home), self.wanted)
+
+    def fetch(
+        self,
+        home: Path,
+        *,
+        scope: CancelScope | None = None,
+        settings: JobSettings | None = None,
+        cache: Path | None = None,
+    ) -> FetchResult:
+        context = self.script.context(
+            cache_dir=cache, settings=Settings(jobs=settings or JobSettings())
+        )
+        try:
+            return fetch_container(context, self.request(home), *([scope] if scope else []))
+        finally:
+            context.delivered.close()
+
+
+def found(home: Path) -> dict[str, bytes | None]:
+    """Return all that is below a directory, with the files' contents."""
+    return {
+        str(path.relative_to(home)): path.read_bytes() if path.is_file() else None
+        for path in sorted(home.rglob("*"))
+    }
+
+
+ALL = {EXIT: b"0\n", OUT: b"said\n", ERR: b"complained\n"}
+STREAMS = {"job.err": b"complained\n", "job.out": b"said\n"}
+
+
+def test_what_the_program_wrote_is_where_the_job_wants_it(tmp_path: Path) -> None:
+    one = Job({**ALL, "work/result.json": b"{}"}, ["result.json"])
+    assert one.fetch(tmp_path) == FetchResult(0, 2.5, 1.5)
+    assert found(tmp_path) == {**STREAMS, "result.json": b"{}"}
+
+
+@pytest.mark.parametrize(
+    ("told", "status"),
+    [
+        pytest.param(b"0\n", 0, id="0"),
+        pytest.param(b"3\n", 3, id="another status"),
+        pytest.param(b"128\n", 128, id="the largest that no signal explains"),
+        pytest.param(b"137\n", -9, id="SIGKILL"),
+        pytest.param(b"143", -15, id="SIGTERM"),
+    ],
+)
+def test_the_jobs_own_file_tells_the_exit_status(told: bytes, status: int, tmp_path: Path) -> None:
+    assert Job({**ALL, EXIT: told}).fetch(tmp_path).exit_status == status
+    assert found(tmp_path) == STREAMS
+
+
+def test_streams_without_a_file_are_empty(tmp_path: Path) -> None:
+    Job({EXIT: b"0"}, out="logs/deep/out", err="err").fetch(tmp_path)
+    assert found(tmp_path) == {"err": b"", "logs": None, "logs/deep": None, "logs/deep/out": b""}
+
+
+@pytest.mark.parametrize("nowhere", [None, "/dev/null"])
+def test_streams_that_are_not_wanted_are_not_kept(nowhere: str | None, tmp_path: Path) -> None:
+    Job(ALL, out=nowhere, err=nowhere).fetch(tmp_path)
+    assert found(tmp_path) == {}
+
+
+def test_one_file_for_both_streams_is_what_the_container_wrote_as_stdout(tmp_path: Path) -> None:
+    Job({EXIT: b"0", OUT: b"both\n"}, out="logs/all", err="logs/../logs/all").fetch(tmp_path)
+    assert found(tmp_path) == {"logs": None, "logs/all": b"both\n"}
+
+
+def test_an_output_in_a_directory_has_its_base_name(tmp_path: Path) -> None:
+    Job({**ALL, "work/res/d/o": b"x"}, ["res/d/o"]).fetch(tmp_path)
+    assert found(tmp_path) == {**STREAMS, "o": b"x"}
+
+
+DIRECTORY = {"./out/plots/": None, "./out/plots/a.png": b"a", "./out/plots/deep/.b": b"b"}
+PLOTS = {"plots": None, "plots/a.png": b"a", "plots/deep": None, "plots/deep/.b": b"b"}
+
+
+def test_an_output_that_is_a_directory_comes_with_all_that_is_in_it(tmp_path: Path) -> None:
+    files = {**ALL, PACKED: tar({**DIRECTORY, "./out/plots/empty/": None})}
+    one = Job(files, ["out/plots"])
+    for _ in range(2):
+        one.fetch(tmp_path)
+        assert found(tmp_path) == {**STREAMS, **PLOTS, "plots/empty": None}
+
+
+def test_an_empty_directory_is_an_output_too(tmp_path: Path) -> None:
+    one = Job({**ALL, PACKED: tar({"./plots/": None})}, ["plots"])
+    for _ in range(2):
+        one.fetch(tmp_path, cache=tmp_path.parent / f"{tmp_path.name}-cache")
+        assert found(tmp_path) == {**STREAMS, "plots": None}
+
+
+def test_a_file_in_the_archive_is_an_output_like_others(tmp_path: Path) -> None:
+    files = {**ALL, PACKED: tar({"./it's": b"1", "d/x y": b"2"}), "work/r": b"3"}
+    Job(files, ["it's", "d/x y", "r"], (("it's", "that"),)).fetch(tmp_path)
+    assert found(tmp_path) == {**STREAMS, "that": b"1", "x y": b"2", "r": b"3"}
+
+
+def test_of_a_directory_with_a_slash_its_contents_are_wanted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = {**ALL, PACKED: tar({"./plots/a": b"a", "./plots/sub/b": b"b", "./plots/.c": b"c"})}
+    Job(files, ["plots/"]).fetch(tmp_path)
+    assert found(tmp_path) == {**STREAMS, "a": b"a", "sub": None, "sub/b": b"b"}
+    assert "'.c' and 0 more are left out" in caplog.text
+
+
+@pytest.mark.parametrize("by", ["out/plots", "plots"])
+def test_a_remap_moves_a_whole_directory(by: str, tmp_path: Path) -> None:
+    home, data = tmp_path / "home", tmp_path / "data"
+    home.mkdir()
+    data.mkdir()
+    one = Job({**ALL, PACKED: tar(DIRECTORY)}, ["out/plots"], ((by, f"{data}/p1"),))
+    for _ in range(2):
+        one.fetch(home)
+        assert found(home) == STREAMS
+        assert found(data) == {name.replace("plots", "p1", 1): is_ for name, is_ in PLOTS.items()}
+
+
+def test_a_remap_to_a_directory_keeps_the_base_name(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    files = {**ALL, PACKED: tar(DIRECTORY), "work/r": b"r", "work/s": b"s"}
+    remaps = (("plots", "data/"), ("r", "data"), ("s", "data/t"))
+    Job(files, ["out/plots", "r", "s"], remaps).fetch(tmp_path)
+    moved = {f"data/{name}": is_ for name, is_ in PLOTS.items()}
+    assert found(tmp_path) == {
+        **STREAMS, **moved, "data": None, "data/r": b"r", "data/t": b"s",
+    }  # fmt: skip
+
+
+def test_a_missing_directory_above_a_remap_is_named(tmp_path: Path) -> None:
+    one = Job({**ALL, PACKED: tar(DIRECTORY)}, ["out/plots"], (("plots", "no/p1"),))
+    with pytest.raises(OutputError, match=r"no' does not exist: create it"):
+        one.fetch(tmp_path)
+    assert found(tmp_path) == {}
+
+
+def test_what_goes_to_dev_null_is_not_kept_and_not_missed(tmp_path: Path) -> None:
+    remaps = (("plots", "/dev/null"), ("a", "/dev/null"), ("b", "/dev/null"))
+    files = {**ALL, PACKED: tar(DIRECTORY), "work/a": b"a"}
+    Job(files, ["out/plots", "a", "b"], remaps).fetch(tmp_path)
+    assert found(tmp_path) == STREAMS
+
+
+def test_an_output_that_is_in_another_one_is_delivered_twice(tmp_path: Path) -> None:
+    files = {**ALL, PACKED: tar({"a/b/x": b"x", "a/y": b"y"})}
+    Job(files, ["a", "a/b"]).fetch(tmp_path)
+    assert found(tmp_path) == {
+        **STREAMS, "a": None, "a/b": None, "a/b/x": b"x", "a/y": b"y", "b": None, "b/x": b"x",
+    }  # fmt: skip
+
+
+# -- no outputs named
+
+
+def test_without_names_new_files_are_delivered_and_hidden_ones_only_if_they_are_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    members = {"./": None, "./a": b"a", "./b": b"b", "./.bashrc": b"rm", "./.keep": b"k"}
+    remaps = (("b", "renamed"), (".keep", ".keep"), ("not there", "x"))
+    Job({**ALL, PACKED: tar(members)}, None, remaps).fetch(tmp_path)
+    assert found(tmp_path) == {**STREAMS, "a": b"a", "renamed": b"b", ".keep": b"k"}
+    assert "'.bashrc' and 0 more are left out" in caplog.text
+
+
+def test_without_names_and_without_new_files_there_are_the_streams(tmp_path: Path) -> None:
+    assert Job(ALL, None).fetch(tmp_path).exit_status == 0
+    assert found(tmp_path) == STREAMS
+
+
+def test_without_names_a_member_in_a_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"member 'd/a' is in a directory, and the job names no"):
+        Job({**ALL, PACKED: tar({"a": b"", "d/a": b""})}, None).fetch(tmp_path)
+    assert found(tmp_path) == {}
+
+
+# -- what is missing
+
+
+def test_a_good_program_without_its_output_is_an_error_that_names_all_of_them(
+    tmp_path: Path,
+) -> None:
+    one = Job({**ALL, "work/b": b"b"}, ["result.json", "b", "out/plots"])
+    with pytest.raises(OutputError) as error:
+        one.fetch(tmp_path)
+    assert str(error.value) == (
+        "the program ended with status 0, but did not make 'result.json', 'out/plots'"
+    )
+    assert found(tmp_path) == {**STREAMS, "b": b"b"}
+
+
+def test_of_very_many_missing_outputs_some_are_named(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"'o9' and 20 more$"):
+        Job(ALL, [f"o{number}" for number in range(30)]).fetch(tmp_path)
+
+
+@pytest.mark.parametrize("told", [b"1", b"139"])
+def test_after_another_end_what_there_is_is_delivered(told: bytes, tmp_path: Path) -> None:
+    files = {**ALL, EXIT: told, "work/b": b"b", PACKED: tar(DIRECTORY)}
+    assert Job(files, ["a", "b", "out/plots"]).fetch(tmp_path).exit_status in {1, -11}
+    assert found(tmp_path) == {**STREAMS, "b": b"b", **PLOTS}
+
+
+def test_an_older_file_is_no_output_of_this_program(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"old")
+    with pytest.raises(OutputError, match="did not make 'a'"):
+        Job(ALL, ["a"]).fetch(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        pytest.param(b"no-program ./fit\n", r"no program './fit'", id="no program"),
+        pytest.param(b"not-executable ./fit\n", r"'./fit' cannot be executed", id="no executable"),
+        pytest.param(b"no-tar\n", "the image has no tar", id="no tar"),
+        pytest.param(b"", "did not tell how the program ended", id="nothing"),
+        pytest.param(b"\xff\0", "did not tell how the program ended", id="nonsense"),
+    ],
+)
+def test_a_program_that_was_not_run_is_an_error_and_its_streams_are_there(
+    told: bytes, why: str, tmp_path: Path
+) -> None:
+    files = {**ALL, EXIT: told, "work/b": b"b", PACKED: b"nonsense"}
+    with pytest.raises(ProgramNotRun, match=why):
+        Job(files, ["b"]).fetch(tmp_path)
+    assert found(tmp_path) == STREAMS
+
+
+def test_an_end_that_is_very_long_is_not_read_into_memory(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"'_exit' of job 'b#1.0' is larger than 65536 bytes"):
+        Job({**ALL, EXIT: b"0" * 70_000}).fetch(tmp_path)
+    assert found(tmp_path) == {}
+
+
+def test_a_template_without_the_file_for_the_end_is_no_fault(tmp_path: Path) -> None:
+    one = Job(ALL)
+    text = templates(OUT, optional=(OUT,))
+    own = text.partition("</input_template>")[2].removesuffix("</templates>")
+    one.wanted = replace(one.wanted, output_template=own)
+    with pytest.raises(ProgramNotRun):
+        one.fetch(tmp_path)
+
+
+def test_a_job_without_a_result_is_no_output(tmp_path: Path) -> None:
+    one = Job(ALL)
+    one.script = failed("<error>too_many_error_results</error><exit_status>9</exit_status>")
+    with pytest.raises(NoResult):
+        one.fetch(tmp_path)
+    assert found(tmp_path) == {}
+
+
+def test_what_is_known_of_a_failed_job_is_its_stderr(tmp_path: Path) -> None:
+    write_failure(Job(ALL, out="logs/out").request(tmp_path), "it failed\n")
+    assert found(tmp_path) == {"job.err": b"it failed\n", "logs": None, "logs/out": b""}
+    write_failure(Job(ALL, out="both", err="both").request(tmp_path), "it failed\n")
+    assert (tmp_path / "both").read_bytes() == b"it failed\n"
+
+
+def test_a_directory_that_does_not_exist_is_not_made(tmp_path: Path) -> None:
+    for call in (Job(ALL).fetch, lambda home: write_failure(Job(ALL).request(home), "x")):
+        with pytest.raises(OutputError, match=r"the job's directory '.*gone' cannot be used"):
+            call(tmp_path / "gone")
+    assert found(tmp_path) == {}
+
+
+# -- the archive comes from a stranger
+
+
+@pytest.mark.parametrize(
+    ("member", "why"),
+    [
+        pytest.param("other/x", "is not in an output of the job", id="not asked for"),
+        pytest.param("plotsx", "is not in an output of the job", id="a name that begins so"),
+        pytest.param("../plots/x", "not a path below", id="above"),
+        pytest.param("/plots/x", "not a path below", id="absolute"),
+        pytest.param("plots/../../x", "not a path below", id="dot dot"),
+        pytest.param("plots/.boinc_gahp-1.part", "reserved", id="a name of ours"),
+        pytest.param(f"plots/{'x' * 256}", "too long", id="too long"),
+    ],
+)
+def test_one_bad_member_leaves_nothing_behind(member: str, why: str, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    one = Job({**ALL, PACKED: tar({"plots/a": b"a", member: b"x"})}, ["plots"])
+    with pytest.raises(OutputError, match=why):
+        one.fetch(home)
+    assert found(tmp_path) == {"home": None}
+
+
+def test_an_archive_that_is_too_large_leaves_nothing_behind(tmp_path: Path) -> None:
+    one = Job({**ALL, PACKED: tar({"plots/a": b"a" * 60, "plots/b": b"b" * 60})}, ["plots"])
+    with pytest.raises(OutputError, match=r"larger than 100 bytes \(unzip_max_bytes"):
+        one.fetch(tmp_path, settings=JobSettings(unzip_max_bytes=100))
+    with pytest.raises(OutputError, match="more than 2 members"):
+        one.fetch(tmp_path, settings=JobSettings(unzip_max_files=2))
+    assert set(found(tmp_path)) <= {"plots"}
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    home, other = tmp_path / "home", tmp_path / "other"
+    (home / "plots").mkdir(parents=True)
+    other.mkdir()
+    (home / "plots/deep").symlink_to(other)
+    with pytest.raises(OutputError, match="deep' is a symbolic link"):
+        Job({**ALL, PACKED: tar(DIRECTORY)}, ["out/plots"]).fetch(home)
+    assert found(other) == {}
+
+
+def test_a_directory_where_the_job_has_a_file_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "plots").write_text("mine")
+    with pytest.raises(OutputError, match=r"plots.* cannot be written: a part of its path is not"):
+        Job({**ALL, PACKED: tar(DIRECTORY)}, ["out/plots"]).fetch(tmp_path)
+    assert found(tmp_path) == {"plots": b"mine"}
+
+
+def test_two_outputs_for_one_name_are_an_error(tmp_path: Path) -> None:
+    files = {**ALL, "work/a/log": b"1", "work/b/log": b"2"}
+    with pytest.raises(OutputError, match="would both be written to"):
+        Job(files, ["a/log", "b/log"]).fetch(tmp_path)
+    files = {**ALL, PACKED: tar({"plots/log": b"1"})}
+    with pytest.raises(OutputError, match="would both be written to"):
+        Job(files, ["plots"], out="plots/log").fetch(tmp_path)
+
+
+def test_a_file_that_may_be_executed_still_may_and_gets_no_other_right(tmp_path: Path) -> None:
+    members = {"plots/a": b"a", "plots/b": b"b"}
+    packed = tar(members, {"plots/a": 0o6755, "plots/b": 0o6666})
+    old = os.umask(0o027)
+    try:
+        Job({**ALL, PACKED: packed}, ["plots"]).fetch(tmp_path)
+    finally:
+        os.umask(old)
+    modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in members]
+    assert modes == [0o740, 0o640]
+
+
+def test_a_member_goes_to_another_file_system(tmp_path: Path) -> None:
+    there = Path("/dev/shm")
+    if not there.is_dir() or there.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is only one file system")
+    target = there / f"boinc_gahp-test-{os.getpid()}"
+    packed = tar({"plots/deep/a": b"a"}, {"plots/deep/a": 0o755})
+    try:
+        one = Job({**ALL, PACKED: packed}, ["plots"], (("plots", str(target)),))
+        one.fetch(tmp_path)
+        assert found(target) == {"deep": None, "deep/a": b"a"}
+        assert (target / "deep/a").stat().st_mode & stat.S_IXUSR
+    finally:
+        for path in sorted(target.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        target.rmdir()
+
+
+# -- again, and not at all
+
+EVERYTHING = {**ALL, "work/r": b"r", PACKED: tar({**DIRECTORY, "./out/plots/empty/": None})}
+WHOLE = {**STREAMS, **PLOTS, "plots/empty": None, "r": b"r"}
+
+
+def everything() -> Job:
+    return Job(EVERYTHING, ["r", "out/plots"])
+
+
+def test_what_is_in_place_is_not_fetched_again(tmp_path: Path) -> None:
+    home, cache = tmp_path / "home", tmp_path / "cache"
+    home.mkdir()
+    everything().fetch(home, cache=cache)
+    one = everything()
+    one.fetch(home, cache=cache)
+    assert found(home) == WHOLE
+    assert [asked["file_num"] for asked in one.script.arguments("result_file")] == [["0"]]
+    (home / "plots/deep/.b").unlink()
+    (home / "plots/empty").rmdir()
+    everything().fetch(home, cache=cache)
+    assert found(home) == WHOLE
+
+
+def test_nothing_appears_after_a_cancel_at_any_step(tmp_path: Path) -> None:
+    steps = 0
+    while True:
+        steps += 1
+        home = tmp_path / str(steps)
+        home.mkdir()
+        scope = Closing(steps, home)
+        try:
+            everything().fetch(home, scope=scope)
+        except Stopped:
+            scope.join()
+        else:
+            break
+        after = found(home)
+        shown = {name: data for name, data in scope.seen.items() if ".boinc_gahp" not in name}
+        assert after == shown, f"step {steps}"
+        assert after.items() <= WHOLE.items(), f"step {steps}"
+    assert steps > 20
+    assert found(home) == WHOLE
+
+
+def test_all_directories_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def noting(descriptor: int) -> None:
+        path = str(Path(f"/proc/self/fd/{descriptor}").readlink())
+        synced.append(path.removeprefix(str(tmp_path)))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    everything().fetch(tmp_path)
+    assert {"", "/plots", "/plots/deep"} <= set(synced)
+
+
+def test_the_job_line_of_the_log_does_not_grow_with_the_archive(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    members = {f".{number}": b"" for number in range(1000)}
+    Job({**ALL, PACKED: tar(members)}, None).fetch(tmp_path)
+    assert len(caplog.text) < 2000

@@ -1,0 +1,268 @@
+"""What an ad asks to be run in a container, and why it cannot be."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from boinc_gahp.config import HTCondor, ProjectSettings, ProjectUrl
+from boinc_gahp.containers import Program
+from boinc_gahp.htcondor.description import JobDescription
+from boinc_gahp.htcondor.in_container import InContainer, container_job
+from boinc_gahp.htcondor.job_ad import AdRefused, read_ad
+from boinc_gahp.submit import LocalFile, Tree
+from tests.htcondor.test_job_ad import ad
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROJECT = ProjectSettings(ProjectUrl("http://127.0.0.1/test/"), container_app="docker")
+WITH_IMAGE = ProjectSettings(
+    ProjectUrl("http://127.0.0.1/test/"), container_app="docker", container_image="debian:13"
+)
+NO_CONTAINERS = ProjectSettings(ProjectUrl("http://127.0.0.1/test/"))
+
+
+def job(
+    iwd: Path,
+    project: ProjectSettings = PROJECT,
+    settings: HTCondor = HTCondor(),  # noqa: B008
+    **values: Any,
+) -> JobDescription:
+    (iwd / "fit.py").write_text("#!/usr/bin/python3\n")
+    usual = {"BoincApp": None, "Cmd": f"{iwd}/fit.py", "ContainerImage": "python:3"}
+    return read_ad(ad(iwd, **(usual | values)), settings, lambda _: project)
+
+
+def inside(iwd: Path, **values: Any) -> InContainer:
+    found = job(iwd, **values).container
+    assert found is not None
+    return found
+
+
+def refused(iwd: Path, **values: Any) -> str:
+    with pytest.raises(AdRefused) as raised:
+        job(iwd, **values)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+def test_a_job_with_an_image_runs_its_executable_in_a_container(tmp_path: Path) -> None:
+    found = job(tmp_path, Arguments="--title 'two words'", Environment="A=1 B='x y'")
+    assert found.app_name == "docker"
+    assert found.args == ("--title", "two words")
+    assert found.container == InContainer(
+        "docker.io/library/python:3",
+        "./fit.py",
+        is_input=True,
+        environment=(("A", "1"), ("B", "x y")),
+    )
+    assert [name for name, _ in found.inputs] == ["fit.py"]
+
+
+@pytest.mark.parametrize("name", ["BoincImage", "ContainerImage", "DockerImage"])
+def test_the_image_can_be_named_in_three_ways(tmp_path: Path, name: str) -> None:
+    values = {"ContainerImage": None, name: "docker://debian:13"}
+    assert inside(tmp_path, **values).image == "docker.io/library/debian:13"
+
+
+def test_a_job_without_an_image_gets_the_sites(tmp_path: Path) -> None:
+    found = job(tmp_path, WITH_IMAGE, ContainerImage=None)
+    assert found.container is not None
+    assert found.container.image == "docker.io/library/debian:13"
+
+
+def test_without_any_image_both_ways_are_told(tmp_path: Path) -> None:
+    told = refused(tmp_path, ContainerImage=None)
+    assert "container_image = docker://NAME" in told
+    assert '+remote_BoincApp = "NAME"' in told
+
+
+def test_without_an_app_for_containers_the_admin_is_told_what_to_set(tmp_path: Path) -> None:
+    for values in ({}, {"ContainerImage": None}):
+        told = refused(tmp_path, project=NO_CONTAINERS, **values)
+        assert "container_app in boinc_gahp.toml" in told
+
+
+@pytest.mark.parametrize(
+    "values", [{"BoincApp": "uppercase"}, {"Queue": "uppercase@"}], ids=["attribute", "queue"]
+)
+def test_a_job_for_an_installed_app_goes_on_as_before(
+    tmp_path: Path, values: dict[str, str]
+) -> None:
+    found = job(tmp_path, project=WITH_IMAGE, **dict[str, Any](values))
+    assert (found.app_name, found.container) == ("uppercase", None)
+
+
+def test_a_mere_name_is_still_an_app(tmp_path: Path) -> None:
+    name = f"{tmp_path}/uppercase"
+    found = job(tmp_path, WITH_IMAGE, Cmd=name, ContainerImage=None, TransferExecutable=False)
+    assert (found.app_name, found.container) == ("uppercase", None)
+
+
+def test_ignore_executable_still_sends_such_jobs_to_an_app(tmp_path: Path) -> None:
+    found = job(tmp_path, PROJECT, HTCondor(ignore_executable=True), ContainerImage=None)
+    assert (found.app_name, found.container) == ("fit.py", None)
+
+
+def test_the_app_for_containers_can_be_named_itself(tmp_path: Path) -> None:
+    assert inside(tmp_path, BoincApp="docker").image == "docker.io/library/python:3"
+
+
+@pytest.mark.parametrize(
+    ("cmd", "transfer", "command"),
+    [
+        ("{iwd}/Rscript", False, "Rscript"),
+        ("/usr/bin/python3", False, "/usr/bin/python3"),
+        ("{iwd}/bin/fit", False, "bin/fit"),
+        ("{iwd}/fit.py", True, "./fit.py"),
+        ("{iwd}/fit.py", None, "./fit.py"),
+        ("{iwd}/Rscript", None, "Rscript"),
+    ],
+)
+def test_the_program_is_the_jobs_or_the_images(
+    tmp_path: Path, cmd: str, transfer: bool | None, command: str
+) -> None:
+    values = {} if transfer is None else {"TransferExecutable": transfer}
+    found = inside(tmp_path, Cmd=cmd.format(iwd=tmp_path), **values)
+    assert (found.command, found.is_input) == (command, command.startswith("./"))
+
+
+def test_an_executable_that_is_not_there_is_told(tmp_path: Path) -> None:
+    told = refused(tmp_path, Cmd=f"{tmp_path}/none", TransferExecutable=True)
+    assert told.startswith("executable names")
+
+
+def test_directories_and_files_travel(tmp_path: Path) -> None:
+    for name in ("model/a", "more/b", "data/in.csv", "in.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    found = job(tmp_path, TransferInput="model, more/, data/in.csv", In="in.txt")
+    assert found.container is not None
+    assert [name for name, _ in found.inputs] == ["fit.py", "in.csv", "in.txt"]
+    assert [tree[:2] for tree in found.container.trees] == [
+        ("model", f"{tmp_path}/model"),
+        ("", f"{tmp_path}/more"),
+    ]
+    assert found.container.stdin == "in.txt"
+
+
+def test_stdin_does_not_replace_an_input_of_the_same_name(tmp_path: Path) -> None:
+    for name in ("one/in", "two/in"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(name)
+    found = job(tmp_path, TransferInput="one/in", In="two/in")
+    files = {name: os.path.relpath(file.path, tmp_path) for name, file in found.inputs}  # type: ignore[union-attr]
+    assert files == {"fit.py": "fit.py", "in": "one/in", "_condor_stdin_in": "two/in"}
+
+
+def test_outputs_may_be_directories_but_are_below_the_jobs(tmp_path: Path) -> None:
+    assert job(tmp_path, TransferOutput="a, plots, out/b").outputs == ("a", "plots", "out/b")
+    assert job(tmp_path).outputs is None
+    assert job(tmp_path, TransferOutput="").outputs == ()
+    for name in ("/etc/passwd", "../x", "."):
+        assert "not in the job's directory" in refused(tmp_path, TransferOutput=name)
+    assert "without the /" in refused(tmp_path, TransferOutput="plots/")
+
+
+def test_output_and_error_may_be_one_file(tmp_path: Path) -> None:
+    found = container_job(job(tmp_path, Out="log", Err="./log"))
+    assert found.merged
+    assert not container_job(job(tmp_path, Out="log", Err="other")).merged
+    assert not container_job(job(tmp_path)).stdout
+
+
+@pytest.mark.parametrize("name", ["GITHUB_TOKEN", "api_key", "Secret", "DB_PASSWORD"])
+def test_a_variable_that_looks_like_a_secret_holds_the_job(tmp_path: Path, name: str) -> None:
+    told = refused(tmp_path, Environment=f"A=1 {name}=sesame")
+    assert name in told
+    assert "sesame" not in told
+    assert f'+BoincAllowEnvironment = "{name}"' in told
+    allowed = inside(tmp_path, Environment=f"{name}=1", BoincAllowEnvironment=f"B, {name}")
+    assert allowed.environment == ((name, "1"),)
+
+
+def test_an_environment_in_the_old_syntax_is_read(tmp_path: Path) -> None:
+    found = inside(tmp_path, Environment=None, Env="A=1;B=x y")
+    assert found.environment == (("A", "1"), ("B", "x y"))
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"ContainerImage": "my.sif"}, "Apptainer"),
+        ({"ContainerImage": "Not An Image"}, "is not the name of an image"),
+        ({"GPUNumber": 1}, "GPU"),
+        ({"RequestGPUs": 1}, "GPU"),
+        ({"OAuthServicesNeeded": "box"}, "use_oauth_services"),
+        ({"x509userproxy": "/tmp/x509"}, "credentials"),
+        ({"Cmd": None}, "no executable"),
+        ({"BoincImage": "rootfs:none.tar.gz"}, "the job's image"),
+        ({"BoincNetwork": "perhaps"}, "true or false"),
+        ({"BoincQuorum": 0}, "BoincQuorum"),
+        ({"RequestCpus": 1.5}, "whole number"),
+        ({"TransferInput": "none"}, "none"),
+        ({"TransferInput": "none/"}, "none"),
+        ({"Environment": "-x=1"}, "variable"),
+        ({"BoincInputTemplate": "x"}, "installed apps"),
+    ],
+)
+def test_what_volunteers_cannot_do_is_refused(
+    tmp_path: Path, values: dict[str, Any], says: str
+) -> None:
+    assert says in refused(tmp_path, **values)
+
+
+def test_requests_reach_the_description(tmp_path: Path) -> None:
+    found = job(
+        tmp_path, RequestCpus=2, RequestDisk=2048, RequestMemory=512, BoincNetwork=True,
+        BoincQuorum=2,
+    )  # fmt: skip
+    assert found.container is not None
+    assert (found.container.cpus, found.container.network, found.container.quorum) == (2, True, 2)
+    assert found.parameters.disk_bound == 2 * 2**20
+    assert found.parameters.memory_bound == 512 * 2**20
+
+
+def test_an_image_in_a_file_is_looked_at_when_the_job_is_accepted(tmp_path: Path) -> None:
+    (tmp_path / "root.tar.gz").write_text("image")
+    found = job(tmp_path, BoincImage="rootfs:root.tar.gz")
+    assert found.container is not None
+    assert found.container.image == f"rootfs:{tmp_path}/root.tar.gz"
+    assert container_job(found).image_file == LocalFile(
+        tmp_path / "root.tar.gz", found.container.image_state
+    )
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\udc80\udcff"))
+
+
+@given(
+    environment=st.lists(st.tuples(TEXTS, TEXTS)),
+    trees=st.lists(st.tuples(TEXTS, TEXTS, TEXTS)),
+    cpus=st.integers(1, 100),
+    network=st.booleans(),
+    state=st.none() | st.tuples(st.integers(0), st.integers(0)),
+)
+def test_a_description_comes_back_from_the_ledger(
+    environment: list[tuple[str, str]],
+    trees: list[tuple[str, str, str]],
+    cpus: int,
+    network: bool,
+    state: tuple[int, int] | None,
+) -> None:
+    container = InContainer(
+        "debian", "x", environment=tuple(environment), trees=tuple(Tree(*each) for each in trees),
+        cpus=cpus, network=network, image_state=state,
+    )  # fmt: skip
+    described = JobDescription("key", None, "docker", "/iwd", container=container)
+    assert JobDescription.from_json(described.to_json()) == described
+
+
+def test_the_program_of_a_job_is_its_words_environment_and_input(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("")
+    found = container_job(job(tmp_path, Arguments="a b", Environment="A=1", In="in"))
+    assert found.program == Program(("a", "b"), (("A", "1"),), "in")

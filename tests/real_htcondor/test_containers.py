@@ -1,0 +1,326 @@
+"""Jobs that bring their own program, which volunteers run in containers.
+
+The volunteers are outside of HTCondor's chroot, and use the engine of these tests.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.containers_engine import IMAGE
+from tests.helpers import wait_for
+from tests.real_htcondor.node import CONTAINERS
+from tests.real_htcondor.pool import HELD, IDLE, ROOT, RUNNING, Cluster
+from tests.real_htcondor.submit import environment, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.containers_engine import Engine
+    from tests.real_htcondor.node import Node, Other
+
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(300)]
+
+#: Of each kind of job.
+MANY = 50
+SAMPLES = ROOT / "conf" / "submit"
+
+ARGUMENTS = (
+    "two words",
+    "it's",
+    'a "quote"',
+    "$HOME",
+    "$(id)",
+    "`id`",
+    "a;b|c&d>e<f",
+    "*",
+    "~",
+    "back\\slash\\n",
+    "",
+    "日本 ü",
+    "#no comment",
+    "!",
+    "{a,b}",
+    "-n",
+    "%s",
+)
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "HARD": 'it\'s "so" $HOME `id` \\ * ; 日本',
+    "EMPTY": "",
+}
+#: Writes down what it got, and makes a directory.
+FIT = """\
+#!/bin/sh
+printf '<%s>\\n' "$@" >result.json
+printf '%s\\n' "$OMP_NUM_THREADS" "$HARD" "${EMPTY-unset}" >>result.json
+cat data.csv m deep/n >>result.json
+mkdir -p plots/deep
+cp result.json 'plots/a plot'
+echo nested >plots/deep/n
+echo said
+echo complained >&2
+"""
+#: Counts to 30, and goes on where it was.
+COUNT = """\
+#!/bin/sh
+echo begun >>starts
+n=$(cat at 2>/dev/null || echo 0)
+while [ "$n" -lt 30 ]; do
+    n=$((n + 1))
+    echo $n >>steps
+    echo $n >at.new
+    mv at.new at
+    sleep 0.2
+done
+"""
+FILES = {"fit.py": FIT, "data.csv": "1,2\n", "model/m": "weights\n", "model/deep/n": "more\n"}
+
+
+@dataclass
+class Volunteers:
+    """The project with an app for containers, as a process that can be killed."""
+
+    other: Other
+    _process: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(self, path: str | None = None) -> None:
+        """Start it; ``path``: where programs are found."""
+        self._process.append(self.other.start(path=path))
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """End it."""
+        process = self._process.pop()
+        process.send_signal(how)
+        process.wait(60)
+
+    def status(self) -> str:
+        """Return what ``local-project status`` says."""
+        command = Path(sys.executable).with_name("boinc_gahp")
+        done = subprocess.run(
+            [command, "local-project", "status", self.other.directory],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        return done.stdout + done.stderr
+
+    def counts(self) -> list[int]:
+        """Return how far jobs with the program ``COUNT`` have come."""
+        found = self.other.directory.glob("slots/*/work/at")
+        return [int(path.read_text("ascii")) for path in found]
+
+
+@pytest.fixture(scope="module")
+def volunteers(node: Node, engine: Engine) -> Iterator[Volunteers]:
+    """Four volunteers, who have the engine."""
+    assert engine.program
+    volunteers = Volunteers(node.others[CONTAINERS])
+    volunteers.start()
+    yield volunteers
+    volunteers.stop()
+
+
+def routed(*lines: str, queue: str = "queue") -> str:
+    """Return a job of the container universe that the Job Router is to send."""
+    return _job("universe = container", "+WantBoinc = true", *lines, queue)
+
+
+def grid(*lines: str, queue: str = "queue") -> str:
+    """Return a job of the grid universe."""
+    return _job("universe = grid", "grid_resource = batch boinc", *lines, queue)
+
+
+def _job(*lines: str) -> str:
+    *others, queue = lines
+    shared = (
+        f"container_image = docker://{IMAGE}",
+        f'+BoincProject = "{CONTAINERS}"',
+        "log = job.log",
+    )
+    return "\n".join([*others, *shared, queue, ""])
+
+
+def test_a_hundred_jobs_with_hard_arguments_and_directories_come_back_as_they_should(
+    node: Node, volunteers: Volunteers, engine: Engine
+) -> None:
+    lines = (
+        "executable = fit.py",
+        words([*ARGUMENTS, "$(Process)"]).replace("$(DOLLAR)(Process)", "$(Process)"),
+        environment(ENVIRONMENT),
+        "transfer_input_files = data.csv, model/",
+        "transfer_output_files = result.json, plots",
+        'transfer_output_remaps = "result.json = result.$(Process); plots = plots.$(Process)"',
+        "request_memory = 200MB",
+        "output = out.$(Process)",
+        "error = err.$(Process)",
+    )
+    clusters = [
+        node.pool.room("alice", "boxed-grid", FILES).submit(grid(*lines, queue=f"queue {MANY}")),
+        node.pool.room("bob", "boxed-routed", FILES).submit(routed(*lines, queue=f"queue {MANY}")),
+    ]
+    for cluster in clusters:
+        jobs = cluster.wait(timeout=240)
+        assert {job["ExitCode"] for job in jobs} == {0}
+        room = cluster.room
+        for number in range(MANY):
+            shown = [f"<{word}>" for word in (*ARGUMENTS, str(number))]
+            told = "\n".join([*shown, *ENVIRONMENT.values(), "1,2", "weights", "more", ""])
+            assert room.read(f"result.{number}") == told
+            assert room.read(f"plots.{number}/a plot") == told
+            assert room.read(f"plots.{number}/deep/n") == "nested\n"
+            assert room.read(f"out.{number}") == "said\n"
+            assert room.read(f"err.{number}") == "complained\n"
+        assert cluster.events("job.log") == ["000", "001", "005"]
+    assert engine.containers() == set()
+
+
+@pytest.mark.parametrize("kind", [grid, routed])
+def test_an_exit_status_and_a_signal_reach_the_user_log_and_the_history(
+    node: Node, volunteers: Volunteers, kind: object
+) -> None:
+    make = grid if kind is grid else routed
+    room = node.pool.room("alice", f"exits-{make.__name__}", {"end": '#!/bin/sh\neval "$1"\n'})
+    lines = ("executable = end", "arguments = \"'$(how)'\"")
+    queue = "queue how from (\n  exit 3\n  kill -9 $$\n  kill -15 $$\n)"
+    cluster = room.submit(make(*lines, queue=queue))
+    cluster.wait(timeout=120)
+    shown = room.ask(
+        "condor_history",
+        str(cluster.number),
+        "-af",
+        "ProcId",
+        "ExitBySignal",
+        "ExitCode",
+        "ExitSignal",
+    )
+    ends = {line.split()[0]: line.split()[1:] for line in shown.splitlines()}
+    assert ends["0"][:2] == ["false", "3"]
+    assert [(ends[number][0], ends[number][2]) for number in "12"] == [
+        ("true", "9"),
+        ("true", "15"),
+    ]
+    log = room.read("job.log")
+    assert "Normal termination (return value 3)" in log
+    assert "Abnormal termination (signal 9)" in log
+    assert "Abnormal termination (signal 15)" in log
+
+
+@pytest.mark.parametrize("kind", [grid, routed])
+def test_condor_rm_ends_the_container(
+    node: Node, volunteers: Volunteers, engine: Engine, kind: object
+) -> None:
+    make = grid if kind is grid else routed
+    room = node.pool.room("bob", f"endless-{make.__name__}", {"wait": "#!/bin/sh\nsleep 1000\n"})
+    cluster = room.submit(make("executable = wait"))
+    wait_for(engine.containers, "the job's container", pause=0.5)
+    cluster.wait_until(lambda job: job["JobStatus"] == RUNNING, "the job runs")
+    room.ask("condor_rm", str(cluster.number))
+    wait_for(lambda: not engine.containers(), "no container is left", pause=0.5)
+    assert room.files() == {"wait", "job.sub", "job.log"}
+
+
+def test_volunteers_that_are_killed_go_on_from_a_checkpoint(
+    node: Node, volunteers: Volunteers, engine: Engine
+) -> None:
+    room = node.pool.room("alice", "counting", {"count": COUNT})
+    outputs = "transfer_output_files = starts, steps"
+    cluster = room.submit(grid("executable = count", outputs))
+    wait_for(lambda: any(count > 3 for count in volunteers.counts()), "the job has begun")
+    volunteers.stop(signal.SIGKILL)
+    volunteers.start()
+    cluster.wait(timeout=120)
+    assert room.read("starts") == "begun\n" * 2
+    steps = list(map(int, room.read("steps").split()))
+    assert sorted(set(steps)) == list(range(1, 31))
+    # At most the step at which it was killed is there twice.
+    assert len(steps) <= 31
+    assert engine.containers() == set()
+
+
+def test_without_an_engine_jobs_wait_and_the_project_says_why(
+    node: Node, volunteers: Volunteers
+) -> None:
+    volunteers.stop()
+    volunteers.start(path=os.fspath(Path(sys.executable).parent))
+    room = node.pool.room("alice", "waiting", FILES)
+    cluster = room.submit(routed("executable = /bin/echo", "transfer_executable = false"))
+    said = wait_for(
+        lambda: [line for line in volunteers.status().splitlines() if "podman" in line],
+        "what is missing is said",
+        pause=1.0,
+    )
+    assert "wait" in said[0]
+    cluster.wait_until(lambda job: "RoutedToJobId" in job, "the job is routed")
+    assert cluster.job["JobStatus"] == IDLE
+    volunteers.stop()
+    volunteers.start()
+    [job] = cluster.wait(timeout=120)
+    assert job["ExitCode"] == 0
+
+
+def test_a_container_job_that_does_not_ask_for_volunteers_stays_in_the_pool(
+    node: Node, volunteers: Volunteers
+) -> None:
+    room = node.pool.room("alice", "ours", FILES)
+    text = routed("executable = fit.py", "request_disk = 1GB").replace("+WantBoinc = true\n", "")
+    room.write("job.sub", text)
+    room.ask("condor_submit", "-dry-run", "job.ad", "job.sub")
+    written = dict(line.split("=", 1) for line in room.read("job.ad").splitlines() if "=" in line)
+    stays = room.submit_file("job.sub")
+    # What the Job Router takes after it has come and gone.
+    goes = room.submit(routed("executable = /bin/true", "transfer_executable = false"))
+    goes.wait(timeout=120)
+    job = stays.job
+    assert (job["JobStatus"], job["JobUniverse"]) == (IDLE, 5)
+    assert "RoutedToJobId" not in job
+    ad = dict(
+        line.split(" = ", 1)
+        for line in room.ask("condor_q", "-l", str(stays.number)).splitlines()
+        if " = " in line
+    )
+    assert not [name for name in ad if name.lower().startswith(("remote_", "saved"))]
+    for name in ("RequestCpus", "RequestDisk", "RequestMemory", "ContainerImage"):
+        assert ad[name] == written[name]
+    assert "HasContainer" in ad["Requirements"]
+    room.ask("condor_rm", str(stays.number))
+
+
+def test_a_token_that_getenv_copies_holds_the_job(node: Node, volunteers: Volunteers) -> None:
+    room = node.pool.room("bob", "secretive", FILES)
+    room.write("job.sub", routed("executable = fit.py", "getenv = true"))
+    told = room.ask("env", "API_TOKEN=abc", "condor_submit", "-terse", "job.sub")
+    cluster = Cluster(room, int(told.split(".")[0]), 1)
+    [job] = cluster.wait(HELD)
+    assert 'the variable "API_TOKEN"' in job["HoldReason"]
+    assert "abc" not in job["HoldReason"]
+    assert "+BoincAllowEnvironment" in job["HoldReason"]
+    room.ask("condor_rm", str(cluster.number))
+
+
+def test_the_samples_run(node: Node, volunteers: Volunteers) -> None:
+    clusters = []
+    for name in ("container.sub", "container-grid.sub"):
+        text = (SAMPLES / name).read_text("utf-8")
+        assert "container_image = docker://python:3.12-slim\n" in text
+        text = text.replace("docker://python:3.12-slim", f"docker://{IMAGE}")
+        text = text.replace("\nqueue", f'\n+BoincProject = "{CONTAINERS}"\nqueue')
+        clusters.append(node.pool.room("alice", f"sample-{name}", FILES).submit(text))
+    for cluster in clusters:
+        cluster.wait(timeout=120)
+    brought, named = (cluster.room for cluster in clusters)
+    for number in range(2):
+        assert brought.read(f"result.{number}.json").startswith(
+            f"<--title>\n<two words>\n<--seed>\n<{number}>\n1\n"
+        )
+        assert brought.read(f"plots.{number}/deep/n") == "nested\n"
+        assert named.read(f"lines.{number}").split() == ["1"]
