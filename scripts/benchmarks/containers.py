@@ -60,7 +60,7 @@ def _ad(bench: Bench, number: int) -> str:
         f'Iwd = "{bench.home}"; Out = "out.{number}"; gridtype = "boinc"; StageCmd = true; '
         f'Arguments = "--title \'two words\' --seed {number}"; Environment = "A=1"; '
         'BoincImage = "docker://python:3.12-slim"; GridResource = "batch boinc"; '
-        f'TransferInput = "in"; TransferOutput = "result.json"; '
+        'TransferOutput = "result.json"; '
         f'TransferOutputRemaps = "result.json=result.{number}.json"; '
         f'JobDirectory = "home_bl_127.0.0.1_9618_vm_1.{number}_1795261016" ]'
     )
