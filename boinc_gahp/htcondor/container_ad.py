@@ -131,22 +131,20 @@ def disk_bound(attributes: Attributes, inside: InContainer, files: tuple[NamedFi
 
 
 def read_container_outputs(text: str) -> tuple[str, ...]:
-    """Return the files and directories in ``transfer_output_files``."""
+    """Return the files and directories in ``transfer_output_files``.
+
+    Of a directory with a / at its end, only what is in it is wanted.
+    """
     names = []
     for name in names_in(text):
         refuse_url("transfer_output_files", name)
-        if name.endswith("/"):
-            raise AdRefused(
-                f"transfer_output_files names {show(name)}; name the directory without the / at "
-                "its end: it arrives with what is in it"
-            )
         plain = os.path.normpath(name)
         if plain.startswith(("/", "..")) or plain == ".":
             raise AdRefused(
                 f"transfer_output_files names {show(name)}, which is not in the job's directory; a "
                 "volunteer's computer sends back only what is there"
             )
-        names.append(plain)
+        names.append(plain + "/" * name.endswith("/"))
     return tuple(dict.fromkeys(names))
 
 

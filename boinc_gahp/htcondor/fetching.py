@@ -19,14 +19,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from boinc_gahp.errors import GahpError, LedgerError, OutputError, RpcError
-from boinc_gahp.fetch import AdFiles, FetchRequest, NoResult, TryLater, errno_of, sweep
+from boinc_gahp.fetch import (
+    AdFiles,
+    ContainerFiles,
+    ContainerRequest,
+    FetchRequest,
+    NoResult,
+    ProgramNotRun,
+    TryLater,
+    errno_of,
+    sweep,
+)
 from boinc_gahp.htcondor import failures
 from boinc_gahp.htcondor.context import JobCancelled
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.htcondor.in_container import container_job
 from boinc_gahp.htcondor.retry_times import PASSING
 from boinc_gahp.ledger import Hold
-from boinc_gahp.submit import base_name
+from boinc_gahp.submit import base_name, output_template
 
 if TYPE_CHECKING:
     from boinc_gahp.fetch import CancelScope
@@ -104,17 +115,28 @@ class Fetcher:
                 job, HoldCode.OUTPUT, f"its description in the ledger cannot be read: {error}", 0
             )
             return None
-        request = request_for(
-            job.job_name or "", description, None if batch is None else batch.project_batch_id
-        )
+        batch_id = None if batch is None else batch.project_batch_id
         try:
-            exit_code, cpu_time = self._deliver(job, request, scope)
+            if description.container is None:
+                request = request_for(job.job_name or "", description, batch_id)
+                exit_code, cpu_time = self._deliver(job, request, scope)
+            else:
+                inside = container_request_for(job.job_name or "", description, batch_id)
+                result = context.bridge.fetch_container(inside, scope)
+                exit_code, cpu_time = result.exit_status, result.cpu_time
+        except ProgramNotRun as error:
+            self._hold(job, HoldCode.FAILED, error.told(), 0)
+            return None
         except GahpError as error:
             if not self._failed(job, batch, description, error):
                 return error
             found_out = isinstance(error, NoResult) and context.jobs.program_failure(job.id)
             return self._fetch(job, scope) if found_out else None
         context.scopes.blocked(job.id, None)
+        if description.container and exit_code and not failures.completes(context, job):
+            how = f"signal {-exit_code}" if exit_code < 0 else f"exit status {exit_code}"
+            self._hold(job, HoldCode.FAILED, f"the program ended with {how}", exit_code)
+            return None
         if context.jobs.fetched(job.id, exit_code, cpu_time) == "gone":
             raise JobCancelled  # right after the last file was put in place
         log.info("Job %d (%s) is fetched: exit code %d", job.id, job.job_name, exit_code)
@@ -236,6 +258,28 @@ def request_for(
             stdout=description.stdout,
             batch_id=project_batch_id,
             output_template=description.output_template,
+        ),
+    )
+
+
+def container_request_for(
+    job_name: str, description: JobDescription, project_batch_id: int | None
+) -> ContainerRequest:
+    """Return which files of a job in a container to fetch, and where to.
+
+    Raises:
+        ValueError: the description is damaged.
+    """
+    return ContainerRequest(
+        job_name=job_name,
+        directory=description.iwd,
+        files=ContainerFiles(
+            outputs=description.outputs,
+            remaps=description.remaps,
+            stdout=description.stdout,
+            stderr=description.stderr,
+            batch_id=project_batch_id,
+            output_template=output_template(container_job(description)),
         ),
     )
 

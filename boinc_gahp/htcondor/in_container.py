@@ -62,6 +62,11 @@ class InContainer:
         return cls(**values)
 
 
+def _without_slashes(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Return outputs without the / that means what is in a directory."""
+    return None if names is None else tuple(dict.fromkeys(name.rstrip("/") for name in names))
+
+
 def _is_one(description: JobDescription) -> bool:
     """Tell whether output and error go to one file."""
     paths = (description.stdout, description.stderr)
@@ -88,7 +93,7 @@ def container_job(description: JobDescription) -> ContainerJob:
         program=Program(description.args, inside.environment, inside.stdin),
         files=description.inputs,
         trees=inside.trees,
-        outputs=description.outputs,
+        outputs=_without_slashes(description.outputs),
         stdout=description.stdout is not None,
         stderr=description.stderr is not None,
         merged=_is_one(description),

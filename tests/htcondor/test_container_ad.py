@@ -165,7 +165,9 @@ def test_outputs_may_be_directories_but_are_below_the_jobs(tmp_path: Path) -> No
     assert job(tmp_path, TransferOutput="").outputs == ()
     for name in ("/etc/passwd", "../x", "."):
         assert "not in the job's directory" in refused(tmp_path, TransferOutput=name)
-    assert "without the /" in refused(tmp_path, TransferOutput="plots/")
+    contents = job(tmp_path, TransferOutput="plots/, plots")
+    assert contents.outputs == ("plots/", "plots")
+    assert container_job(contents).outputs == ("plots",)
 
 
 def test_output_and_error_may_be_one_file(tmp_path: Path) -> None:
