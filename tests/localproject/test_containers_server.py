@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from tests.localproject.bench import Bench
 
 
+# A project with such an app looks for a container engine when it begins.
+pytestmark = pytest.mark.processes
+
+
 @pytest.fixture(scope="module", params=["sane", "as_is"])
 def project(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
