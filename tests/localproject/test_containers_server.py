@@ -27,6 +27,7 @@ from tests.localproject.visitor import Visitor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.localproject.bench import Bench
 
