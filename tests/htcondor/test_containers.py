@@ -152,9 +152,9 @@ def test_exit_statuses_and_signals_reach_htcondor(node: Site, service: Service) 
     ads = done(
         service, *(job(node, ends) for ends in ("exit 3", "kill -9 $$", "kill -SEGV $$"))
     )  # fmt: skip
-    assert "ExitBySignal = false; ExitCode = 3" in ads[0]
-    assert "ExitBySignal = true; ExitSignal = 9" in ads[1]
-    assert "ExitBySignal = true; ExitSignal = 11" in ads[2]
+    assert "ExitCode = 3; ExitBySignal = false" in ads[0]
+    assert "ExitSignal = 9; ExitBySignal = true" in ads[1]
+    assert "ExitSignal = 11; ExitBySignal = true" in ads[2]
 
 
 def test_a_failed_program_holds_its_job_if_it_wants_that(node: Site, service: Service) -> None:
