@@ -101,9 +101,13 @@ def test_hard_characters_arrive_intact_in_a_script(jobs: ContainerJobs) -> None:
 
 
 def test_a_job_toml_that_cannot_be_read_is_a_client_error(jobs: ContainerJobs) -> None:
-    for text in (b"workdir =", b"workdir = 7\n", b'mount = ["/a:/b", 3]\n'):
-        done = jobs.run(files("exit 0", job__toml=text))
-        assert (done.ended, "TOML error" in done.stderr) == ((FAILED, 1), True)
+    for text, status in (
+        ("workdir =", 1),
+        ('mount = ["/a:/b", 3]\n', 1),
+        ("workdir = 7\n", 193),
+        ("mount = [3]\n", 193),
+    ):
+        assert jobs.run(files("exit 0", job__toml=text)).ended == (FAILED, status)
 
 
 def test_without_job_toml_the_image_is_the_jobs_own_and_is_removed_after_it(
@@ -242,6 +246,10 @@ def test_an_image_that_cannot_be_built_is_a_client_error(
     text = 'image_name = "boinc__test__broken"\n'
     done = jobs.run(files("exit 0", Dockerfile=dockerfile, job__toml=text))
     assert done.ended == (FAILED, 1)
+    # What the engine has said is lost.
+    assert done.stderr.endswith(
+        "command failed: Error -1\nbuild command failed: -1\n\n</stderr_txt>\n]]>\n"
+    )
 
 
 def test_a_program_that_the_image_lacks_is_a_client_error(jobs: ContainerJobs) -> None:

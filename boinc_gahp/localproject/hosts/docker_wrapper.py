@@ -8,6 +8,7 @@ looks every 10 seconds whether the container has ended; this one waits for it.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -101,7 +102,7 @@ class DockerWrapper:
         Args:
             arguments: the wrapper's command line.
         """
-        status = 1
+        status = 0
         exceeded: JobFailed | None = None
         self._say("docker_wrapper (imitated) starting")
         try:
@@ -120,6 +121,7 @@ class DockerWrapper:
         except _Ended as ended:
             exceeded = ended.exceeded
         except WrapperError as error:
+            status = error.status
             self._say(str(error))
         finally:
             if not self._job.config.image_name and not self._stop.is_set():
@@ -131,14 +133,14 @@ class DockerWrapper:
         )
 
     def _create(self) -> None:
+        self._say(f"creating container {self._job.container}")
         with self._containers.building(self._job.image, self._stop) as mine:
             if not mine:
                 raise _Stopped
-            if not image_is_listed(self._command("images", quiet=True), self._job.image):
+            if not image_is_listed(self._command("images"), self._job.image):
                 self._say("building image")
                 self._containers.built(self._job.image)
                 self._checked("build", self._job.build())
-        self._say(f"creating container {self._job.container}")
         self._checked("create", self._job.create())
 
     def _in_container(self) -> int:
@@ -156,9 +158,13 @@ class DockerWrapper:
             raise WrapperError(f"the container is gone: {words!r}") from error
 
     def _keep_log(self) -> None:
-        self._say("stderr from container:")
-        self._wait(self._started(["sh", "-c", self._job.in_shell(f"logs {self._job.container}")]))
-        self._say("stderr end")
+        """Write the container's log; the real one's, too, has it twice."""
+        with tempfile.TemporaryFile() as log:
+            self._run(f"logs {self._job.container}", log)
+            self._say("stderr from container:")
+            log.seek(0)
+            shutil.copyfileobj(log, self._stderr)
+            self._say("stderr end")
 
     def _checked(self, name: str, command: str) -> None:
         """Run a command of the engine's; it fails as the wrapper sees it.
@@ -166,34 +172,45 @@ class DockerWrapper:
         Raises:
             WrapperError: its exit status is not 0, or it has written the word Error.
         """
-        output = self._command(command)
-        if "Error" in output:
-            raise WrapperError(f"{name} failed")
+        if "Error" in self._command(command, f"{name} command failed: -1"):
+            raise WrapperError(f"Error output from '{name}' command")
 
-    def _command(self, command: str, *, quiet: bool = False) -> str:
-        """Run a command of the engine's in the host's shell, in the slot; return its output."""
-        if not quiet:
-            self._say(f"running {self._engine.name} command: {command}")
+    def _command(self, command: str, failed: str = "") -> str:
+        """Run a command of the engine's, and return its output.
+
+        Raises:
+            WrapperError: its exit status is not 0.
+        """
         with tempfile.TemporaryFile() as output:
-            status = self._wait(self._started(["sh", "-c", self._job.in_shell(command)], output))
+            if self._run(command, output):
+                raise WrapperError(failed)
             output.seek(0)
-            said = output.read()
-        if not quiet or status:
-            self._stderr.write(said)
-            self._stderr.flush()
-        if status:
-            raise WrapperError(f"the command failed with status {status}")
-        return said.decode("utf-8", "replace")
+            return output.read().decode("utf-8", "replace")
 
-    def _started(
-        self, command: Sequence[str], output: IO[bytes] | None = None
-    ) -> subprocess.Popen[bytes]:
+    def _run(self, command: str, output: IO[bytes]) -> int:
+        """Run a command of the engine's in the host's shell, in the slot; return its status.
+
+        As with the real one, what the engine has said is in the job's stderr only if the command
+        succeeds; what the shell says always is.
+        """
+        self._say(f"running docker command: {command}\nprogram: {self._engine.name}")
+        status = self._wait(self._started(["sh", "-c", self._job.in_shell(command)], output))
+        if status:
+            self._say("command failed: Error -1")
+        else:
+            self._say("command output:")
+            output.seek(0)
+            shutil.copyfileobj(output, self._stderr)
+            self._stderr.flush()
+        return status
+
+    def _started(self, command: Sequence[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             command,
             cwd=self._slot.directory,
             stdin=subprocess.DEVNULL,
-            stdout=output or self._stderr,
-            stderr=subprocess.STDOUT,
+            stdout=output,
+            stderr=self._stderr,
             start_new_session=True,
         )
 

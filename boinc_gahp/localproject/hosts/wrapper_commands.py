@@ -15,6 +15,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+from boinc_gahp.client_exits import EXIT_SIGNAL
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -23,7 +25,11 @@ _LONGEST = 1024
 
 
 class WrapperError(Exception):
-    """The wrapper cannot go on; the job is a client error with exit status 1."""
+    """The wrapper cannot go on; the job is a client error with this exit status."""
+
+    def __init__(self, message: str, status: int = 1) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +42,16 @@ class Options:
 
 
 def read_options(arguments: Sequence[str]) -> Options:
-    """Read the wrapper's command line.
-
-    Raises:
-        WrapperError: an option lacks its value, at which the real one crashes.
-    """
-    values = {"--config": "job.toml", "--dockerfile": "Dockerfile"}
+    """Read the wrapper's command line; an option without a value names no file."""
+    options = {"--config": "job.toml", "--dockerfile": "Dockerfile"}
     words = []
     left = iter(arguments)
     for word in left:
-        if word in values:
-            value = next(left, None)
-            if value is None:
-                raise WrapperError(f"{word} lacks its value")
-            values[word] = value
+        if word in options:
+            options[word] = next(left, "(null)")
         elif word not in {"--verbose", "--sporadic"}:
             words.append(word)
-    return Options(values["--config"], values["--dockerfile"], tuple(words))
+    return Options(options["--config"], options["--dockerfile"], tuple(words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +93,20 @@ def read_config(text: bytes) -> Config:
     """
     try:
         found = tomllib.loads(text.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise WrapperError(f"TOML error: {error}; can't parse config file") from error
     values: dict[str, Any] = {}
     for name, kind in _TYPES.items():
         value = found.get(name)
         if value is None:
             continue
-        right = type(value) is kind
-        if kind is list:
-            right = right and all(type(each) is str for each in value)
-            value = tuple(value)
-        if not right:
-            raise WrapperError(f"TOML error: the value of {name} is of a wrong type")
+        members = value if type(value) is list else []
+        if len({type(each) for each in members}) > 1:
+            raise WrapperError(f"TOML error: the members of {name} are of different types")
+        if type(value) is not kind or any(type(each) is not str for each in members):
+            # Nothing catches the error of the reader: the real one aborts.
+            raise WrapperError(f"the value of {name} is of a wrong type", EXIT_SIGNAL)
+        value = tuple(members) if kind is list else value
         values[name] = value
     return Config(**values)
 
