@@ -90,7 +90,7 @@ class Core:
     def is_deliverable(self, path: Path) -> bool:
         """Whether the scheduler can deliver results of an output template file.
 
-        A newline has to follow ``<result>`` (``containers.rst``, "Files that worked").
+        A newline has to follow ``<result>`` (``containers.rst``, "Files").
         """
         return _cached(self._deliverable, path, lambda text: "<result>\n" in text)
 

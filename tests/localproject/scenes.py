@@ -69,10 +69,6 @@ def _template(name: str, edit: Callable[[str], str] | None) -> Scene:
     return lambda stage: stage.template(name, edit)
 
 
-def _unreadable(name: str) -> Scene:
-    return lambda stage: stage.unreadable(name)
-
-
 def _without_associations(stage: Stage) -> None:
     """A project where schema_condor.sql was never applied."""
     _b1()(stage)
@@ -198,9 +194,13 @@ SCENES: dict[str, Scene] = {
     "get_templates__template_with_xml_prolog": _template(
         "optmid_in", lambda text: f'<?xml version="1.0"?>\n{text}'
     ),
-    # PHP 8's libxml loads no file there; what it says is what it says of one that is not there.
-    "estimate_batch__UNPATCHED_HEAD_template_entity_loader_bug": _unreadable("uppercase_in"),
-    "submit_batch__UNPATCHED_HEAD_template_entity_loader_bug": _unreadable("uppercase_in"),
+    # PHP 8's libxml loads no file there: the project refuses it as one that is no XML.
+    "estimate_batch__UNPATCHED_HEAD_template_entity_loader_bug": _template(
+        "uppercase_in", lambda _: "no XML"
+    ),
+    "submit_batch__UNPATCHED_HEAD_template_entity_loader_bug": _template(
+        "uppercase_in", lambda _: "no XML"
+    ),
     "query_files__no_schema_condor_with_batch_id": _all(_staged(EA), _without_associations),
     "upload_files__no_schema_condor_with_batch_id": _without_associations,
     "upload_files__no_schema_condor_no_batch_id": _without_associations,

@@ -63,8 +63,6 @@ class Stage:
         self.project.stop_web(False)
         self.project.database_down(False)
         for path, text in self._templates.items():
-            if path.is_dir():
-                path.rmdir()
             path.write_text(text, "utf-8")
         self._templates = {}
         with self.core.db.write() as connection:
@@ -100,11 +98,6 @@ class Stage:
             path.unlink()
         else:
             path.write_text(edit(text), "utf-8")
-
-    def unreadable(self, name: str) -> None:
-        """Let a template be there, and be no file."""
-        self.template(name, None)
-        (self.core.templates / name).mkdir()
 
     def without_table(self, name: str) -> None:
         """Take a table away."""

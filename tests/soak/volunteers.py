@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 class SoakVolunteer(Volunteer):
     """A host that has its outputs at once, and reports when the job would have been done."""
 
-    def _run_app(
-        self, task: Task, stderr: BinaryIO, _: Sequence[ResultFile], *, resumed: bool
-    ) -> ProcessEnd | None:
-        del resumed
+    def _run_app(self, task: Task, stderr: BinaryIO, _: Sequence[ResultFile]) -> ProcessEnd | None:
         workunit = read_workunit(task.xml_doc)
         for file in workunit.files:
             self._inputs.bring(file, self._slot)
