@@ -6,9 +6,12 @@ The volunteers are outside of HTCondor's chroot, and use the engine of these tes
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -118,6 +121,14 @@ class Volunteers:
         """Return how far jobs with the program ``COUNT`` have come."""
         found = self.other.directory.glob("slots/*/work/at")
         return [int(path.read_text("ascii")) for path in found]
+
+    def workunits(self, delay_bound: int) -> list[sqlite3.Row]:
+        """Return the workunits with a deadline."""
+        path = self.other.directory / "project.sqlite"
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            connection.row_factory = sqlite3.Row
+            query = "SELECT * FROM workunit WHERE delay_bound = ?"
+            return connection.execute(query, (delay_bound,)).fetchall()
 
 
 @pytest.fixture(scope="module")
@@ -267,6 +278,35 @@ def test_without_an_engine_jobs_wait_and_the_project_says_why(
     volunteers.start()
     [job] = cluster.wait(timeout=120)
     assert job["ExitCode"] == 0
+
+
+def test_what_a_grid_job_requests_reaches_the_project_and_an_image_in_a_file_volunteers(
+    node: Node, volunteers: Volunteers, engine: Engine
+) -> None:
+    file = node.pool.room("bob", "archive", {"end": "#!/bin/sh\n"})
+    shutil.copy(engine.archive(), file.directory / "image.tar")
+    file.give()
+    boxed = file.submit(
+        routed("executable = end").replace(f"docker://{IMAGE}", "oci-archive:image.tar")
+    )
+    asking = node.pool.room("alice", "asking", {"end": "#!/bin/sh\n"}).submit(
+        grid(
+            "executable = /bin/true",
+            "transfer_executable = false",
+            "request_cpus = 2",
+            "request_disk = 3GB",
+            "request_memory = 300MB",
+            "+BoincQuorum = 2",
+            "+BoincDelayBound = 54321",
+        )
+    )
+    boxed.wait(timeout=120)
+    asking.wait(timeout=120)
+    assert file.files() == {"end", "image.tar", "job.sub", "job.log"}
+    [work] = volunteers.workunits(54321)
+    sizes = (work["rsc_disk_bound"], work["rsc_memory_bound"], work["min_quorum"])
+    assert sizes == (3 * 2**30, 300 * 2**20, 2)
+    assert "<avg_ncpus>2" in work["xml_doc"]
 
 
 def test_a_container_job_that_does_not_ask_for_volunteers_stays_in_the_pool(
