@@ -18,6 +18,7 @@ from boinc_gahp.localproject.settings import (
     SUBMITTER,
     SUBMITTER_FILE,
     USERS,
+    name_container_app,
     project_url,
     remembered_port,
     write_settings,
@@ -242,6 +243,7 @@ def add_container_app(
         assimilator=assimilator,
         plan_class=CONTAINERS,
     )
+    name_container_app(directory, database, name)
 
 
 def add_app_version(database: Database, name: str, version: int, command: Sequence[str]) -> None:
