@@ -196,49 +196,44 @@ def test_a_hundred_jobs_with_hard_arguments_and_directories_come_back_as_they_sh
     assert engine.containers() == set()
 
 
-@pytest.mark.parametrize("kind", [grid, routed])
 def test_an_exit_status_and_a_signal_reach_the_user_log_and_the_history(
-    node: Node, volunteers: Volunteers, kind: object
+    node: Node, volunteers: Volunteers
 ) -> None:
-    make = grid if kind is grid else routed
-    room = node.pool.room("alice", f"exits-{make.__name__}", {"end": '#!/bin/sh\neval "$1"\n'})
     lines = ("executable = end", "arguments = \"'$(how)'\"")
     queue = "queue how from (\n  exit 3\n  kill -9 $$\n  kill -15 $$\n)"
-    cluster = room.submit(make(*lines, queue=queue))
-    cluster.wait(timeout=120)
-    shown = room.ask(
-        "condor_history",
-        str(cluster.number),
-        "-af",
-        "ProcId",
-        "ExitBySignal",
-        "ExitCode",
-        "ExitSignal",
-    )
-    ends = {line.split()[0]: line.split()[1:] for line in shown.splitlines()}
-    assert ends["0"][:2] == ["false", "3"]
-    assert [(ends[number][0], ends[number][2]) for number in "12"] == [
-        ("true", "9"),
-        ("true", "15"),
+    clusters = [
+        node.pool.room("alice", f"exits-{make.__name__}", {"end": '#!/bin/sh\neval "$1"\n'}).submit(
+            make(*lines, queue=queue)
+        )
+        for make in (grid, routed)
     ]
-    log = room.read("job.log")
-    assert "Normal termination (return value 3)" in log
-    assert "Abnormal termination (signal 9)" in log
-    assert "Abnormal termination (signal 15)" in log
+    for cluster in clusters:
+        cluster.wait(timeout=120)
+        ask = ("condor_history", str(cluster.number), "-af", "ProcId")
+        shown = cluster.room.ask(*ask, "ExitBySignal", "ExitCode", "ExitSignal")
+        ends = dict(line.split(maxsplit=1) for line in shown.splitlines())
+        assert ends["0"].split()[:2] == ["false", "3"]
+        assert [ends[number].split()[::2] for number in "12"] == [["true", "9"], ["true", "15"]]
+        log = cluster.room.read("job.log")
+        assert "Normal termination (return value 3)" in log
+        assert "Abnormal termination (signal 9)" in log
+        assert "Abnormal termination (signal 15)" in log
 
 
-@pytest.mark.parametrize("kind", [grid, routed])
-def test_condor_rm_ends_the_container(
-    node: Node, volunteers: Volunteers, engine: Engine, kind: object
-) -> None:
-    make = grid if kind is grid else routed
-    room = node.pool.room("bob", f"endless-{make.__name__}", {"wait": "#!/bin/sh\nsleep 1000\n"})
-    cluster = room.submit(make("executable = wait"))
-    wait_for(engine.containers, "the job's container", pause=0.5)
-    cluster.wait_until(lambda job: job["JobStatus"] == RUNNING, "the job runs")
-    room.ask("condor_rm", str(cluster.number))
+def test_condor_rm_ends_the_container(node: Node, volunteers: Volunteers, engine: Engine) -> None:
+    clusters = [
+        node.pool.room(
+            "bob", f"endless-{make.__name__}", {"wait": "#!/bin/sh\nsleep 1000\n"}
+        ).submit(make("executable = wait"))
+        for make in (grid, routed)
+    ]
+    wait_for(lambda: len(engine.containers()) == 2, "the jobs' containers", pause=0.5)
+    for cluster in clusters:
+        cluster.wait_until(lambda job: job["JobStatus"] == RUNNING, "the job runs")
+        cluster.room.ask("condor_rm", str(cluster.number))
     wait_for(lambda: not engine.containers(), "no container is left", pause=0.5)
-    assert room.files() == {"wait", "job.sub", "job.log"}
+    for cluster in clusters:
+        assert cluster.room.files() == {"wait", "job.sub", "job.log"}
 
 
 def test_volunteers_that_are_killed_go_on_from_a_checkpoint(
