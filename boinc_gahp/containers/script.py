@@ -128,6 +128,10 @@ def _unpacking(layout: Layout) -> Iterator[str]:
         yield "    command -v tar >/dev/null 2>&1 || tell no-tar\n"
     for name in layout.archives:
         yield f"    tar -xf {quote(f'{APP}/{name}')} || tell no-unpacking {quote(name)}\n"
+    if layout.outputs is None and layout.inputs:
+        # Some shells compare times in whole seconds; unpacked files are of 1970.
+        names = " ".join(quote(f"./{name}") for name in layout.inputs)
+        yield f"    touch -t 200001010000 {names} 2>/dev/null\n"
     yield f"    : >{_STARTED}\nfi\n"
 
 

@@ -12,7 +12,8 @@ from boinc_gahp.fetch.names import below
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
-    from typing import Self
+
+    from typing_extensions import Self
 
 #: What a kind of archive knows about a file in it.
 Info = TypeVar("Info")

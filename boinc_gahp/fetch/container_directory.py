@@ -27,7 +27,7 @@ from boinc_gahp.text import listed
 from boinc_gahp.threads import turn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence, Set
 
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
@@ -68,12 +68,14 @@ class ContainerDirectory(Sink):
         self._files = request.files
         #: The named outputs by their paths without dots and slashes at the end.
         self._named = {below(name) or "": name for name in request.files.outputs or ()}
-        #: Those of them that are in the archive, and the archive's files.
+        #: What is delivered beside the archive's files.
+        self._selected: tuple[Delivery, ...] = ()
+        #: Where there are files already when the archive is read.
+        self._there: Set[Path] = frozenset()
+        #: Named outputs that are in the archive.
         self._unpacked: set[str] = set()
-        self._members: tuple[Delivery, ...] = ()
+        #: Files of the archive that are left out because of their names.
         self._hidden: list[str] = []
-        #: Where those go that are not in the archive.
-        self._single: dict[str, list[Delivery]] = {}
 
     def read(self, content: bytes) -> None:
         """Note how the program ended. If it was not run, only the streams are wanted."""
@@ -82,21 +84,25 @@ class ContainerDirectory(Sink):
             self.packed = None
 
     def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
-        """Return what is to be delivered beside the archive's files; see :meth:`Sink.select`."""
-        places = {}
+        """Return what is wanted beside the archive's files; see :meth:`Sink.select`."""
+        # Directories are made for the streams, so these come first; and a file for both is stdout.
+        streams = {}
         for name, stream in ((STDERR, self.stderr(outputs)), (STDOUT, self.stdout(outputs))):
             if stream is not None and name in outputs:
-                places[stream.destination] = name
-        streams = [Delivery(name, place) for place, name in places.items()]
-        wanted: list[Delivery] = []
+                streams[stream.destination] = Delivery(name, stream.destination)
+        wanted = list(streams.values())
         if self.ending.problem is None:
             there = {below(name.removeprefix(WORK)): name for name in outputs if _is_users(name)}
             for path, name in self._named.items():
-                if path not in self._unpacked:
-                    at = [Delivery(there.get(path, name), place) for place in self._places(name)]
-                    self._single[name] = at
-                    wanted += at if path in there else ()
-        return self.distinct((*self._members, *wanted, *streams))[len(self._members) :]
+                if path in there:
+                    wanted += [Delivery(there[path], place) for place in self._places(name)]
+        self._selected = self.distinct(wanted)
+        return self._selected
+
+    def lacks(self, places: Sequence[Path]) -> bool:
+        """Return whether a named output is not in place, or none is named."""
+        self._there = frozenset(places)
+        return self._files.outputs is None or bool(self._missing())
 
     def members(
         self,
@@ -120,8 +126,8 @@ class ContainerDirectory(Sink):
                 self._hidden[0],
                 len(self._hidden) - 1,
             )
-        self._members = self.distinct(files)
-        return Members(self._members, tuple(made.items()))
+        taken = [item for item in self._selected if item.destination in self._there]
+        return Members(self.distinct((*taken, *files))[len(taken) :], tuple(made.items()))
 
     def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
         """Return where stderr goes."""
@@ -160,22 +166,33 @@ class ContainerDirectory(Sink):
             raise ProgramNotRun(self.ending.problem)
         if self.ending.exit_code or self.ending.signal:
             return
-        there = set(places)
-        missing = [
-            repr(name)
-            for name, items in self._single.items()
-            if items and not any(item.destination in there for item in items)
-        ]
+        self._there = frozenset(places)
+        missing = [repr(name) for name in self._missing()]
         if missing:
             raise OutputError(
                 f"the program ended with status 0, but did not make {listed(missing, _NAMED)}"
             )
+
+    def _missing(self) -> list[str]:
+        """Return the named outputs that are neither in place nor in the archive."""
+        found = []
+        for path, name in self._named.items():
+            places = self._places(name)
+            if places and path not in self._unpacked and self._there.isdisjoint(places):
+                found.append(name)
+        return found
 
     def _of_named(
         self, members: Mapping[str, str], directories: Sequence[str], what: str
     ) -> tuple[list[Delivery], dict[Path, Path | None]]:
         files: list[Delivery] = []
         made: dict[Path, Path | None] = {}
+        single = {path: self._places(name) for path, name in self._named.items()}
+        roots = {
+            path: self._places(name, is_directory=True)
+            for path, name in self._named.items()
+            if self._there.isdisjoint(single[path])
+        }
         for member in members:
             whole = self._above(member)
             if not whole:
@@ -184,10 +201,10 @@ class ContainerDirectory(Sink):
                 )
             for path in whole:
                 self._unpacked.add(path)
-                for place in self._places(self._named[path], is_directory=member != path):
-                    if member == path:
-                        files.append(Delivery(member, place))
-                        continue
+                if path == member and path in roots:
+                    files += [Delivery(member, place) for place in single[path]]
+                    continue
+                for place in roots.get(path, ()):
                     made[place] = None
                     rest = self._inside(place, member[len(path) + 1 :], what)
                     if rest:
@@ -195,7 +212,7 @@ class ContainerDirectory(Sink):
         for member in directories:
             for path in self._above(member):
                 self._unpacked.add(path)
-                for place in self._places(self._named[path], is_directory=True):
+                for place in roots.get(path, ()):
                     made[place] = None
                     rest = self._inside(place, member[len(path) + 1 :], what)
                     if rest:
@@ -232,19 +249,26 @@ class ContainerDirectory(Sink):
         return [path for path in paths if path in self._named]
 
     def _places(self, name: str, *, is_directory: bool = False) -> list[Path]:
-        """Return where an output goes."""
-        is_contents = is_directory and name.endswith("/")
+        """Return where an output goes.
+
+        The list may name the standard streams: a file does not take their places.
+        """
         own = base_name(name.rstrip("/"))
         asked = [to for of, to in self._files.remaps if of.rstrip("/") in (name.rstrip("/"), own)]
-        places = []
-        for path in asked or ["" if is_contents else own]:
-            at = self._absolute(path)
-            if path == DEV_NULL:
-                continue
-            if path.endswith("/") or (not is_directory and at.is_dir()):
-                at /= own
-            places.append(at)
-        return places
+        if not asked:
+            is_contents = is_directory and name.endswith("/")
+            places = [self.directory if is_contents else self.directory / own]
+        else:
+            places = []
+            for path in asked:
+                at = self._absolute(path)
+                is_in = path.endswith("/") or (not is_directory and at.is_dir())
+                if path != DEV_NULL:
+                    places.append(at / own if is_in else at)
+        if is_directory:
+            return places
+        streams = {stream.destination for stream in self.streams({})}
+        return [place for place in places if place not in streams]
 
     def _stream(self, name: str, path: str | None) -> Delivery | None:
         return None if path in (None, DEV_NULL) else Delivery(name, self._absolute(path or ""))

@@ -115,7 +115,7 @@ def fetch(
             name, most = sink.first
             sink.read(job.content(by_name[name], most) if name in by_name else b"")
         # A wrong name in the line is reported before anything is written.
-        wanted = () if is_archive or sink.packed is not None else sink.select(plain)
+        wanted = () if is_archive else sink.select(plain)
         sink.prepare()
         stderr = None if sink.stderr_is_output else sink.stderr(plain)
         if stderr is not None and not sink.has(stderr):
@@ -129,11 +129,9 @@ def fetch(
             if is_archive:
                 job.archive(outputs[0])
             else:
-                if sink.packed is not None:
-                    if sink.packed in by_name:
-                        job.archive(by_name[sink.packed])
-                    wanted = sink.select(plain)
                 job.files(by_name, plain, wanted)
+                if sink.packed in by_name and sink.lacks(job.places):
+                    job.archive(by_name[sink.packed])
         finally:
             job.remember()
         job.empty_streams()
@@ -211,7 +209,12 @@ class _Fetch:
         self._streams = self._sink.streams(plain)
         absent: dict[str, list[Delivery]] = {}
         for item in self._absent([item for item in deliveries if not self._sink.has(item)]):
-            self._check(item)
+            try:
+                self._check(item)
+            except OutputError:
+                if self._is_uploaded(outputs[item.output]):
+                    raise
+                continue
             absent.setdefault(item.output, []).append(item)
         for name, items in absent.items():
             self._file(outputs[name], items)
@@ -262,6 +265,15 @@ class _Fetch:
             if self._download(output, files):
                 for item, file in zip(items, files, strict=True):
                     self._note(item, file.commit(), file.md5.hexdigest())
+
+    def _is_uploaded(self, output: Output) -> bool:
+        """Return whether there is something to deliver."""
+        self._scope.check()
+        try:
+            with self._uploaded.open(output.number, numbered=output.numbered):
+                return True
+        except NotUploaded:
+            return not output.optional
 
     def _download(self, output: Output, files: Sequence[Writable]) -> bool:
         """Fetch an output; return False if it is absent and optional."""

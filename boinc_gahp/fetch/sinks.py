@@ -70,8 +70,8 @@ class Sink(ABC):
         makes_directories: whether those of stderr and stdout are made if they are missing.
         first: an output that is read before the others are selected, and is not delivered itself,
             and the most bytes that it may have; None if there is none.
-        packed: an output that is a tar archive; its members are delivered beside the other outputs,
-            which are selected after them. None if there is none.
+        packed: an output that is a tar archive, whose members are delivered if something is lacking
+            without them; None if there is none.
         stderr_is_output: whether stderr is one of the outputs, not what the client sent as stderr.
     """
 
@@ -110,6 +110,10 @@ class Sink(ABC):
 
     def read(self, content: bytes) -> None:  # noqa: B027
         """Note the content of the output that is read before the others."""
+
+    def lacks(self, places: Sequence[Path]) -> bool:  # noqa: ARG002
+        """Return whether something is wanted that is not among the files in place."""
+        return False
 
     def members(
         self, archive: str, members: Mapping[str, str], directories: Sequence[str]

@@ -39,8 +39,8 @@ def status_ad(row: JobRow) -> tuple[int, str]:
         # If a signal ended an installed app, clients do not report it reliably; the script of a
         # container does.
         by_signal = -_LAST_SIGNAL <= code < 0
-        values["ExitBySignal"] = "true" if by_signal else "false"
         values["ExitSignal" if by_signal else "ExitCode"] = str(-code if by_signal else code)
+        values["ExitBySignal"] = "true" if by_signal else "false"
         if row.exit_reason is not None:
             values["ExitReason"] = _reason(row.exit_reason)
         if row.cpu_time is not None and math.isfinite(row.cpu_time) and row.cpu_time >= 0:

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.files import write_whole
-from boinc_gahp.localproject import accounts, settings
+from boinc_gahp.localproject import accounts
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.database import Database
 from boinc_gahp.localproject.hosts.engine import CONTAINERS
@@ -18,6 +18,7 @@ from boinc_gahp.localproject.settings import (
     SUBMITTER,
     SUBMITTER_FILE,
     USERS,
+    name_container_app,
     project_url,
     remembered_port,
     write_settings,
@@ -193,7 +194,7 @@ def add_app(
     if isinstance(output_template, OutputTemplate):
         output_template = write_output_template(output_template)
     texts = {"in": input_template, "out": output_template}
-    columns = {
+    settings = {
         "name": name,
         "user_friendly_name": description,
         "validator": validator,
@@ -206,9 +207,9 @@ def add_app(
         if connection.execute("SELECT 1 FROM app WHERE name = ?", (name,)).fetchone():
             raise ValueError(f"there is an app {name!r} already")
         cursor = connection.execute(
-            f"INSERT INTO app (create_time, {', '.join(columns)}) "  # noqa: S608
-            f"VALUES (?{', ?' * len(columns)})",
-            (time.time(), *columns.values()),
+            f"INSERT INTO app (create_time, {', '.join(settings)}) "  # noqa: S608
+            f"VALUES (?{', ?' * len(settings)})",
+            (time.time(), *settings.values()),
         )
         _insert_version(connection, cursor.lastrowid or 0, version, command, plan_class)
         for kind, text in texts.items():
@@ -227,8 +228,7 @@ def add_container_app(
 ) -> None:
     """Add an app for jobs of any program, in containers, like :func:`add_app`.
 
-    It has no templates: one called NAME_in would apply to every job. The users' settings files
-    name it.
+    It has no templates: one called NAME_in would apply to every job.
     """
     add_app(
         directory,
@@ -243,7 +243,7 @@ def add_container_app(
         assimilator=assimilator,
         plan_class=CONTAINERS,
     )
-    settings.add_container_app(directory, database.connection())
+    name_container_app(directory, database, name)
 
 
 def add_app_version(database: Database, name: str, version: int, command: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from boinc_gahp.files import write_whole
-from boinc_gahp.localproject.hosts.engine import first_container_app
+from boinc_gahp.localproject.hosts.engine import CONTAINERS
 from boinc_gahp.localproject.server.addresses import HOST
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ SUBMITTER_FILE = "boinc_gahp.toml"
 #: The other users' files are ``<name>.toml`` in this directory.
 USERS = "users"
 
+_CONTAINER_APP = "container_app"
 _ANYWHERE = ("0.0.0.0", "::", "")  # noqa: S104
 _MARK = "# Written by boinc_gahp local-project; it is written again when the port changes.\n"
-_CONTAINER_APP = "container_app"
 
 
 def settings_path(directory: Path, user_name: str) -> Path:
@@ -41,22 +41,22 @@ def write_settings(directory: Path, database: Database, port: int, host: str = H
     write_whole(directory / "port", f"{port}\n")
     url = project_url(port, host)
     connection = database.connection()
-    app = first_container_app(connection)
+    app = _container_app(connection)
     for row in connection.execute("SELECT name, authenticator FROM user ORDER BY id"):
         path = settings_path(directory, row["name"])
         if row["name"] == SUBMITTER or path.exists():
             _write(path, url, row["authenticator"], app)
 
 
-def add_container_app(directory: Path, connection: sqlite3.Connection) -> None:
-    """Name the app that takes jobs in containers in the users' files that exist."""
-    app = first_container_app(connection)
-    for row in connection.execute("SELECT name FROM user"):
+def name_container_app(directory: Path, database: Database, app_name: str) -> None:
+    """Name an app for jobs in containers in all settings files of users that name none."""
+    for row in database.connection().execute("SELECT name FROM user ORDER BY id"):
         path = settings_path(directory, row["name"])
-        if app and path.exists():
-            text = path.read_text("utf-8", "replace")
-            if text.startswith(_MARK) and _CONTAINER_APP not in text:
-                write_whole(path, f"{text}{_CONTAINER_APP} = {json.dumps(app)}\n", 0o600)
+        if not path.exists():
+            continue
+        text = path.read_text("utf-8", "replace")
+        if text.startswith(_MARK) and _CONTAINER_APP not in text:
+            write_whole(path, f"{text}{_container_line(app_name)}", 0o600)
 
 
 def add_settings(directory: Path, connection: sqlite3.Connection, user_name: str) -> Path:
@@ -66,19 +66,33 @@ def add_settings(directory: Path, connection: sqlite3.Connection, user_name: str
     row = connection.execute(
         "SELECT authenticator FROM user WHERE name = ?", (user_name,)
     ).fetchone()
-    url = project_url(remembered_port(directory))
-    _write(path, url, row["authenticator"], first_container_app(connection))
+    app = _container_app(connection)
+    _write(path, project_url(remembered_port(directory)), row["authenticator"], app)
     return path
 
 
-def _write(path: Path, url: str, authenticator: str, app: str) -> None:
+def _container_app(connection: sqlite3.Connection) -> str | None:
+    """Return the first app for jobs in containers; None if there is none."""
+    row = connection.execute(
+        "SELECT a.name FROM app a JOIN app_version v ON v.appid = a.id "
+        "WHERE instr(v.plan_class, ?) ORDER BY a.id",
+        (CONTAINERS,),
+    ).fetchone()
+    return None if row is None else str(row["name"])
+
+
+def _container_line(app_name: str) -> str:
+    return f"{_CONTAINER_APP} = {json.dumps(app_name)}\n"
+
+
+def _write(path: Path, url: str, authenticator: str, container_app: str | None) -> None:
     if path.exists() and not path.read_text("utf-8", "replace").startswith(_MARK):
         return
     text = (
         f"{_MARK}[project]\nurl = {json.dumps(url)}\nauthenticator = {json.dumps(authenticator)}\n"
     )
-    if app:
-        text += f"{_CONTAINER_APP} = {json.dumps(app)}\n"
+    if container_app is not None:
+        text += _container_line(container_app)
     write_whole(path, text, 0o600)
 
 

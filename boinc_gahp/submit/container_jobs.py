@@ -245,12 +245,18 @@ def _input_template(open_names: Sequence[str], job: ContainerJob) -> str:
 
 
 def _output_template(layout: Layout, output_bytes: float) -> str:
+    """Return an output template without what only clients before 8.2 read.
+
+    They run no containers (``client/client_types.cpp``, ``FILE_INFO::parse``).
+    """
     return write_output_template(
         OutputTemplate(
             tuple(
                 OutputFileInfo(
                     open_name,
                     f"<OUTFILE_{number}/>",
+                    generated_locally=False,
+                    upload_when_present=False,
                     max_nbytes=output_bytes,
                     copy_file=True,
                     optional=optional,

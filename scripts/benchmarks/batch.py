@@ -75,9 +75,9 @@ def batch_status(bench: Bench) -> Iterator[Measure]:
         yield Measure("  the 19 after it, worst", max(times[1:]), "s")
 
 
-def settle_in(bench: Bench, htcondor: str = "") -> None:
+def settle_in(bench: Bench, htcondor: str = "", project: str = "") -> None:
     """Write the settings and the input file of the user whose home the programs share."""
-    bench.settings(htcondor=htcondor)
+    bench.settings(more=project, htcondor=htcondor)
     (bench.home / "in").write_text("one input for all\n")
 
 

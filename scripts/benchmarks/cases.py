@@ -9,6 +9,7 @@ from boinc_gahp.config import Settings
 from scripts.benchmarks import blah, boinc, people
 from scripts.benchmarks.batch import batch_status, batch_submit
 from scripts.benchmarks.bigfile import big_file
+from scripts.benchmarks.containers import container_jobs
 from scripts.benchmarks.localproject import (
     local_jobs,
     local_parts,
@@ -49,7 +50,7 @@ class Case:
 
 
 #: Benchmarks of commands that only boinc_gahp has, by the beginnings of their names.
-OURS_ALONE = ("batch-", "blah-", "people-")
+OURS_ALONE = ("batch-", "blah-", "container-", "people-")
 
 #: Benchmarks that are no program's, by the beginnings of their names.
 WITHOUT_PEER = ("local-",)
@@ -109,6 +110,7 @@ MEASURES: dict[str, Callable[[Bench], Iterator[Measure]]] = {
     "big-file": big_file,
     "batch-submit": batch_submit,
     "batch-status": batch_status,
+    "container-jobs": container_jobs,
     "local-submit": local_submit,
     "local-transitions": local_transitions,
     "local-queries": local_queries,

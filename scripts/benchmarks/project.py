@@ -18,6 +18,8 @@ PROLOG = '<?xml version="1.0" encoding="ISO-8859-1" ?>\n'
 OUTPUTS = 3
 #: The app whose jobs are never done.
 ENDLESS = "endless"
+#: The app whose jobs bring their own program, and have templates of their own.
+CONTAINERS = "docker"
 
 _ROOT = re.compile(r"<([A-Za-z_]\w*)[\s/>]")
 
@@ -200,6 +202,8 @@ class Project:
     # -- apps and files
 
     def _rpc_get_templates(self, document: str) -> str:
+        if _value(document, "app_name") == CONTAINERS:
+            return _error("template file missing")
         multi = "multi" in document
         return f"<templates>\n{_templates(OUTPUTS if multi else 1)}\n</templates>"
 

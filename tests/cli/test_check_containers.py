@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.cli.check import container_checks
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import LocalProject, Quirks, new_app
 from tests.cli.conftest import write_settings
 from tests.contract.replay import WIRE
 
@@ -26,12 +26,10 @@ APP = "container_app = 'docker'\n"
 def project(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LocalProject]:
-    """A local project without volunteers, with an app that has no templates."""
+    """A local project without volunteers, with an app for container jobs."""
     directory = tmp_path_factory.mktemp("project")
     with LocalProject(directory, hosts=0, quirks=request.param) as project:
-        project.add_app("docker", command=[], input_template="<a/>", output_template="<b/>")
-        for kind in ("in", "out"):
-            (directory / "templates" / f"docker_{kind}").unlink()
+        new_app.add(project.core, new_app.NewApp("docker", container=True))
         yield project
 
 
@@ -112,8 +110,8 @@ def test_an_app_without_templates_that_the_settings_do_not_name_fails_with_what_
     assert report.status == 1
     [(level, text)] = report.of("app docker")
     assert level == "FAILED"
-    assert "template file missing" in text
-    assert 'set container_app = "docker" in its section of the settings' in text
+    assert "no template files" in text
+    assert 'set container_app = "docker" in the project\'s section of the settings' in text
 
 
 def test_a_missing_app_and_a_missing_right_fail(
@@ -148,11 +146,8 @@ def test_a_request_that_just_fits_is_taken(check: Check, settings: Path) -> None
 
 
 def test_a_projects_words_are_the_recorded_ones() -> None:
-    for words, name in (
-        (container_checks._NO_TEMPLATE, "get_templates__template_file_missing"),
-        (container_checks._NOT_READ, "estimate_batch__UNPATCHED_HEAD_template_entity_loader_bug"),
-    ):
-        assert f"<error_msg>{words}" in (WIRE / f"{name}.rep.xml").read_text()
+    recording = WIRE / "estimate_batch__UNPATCHED_HEAD_template_entity_loader_bug.rep.xml"
+    assert f"<error_msg>{container_checks._NOT_READ}" in recording.read_text()
 
 
 class TestImage:

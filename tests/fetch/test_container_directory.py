@@ -227,7 +227,7 @@ def test_a_missing_directory_above_a_remap_is_named(tmp_path: Path) -> None:
     one = Job({**ALL, PACKED: tar(DIRECTORY)}, ["out/plots"], (("plots", "no/p1"),))
     with pytest.raises(OutputError, match=r"no' does not exist: create it"):
         one.fetch(tmp_path)
-    assert found(tmp_path) == {}
+    assert found(tmp_path) == STREAMS
 
 
 def test_what_goes_to_dev_null_is_not_kept_and_not_missed(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_without_names_and_without_new_files_there_are_the_streams(tmp_path: Pat
 def test_without_names_a_member_in_a_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"member 'd/a' is in a directory, and the job names no"):
         Job({**ALL, PACKED: tar({"a": b"", "d/a": b""})}, None).fetch(tmp_path)
-    assert found(tmp_path) == {}
+    assert found(tmp_path) == STREAMS
 
 
 # -- what is missing
@@ -294,6 +294,48 @@ def test_after_another_end_what_there_is_is_delivered(told: bytes, tmp_path: Pat
     files = {**ALL, EXIT: told, "work/b": b"b", PACKED: tar(DIRECTORY)}
     assert Job(files, ["a", "b", "out/plots"]).fetch(tmp_path).exit_status in {1, -11}
     assert found(tmp_path) == {**STREAMS, "b": b"b", **PLOTS}
+
+
+def test_the_standard_streams_may_stand_in_the_list(tmp_path: Path) -> None:
+    Job({**ALL, "work/a": b"a"}, ["a", "job.out", "job.err"]).fetch(tmp_path)
+    assert found(tmp_path) == {**STREAMS, "a": b"a"}
+
+
+@pytest.mark.parametrize("told", [b"0", b"3"])
+def test_an_older_directory_is_no_output_of_this_program(told: bytes, tmp_path: Path) -> None:
+    (tmp_path / "plots").mkdir()
+    one = Job({**ALL, EXIT: told}, ["plots"])
+    if told == b"0":
+        with pytest.raises(OutputError, match="did not make 'plots'"):
+            one.fetch(tmp_path)
+    else:
+        assert one.fetch(tmp_path).exit_status == 3
+    assert found(tmp_path) == {**STREAMS, "plots": None}
+
+
+def test_a_file_does_not_replace_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "plots").mkdir()
+    with pytest.raises(OutputError, match="plots' is a directory: name a file in it"):
+        Job({**ALL, "work/plots": b"x"}, ["plots"]).fetch(tmp_path)
+
+
+def test_a_stream_may_be_in_a_directory_that_is_an_output(tmp_path: Path) -> None:
+    files = {**ALL, PACKED: tar(DIRECTORY)}
+    Job(files, ["out/plots"], out="plots/job.out").fetch(tmp_path)
+    assert found(tmp_path) == {**PLOTS, "plots/job.out": b"said\n", "job.err": b"complained\n"}
+
+
+def test_a_file_by_itself_counts_more_than_one_in_the_archive(tmp_path: Path) -> None:
+    files = {**ALL, "work/a": b"alone", PACKED: tar({"a": b"packed", "b/x": b"x"})}
+    Job(files, ["a", "b"]).fetch(tmp_path)
+    assert found(tmp_path) == {**STREAMS, "a": b"alone", "b": None, "b/x": b"x"}
+
+
+def test_if_all_outputs_are_files_there_is_no_request_for_the_archive(tmp_path: Path) -> None:
+    one = Job({**ALL, "work/a": b"a", "work/b": b"b"}, ["a", "b"])
+    one.fetch(tmp_path)
+    asked = sorted(asked["file_num"] for asked in one.script.arguments("result_file"))
+    assert asked == [["0"], ["1"], ["2"], ["3"], ["4"]]
 
 
 def test_an_older_file_is_no_output_of_this_program(tmp_path: Path) -> None:
@@ -373,22 +415,25 @@ def test_a_directory_that_does_not_exist_is_not_made(tmp_path: Path) -> None:
         pytest.param(f"plots/{'x' * 256}", "too long", id="too long"),
     ],
 )
-def test_one_bad_member_leaves_nothing_behind(member: str, why: str, tmp_path: Path) -> None:
+def test_of_an_archive_with_one_bad_member_nothing_arrives(
+    member: str, why: str, tmp_path: Path
+) -> None:
     home = tmp_path / "home"
     home.mkdir()
     one = Job({**ALL, PACKED: tar({"plots/a": b"a", member: b"x"})}, ["plots"])
     with pytest.raises(OutputError, match=why):
         one.fetch(home)
-    assert found(tmp_path) == {"home": None}
+    assert found(home) == STREAMS
+    assert set(tmp_path.iterdir()) == {home}
 
 
-def test_an_archive_that_is_too_large_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_of_an_archive_that_is_too_large_nothing_arrives(tmp_path: Path) -> None:
     one = Job({**ALL, PACKED: tar({"plots/a": b"a" * 60, "plots/b": b"b" * 60})}, ["plots"])
     with pytest.raises(OutputError, match=r"larger than 100 bytes \(unzip_max_bytes"):
         one.fetch(tmp_path, settings=JobSettings(unzip_max_bytes=100))
     with pytest.raises(OutputError, match="more than 2 members"):
         one.fetch(tmp_path, settings=JobSettings(unzip_max_files=2))
-    assert set(found(tmp_path)) <= {"plots"}
+    assert found(tmp_path) == {**STREAMS, "plots": None}
 
 
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
@@ -405,7 +450,7 @@ def test_a_directory_where_the_job_has_a_file_is_reported(tmp_path: Path) -> Non
     (tmp_path / "plots").write_text("mine")
     with pytest.raises(OutputError, match=r"plots.* cannot be written: a part of its path is not"):
         Job({**ALL, PACKED: tar(DIRECTORY)}, ["out/plots"]).fetch(tmp_path)
-    assert found(tmp_path) == {"plots": b"mine"}
+    assert found(tmp_path) == {**STREAMS, "plots": b"mine"}
 
 
 def test_two_outputs_for_one_name_are_an_error(tmp_path: Path) -> None:
@@ -463,7 +508,9 @@ def test_what_is_in_place_is_not_fetched_again(tmp_path: Path) -> None:
     one = everything()
     one.fetch(home, cache=cache)
     assert found(home) == WHOLE
-    assert [asked["file_num"] for asked in one.script.arguments("result_file")] == [["0"]]
+    # Whether there is a file where the directory is now has to be asked.
+    asked = [asked["file_num"] for asked in one.script.arguments("result_file")]
+    assert asked == [["0"], ["4"], ["3"]]
     (home / "plots/deep/.b").unlink()
     (home / "plots/empty").rmdir()
     everything().fetch(home, cache=cache)

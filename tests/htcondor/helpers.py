@@ -81,6 +81,7 @@ class Site:
     timeouts: Timeouts = field(default_factory=lambda: TIMEOUTS)
     staging: StagingSettings = field(default_factory=StagingSettings)
     max_post_bytes: int = 7_500_000
+    container_app: str | None = None
 
     # -- what is used as it is in the daemon
 
@@ -90,6 +91,7 @@ class Site:
             ProjectUrl(self.proxy.url),
             Authenticator(self.authenticator),
             max_post_bytes=self.max_post_bytes,
+            container_app=self.container_app,
         )
 
     @property

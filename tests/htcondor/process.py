@@ -34,6 +34,7 @@ def write_settings(site: Site) -> Path:
 [project]
 url = "{site.proxy.url}"
 authenticator_file = "{secret}"
+{f'container_app = "{site.container_app}"' if site.container_app else ""}
 
 [timeouts]
 connect = {site.timeouts.connect}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject.commands.apps import add_app
 from boinc_gahp.localproject.directory import make
 from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.templates import read_workunit
@@ -26,8 +27,13 @@ from tests.localproject.visitor import Visitor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.localproject.bench import Bench
+
+
+# A project with such an app looks for a container engine when it begins.
+pytestmark = pytest.mark.processes
 
 
 @pytest.fixture(scope="module", params=["sane", "as_is"])
@@ -134,3 +140,18 @@ def test_the_form_of_the_page_offers_no_container_app(jobs: ContainerJobs) -> No
         text = visitor.sign_in().text("submit")
         assert ("uppercase" in text, APP in text) == (True, False)
         assert "any program, in a container" in visitor.text("apps")
+
+
+def test_the_users_settings_name_the_app_before_and_after_they_are_written_again(
+    tmp_path: Path,
+) -> None:
+    directory = tmp_path / "project"
+    with LocalProject(directory, hosts=0) as project:
+        project.add_user("before")
+    settings = directory / "boinc_gahp.toml"
+    assert "container_app" not in settings.read_text()
+    assert add_app([str(directory), "docker", "--container"], None) == 0
+    assert settings.read_text().endswith('container_app = "docker"\n')
+    with LocalProject(directory, hosts=0) as project:
+        assert settings.read_text().count("container_app") == 1
+        assert project.url in settings.read_text()

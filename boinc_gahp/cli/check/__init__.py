@@ -61,7 +61,6 @@ def run_parser(config: str | None = None) -> Parser:
         examples=(
             "boinc_gahp check",
             "boinc_gahp check --app uppercase --app multi",
-            "boinc_gahp check --app docker",
             "boinc_gahp check --project astro --config ~/astro.toml",
         ),
         statuses={1: "a warning or a failure"},
@@ -71,7 +70,8 @@ def run_parser(config: str | None = None) -> Parser:
         action="append",
         default=[],
         metavar="APP",
-        help="an app that your jobs use; may be repeated",
+        help="an app that your jobs use; may be repeated. The container_app of the settings is "
+        "always looked at",
     )
     parser.add_project()
     parser.add_config(config)

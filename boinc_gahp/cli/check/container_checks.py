@@ -18,11 +18,8 @@ if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings
     from boinc_gahp.rpc import WebRpcs
 
-#: The project's words if one of an app's two template files is missing, or both
-#: (``wire/get_templates__template_file_missing``).
-_NO_TEMPLATE = "template file missing"
-#: Its words for a job that states no size, if no template states one either (``containers.rst``,
-#: "On the server").
+#: The project's words for a job that states no size, if no template states one either
+#: (``containers.rst``, "On the server").
 _NO_SIZE = "no rsc_fpops_est given for job"
 #: Its words for a template that is there.
 _NOT_READ = "couldn't parse input template file"
@@ -67,11 +64,6 @@ def check_image(project: ProjectSettings) -> Iterator[Check]:
         f"container_image: jobs that name no image get the one in {image.name}, a file of "
         f"{words.size(size)}, which each volunteer's computer fetches from the project"
     )
-
-
-def lacks_template(error: GahpError) -> bool:
-    """Tell whether ``get_templates`` failed because the app has not both template files."""
-    return isinstance(error, ProjectError) and _NO_TEMPLATE in error.words
 
 
 def check_container_app(

@@ -6,17 +6,18 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.check.checks import Check, failed, note, ok, warning
-from boinc_gahp.cli.check.container_checks import check_container_app, lacks_template
+from boinc_gahp.cli.check.container_checks import check_container_app
 from boinc_gahp.config import no_authenticator
 from boinc_gahp.errors import (
+    AppNotFound,
     ConfigError,
     GahpError,
     NoFileAccess,
     NoSubmitAccess,
-    NotFound,
     PermissionDenied,
     ProjectDown,
     ProtocolError,
+    TemplatesMissing,
     TransportError,
 )
 from boinc_gahp.rpc import ClientOptions, WebRpcs
@@ -184,7 +185,7 @@ def _check_app(project: WebRpcs, app: str, chosen: ProjectSettings) -> Iterator[
     try:
         text = project.get_templates(app_name=app)
     except GahpError as error:
-        if not (takes_containers and lacks_template(error)):
+        if not (takes_containers and isinstance(error, TemplatesMissing)):
             yield failed(_refusal(app, error))
             return
     if text is None or takes_containers:
@@ -208,18 +209,18 @@ def _check_app(project: WebRpcs, app: str, chosen: ProjectSettings) -> Iterator[
 
 def _refusal(app: str, error: GahpError) -> str:
     words = str(error)
-    if isinstance(error, NotFound):
+    if isinstance(error, AppNotFound):
         words = "the project has no app of this name; check its spelling"
     elif isinstance(error, PermissionDenied):
         words = (
             "the account may not submit to it; ask the project's admin for the right (the project "
             f"says: {error.words})"
         )
-    elif lacks_template(error):
+    elif isinstance(error, TemplatesMissing):
         words = (
-            f"{error}. If this is the project's app for container jobs, set container_app = "
-            f'"{app}" in its section of the settings; otherwise ask its admin for the files '
-            f"templates/{app}_in and templates/{app}_out"
+            "the project has no template files for it; if this is its app for container jobs, set "
+            f'container_app = "{app}" in the project\'s section of the settings, otherwise ask its '
+            f"admin for the files templates/{app}_in and templates/{app}_out"
         )
     return error.told(f"app {app}: {words}")
 

@@ -116,16 +116,6 @@ def has_container_app(connection: sqlite3.Connection, name: str | None = None) -
     return found.fetchone() is not None
 
 
-def first_container_app(connection: sqlite3.Connection) -> str:
-    """Return the name of the app that takes jobs in containers, '' if there is none."""
-    found = connection.execute(
-        "SELECT a.name FROM app a JOIN app_version v ON v.appid = a.id "
-        "WHERE instr(v.plan_class, ?) AND NOT a.deprecated ORDER BY a.id LIMIT 1",
-        (CONTAINERS,),
-    ).fetchone()
-    return "" if found is None else str(found["name"])
-
-
 def engine_notice(connection: sqlite3.Connection, *, running: bool = True) -> str:
     """Return what to do if there is a container app and no host to run its jobs; '' if there is.
 

@@ -45,11 +45,12 @@ BOXES = {
     "htcondor": Box(205, 415, 284, "HTCondor 10 and later"),
     "bridge": Box(205, 615, 418, "each BOINC_* request as a method"),
     "fetch": Box(205, 615, 552, "outputs, from the project to their places"),
-    "submit": Box(80, 615, 686, "batches: validated, staged, sent, asked about, aborted"),
-    "ledger": Box(20, 230, 820, "what outlives the process"),
-    "rpc": Box(255, 465, 820, "the project's web RPCs"),
-    "templates": Box(490, 720, 820, "job templates"),
-    "terminal": Box(745, 940, 820, "what commands print"),
+    "submit": Box(80, 690, 686, "batches: validated, staged, sent, asked about, aborted"),
+    "ledger": Box(20, 200, 820, "what outlives the process"),
+    "containers": Box(215, 395, 820, "any program: its files"),
+    "rpc": Box(410, 590, 820, "the project's web RPCs"),
+    "templates": Box(605, 765, 820, "job templates"),
+    "terminal": Box(780, 940, 820, "what commands print"),
 }
 
 #: Where each arrow goes straight down.
@@ -60,11 +61,12 @@ WAYS = {
     ("api", "bridge"): 500,
     ("bridge", "fetch"): 410,
     ("fetch", "submit"): 410,
-    ("submit", "ledger"): 155,
-    ("submit", "rpc"): 360,
-    ("submit", "templates"): 552,
-    ("localproject", "templates"): 685,
-    ("localproject", "terminal"): 842,
+    ("submit", "ledger"): 140,
+    ("submit", "containers"): 305,
+    ("submit", "rpc"): 500,
+    ("submit", "templates"): 648,
+    ("localproject", "templates"): 728,
+    ("localproject", "terminal"): 860,
 }
 
 _STYLE = """\

@@ -1,0 +1,289 @@
+"""Outputs of container jobs from a local project, whose hosts run the jobs' own script.
+
+There is no container: the script runs in the slot, which it takes for ``/app``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.containers import Program, read_image
+from boinc_gahp.errors import OutputError, ProtocolError, RpcError, TransportError
+from boinc_gahp.fetch import ContainerFiles, ContainerRequest, ProgramNotRun
+from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject.supplied import input_template, output_template
+from boinc_gahp.submit import ContainerJob, MadeFiles, make_container_jobs
+from boinc_gahp.submit.types import LocalFile, SubmitRequest
+from tests import faultproxy
+from tests.faultproxy import FaultProxy
+from tests.fetch.farm import Farm
+from tests.fetch.test_container_directory import found
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+pytestmark = [pytest.mark.long, pytest.mark.processes]
+
+_HOST = """
+import os, pathlib, subprocess, sys
+here = os.getcwd()
+script = pathlib.Path("run.sh").read_text().replace("/app", here)
+os.environ["ARGS"] = " ".join(sys.argv[1:])
+sys.exit(subprocess.call(["sh", "-c", script]))
+"""
+
+#: What each job runs, and the outputs that it names.
+JOBS: dict[str, tuple[str, tuple[str, ...] | None]] = {
+    "plain": ("echo said; echo complained >&2; echo '{}' >result.json", ("result.json",)),
+    "tree": (
+        "mkdir -p out/plots/deep out/plots/empty && cd out/plots && echo a >'a b' && ln 'a b' hard"
+        "&& ln -s 'a b' soft && echo b >deep/.b && chmod +x deep/.b && cd ../.. && echo r >r",
+        ("out/plots", "r"),
+    ),
+    "dangling": ("mkdir d && ln -s nowhere d/x && echo y >d/y", ("d",)),
+    "new": (
+        "echo 1 >one; echo 2 >'two words'; mkdir d; echo 3 >d/three; echo 4 >.four; ln one five",
+        None,
+    ),
+    "odd": ("echo 1 >\"it's\"; mkdir 'd d'; echo 2 >'d d/$(x)'", ("it's", "d d")),
+    "failed": ("echo half >result.json; echo sorry >&2; exit 3", ("result.json", "plots")),
+    "killed": ("kill -9 $$", ("result.json",)),
+    "missing": ("echo done", ("result.json", "plots")),
+    "large": (
+        "mkdir d; head -c 3000000 /dev/zero >d/zeros; head -c 300000 /dev/zero >f",
+        ("d", "f"),
+    ),
+}
+
+
+def made(room: Path) -> Iterator[tuple[str, ContainerJob]]:
+    image = read_image("docker://busybox")
+    for name, (script, outputs) in JOBS.items():
+        program = room / name
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        files = (("prog", LocalFile(str(program))),)
+        yield (
+            f"c#{name}",
+            ContainerJob(image, "./prog", is_input=True, files=files, outputs=outputs),
+        )
+    absent = Program(("x",))
+    yield "c#absent", ContainerJob(image, "no-such-program", program=absent, outputs=("r",))
+
+
+class Containers(Farm):
+    """A project on which the jobs have run."""
+
+    templates: dict[str, str]
+
+    def request(
+        self, name: str, home: Path, remaps: Sequence[tuple[str, str]] = ()
+    ) -> ContainerRequest:
+        outputs = JOBS[name][1] if name in JOBS else ("r",)
+        files = ContainerFiles(
+            outputs, tuple(remaps), "job.out", "job.err", None, self.templates[f"c#{name}"]
+        )
+        return ContainerRequest(f"c#{name}", str(home), files)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containers]:
+    room = tmp_path_factory.mktemp("inputs")
+    with (
+        LocalProject(tmp_path_factory.mktemp("project"), hosts=2, quirks=Quirks.as_is()) as local,
+        FaultProxy(local.url) as proxy,
+    ):
+        local.add_app(
+            "docker",
+            command=["{python}", "-I", "-S", "-c", _HOST],
+            input_template=input_template("in"),
+            output_template=output_template("out"),
+        )
+        for template in (local.directory / "templates").glob("docker_*"):
+            template.unlink()  # each job brings its own
+        ran = Containers(local, proxy)
+        jobs = make_container_jobs(
+            list(made(room)),
+            MadeFiles.of(tmp_path_factory.mktemp("state")),
+            lambda path: hashlib.md5(Path(path).read_bytes()).hexdigest(),
+        )
+        ran.templates = {name: job.output_template or "" for name, job in jobs}
+        with ran.bridge() as bridge:
+            bridge.submit(SubmitRequest("c", "docker", jobs))
+            wait_for(lambda: local.unfinished_jobs() == 0, "the jobs' end", timeout=120)
+        yield ran
+
+
+@pytest.fixture
+def healthy(ran: Containers) -> Iterator[Containers]:
+    ran.proxy.heal()
+    yield ran
+    ran.proxy.heal()
+
+
+SAID = {"job.out": b"said\n", "job.err": b"complained\n"}
+SILENT = {"job.out": b"", "job.err": b""}
+PLOTS = {
+    "plots": None,
+    "plots/a b": b"a\n",
+    "plots/hard": b"a\n",
+    "plots/soft": b"a\n",
+    "plots/deep": None,
+    "plots/deep/.b": b"b\n",
+    "plots/empty": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "expected"),
+    [
+        pytest.param("plain", 0, {**SAID, "result.json": b"{}\n"}, id="a file"),
+        pytest.param("tree", 0, {**SILENT, **PLOTS, "r": b"r\n"}, id="a directory"),
+        pytest.param("dangling", 0, {**SILENT, "d": None, "d/y": b"y\n"}, id="a dangling link"),
+        pytest.param(
+            "new", 0, {**SILENT, "one": b"1\n", "two words": b"2\n", "five": b"1\n"}, id="new files"
+        ),
+        pytest.param(
+            "odd", 0, {**SILENT, "it's": b"1\n", "d d": None, "d d/$(x)": b"2\n"}, id="odd names"
+        ),
+        pytest.param(
+            "failed",
+            3,
+            {"job.out": b"", "job.err": b"sorry\n", "result.json": b"half\n"},
+            id="another status",
+        ),
+        pytest.param("killed", -9, SILENT, id="a signal"),
+    ],
+)
+def test_what_the_script_sends_is_what_arrives(
+    name: str, status: int, expected: dict[str, bytes | None], healthy: Containers, home: Path
+) -> None:
+    with healthy.bridge() as bridge:
+        for _ in range(2):
+            result = bridge.fetch_container(healthy.request(name, home))
+            assert found(home) == expected
+    assert result.exit_status == status
+    assert result.elapsed_time > 0
+    if name == "tree":
+        assert os.access(home / "plots/deep/.b", os.X_OK)
+
+
+def test_a_missing_output_is_named(healthy: Containers, home: Path) -> None:
+    with (
+        healthy.bridge() as bridge,
+        pytest.raises(OutputError, match=r"status 0, but did not make 'result.json', 'plots'"),
+    ):
+        bridge.fetch_container(healthy.request("missing", home))
+    assert found(home) == {"job.out": b"done\n", "job.err": b""}
+
+
+def test_a_program_that_is_not_there_is_named(healthy: Containers, home: Path) -> None:
+    with (
+        healthy.bridge() as bridge,
+        pytest.raises(ProgramNotRun, match="the image has no program 'no-such-program'"),
+    ):
+        bridge.fetch_container(healthy.request("absent", home))
+    assert found(home).keys() == {"job.out", "job.err"}
+
+
+RPCS = ["query_batch", "query_job", "query_completed_job", "result_file"]
+
+
+@pytest.mark.parametrize("rpc", RPCS)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(faultproxy.lose_reply(), id="reply lost"),
+        pytest.param(faultproxy.reset(), id="reset"),
+        pytest.param(faultproxy.status(500), id="500"),
+        pytest.param(faultproxy.cut(0.5), id="cut"),
+    ],
+)
+def test_trouble_that_passes_is_not_noticed(
+    rpc: str, fault: faultproxy.Fault, healthy: Containers, home: Path
+) -> None:
+    healthy.proxy.fail(rpc, fault)
+    with healthy.bridge() as bridge:
+        assert bridge.fetch_container(healthy.request("tree", home)).exit_status == 0
+    assert found(home) == {**SILENT, **PLOTS, "r": b"r\n"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        pytest.param(faultproxy.cut(0.5), (ProtocolError, TransportError), id="cut"),
+        pytest.param(faultproxy.reset(), TransportError, id="reset"),
+        pytest.param(faultproxy.html(), ProtocolError, id="a page for people"),
+        pytest.param(faultproxy.body(b"ERROR: no way"), RpcError, id="an ERROR: page"),
+    ],
+)
+def test_trouble_that_stays_is_not_taken_for_an_end_of_the_program(
+    fault: faultproxy.Fault,
+    kind: type[Exception] | tuple[type[Exception], ...],
+    healthy: Containers,
+    home: Path,
+) -> None:
+    healthy.proxy.fail("result_file", fault, times=None)
+    with healthy.bridge() as bridge, pytest.raises(kind):
+        bridge.fetch_container(healthy.request("tree", home))
+    assert found(home) == {}
+
+
+FETCHER = """
+import sys
+from functools import partial
+from pathlib import Path
+from boinc_gahp.bridge import Bridge
+from boinc_gahp.config import Settings
+from boinc_gahp.fetch import ContainerFiles, ContainerRequest
+from boinc_gahp.rpc import WebRpcs
+url, authenticator, home, cache, template = sys.argv[1:]
+bridge = Bridge(WebRpcs(url, authenticator), Settings(), None, Path(cache))
+files = ContainerFiles(("d", "f"), (), "job.out", "job.err", None, template)
+bridge.fetch_container(ContainerRequest("c#large", home, files))
+"""
+
+
+def _is_asked(project: Containers, times: int) -> bool:
+    return project.count("result_file") >= times
+
+
+def test_a_killed_fetch_leaves_nothing_that_the_next_does_not_remove(
+    healthy: Containers, home: Path, tmp_path: Path
+) -> None:
+    expected = {**SILENT, "d": None, "d/zeros": bytes(3_000_000), "f": bytes(300_000)}
+    for at in range(1, 5):
+        healthy.proxy.heal()
+        # The n-th file trickles, so that the fetch is killed in the middle of it.
+        healthy.proxy.fail("result_file", faultproxy.drip(0.001), skip=at - 1)
+        gets = healthy.count("result_file")
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                FETCHER,
+                healthy.proxy.url,
+                healthy.local.authenticator,
+                str(home),
+                str(tmp_path / "cache"),
+                healthy.templates["c#large"],
+            ]
+        )
+        with process:
+            wait_for(partial(_is_asked, healthy, gets + at), "a file on its way")
+            os.kill(process.pid, signal.SIGKILL)
+        there = {name: is_ for name, is_ in found(home).items() if ".boinc_gahp" not in name}
+        assert there.items() <= expected.items()
+    healthy.proxy.heal()
+    with healthy.bridge(tmp_path / "cache") as bridge:
+        bridge.fetch_container(healthy.request("large", home))
+    assert found(home) == expected

@@ -1,0 +1,235 @@
+"""Jobs that bring their own program, from an ad to the outputs, in real containers."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject, Quirks
+from tests.containers_engine import IMAGE
+from tests.faultproxy import FaultProxy
+from tests.helpers import wait_for
+from tests.htcondor.helpers import Site, await_state, await_status, row_of
+from tests.htcondor.process import Gahp, write_settings
+from tests.localproject.in_containers import APP, add_container_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from boinc_gahp.htcondor.service import Service
+    from tests.containers_engine import Engine
+    from tests.htcondor.helpers import Job
+
+pytestmark = [pytest.mark.long, pytest.mark.containers]
+
+_COMPLETED, _HELD = 4, 5
+
+
+@pytest.fixture(scope="module")
+def containers_project(
+    engine: Engine,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[LocalProject]:
+    """A project as a real server, with volunteers that have an engine."""
+    directory = tmp_path_factory.mktemp("project")
+    with LocalProject(directory, hosts=0):
+        pass
+    add_container_app(directory)
+    with LocalProject(directory, hosts=2, quirks=Quirks.as_is()) as project:
+        yield project
+
+
+@pytest.fixture
+def node(containers_project: LocalProject, tmp_path: Path) -> Iterator[Site]:
+    """A submit node whose settings name the app for containers."""
+    authenticator = containers_project.add_user(tmp_path.name[:40].replace("_", "").lower())
+    with FaultProxy(containers_project.url) as proxy:
+        site = Site(tmp_path, containers_project, proxy, authenticator, container_app=APP)
+        yield site
+
+
+@pytest.fixture
+def service(node: Site) -> Iterator[Service]:
+    with node.service() as service:
+        yield service
+
+
+def job(node: Site, program: str, **attributes: str) -> Job:
+    """Return a job with a program of its own, a shell script."""
+    usual: dict[str, Any] = {
+        "BoincApp": "undefined",
+        "BoincImage": f'"{IMAGE}"',
+        "TransferExecutable": "true",
+        "TransferInput": "undefined",
+        "TransferOutput": '""',
+    }
+    made = node.job(**(usual | attributes))
+    path = made.iwd / "fit.sh"
+    path.write_text(f"#!/bin/sh\n{program}\n")
+    ad = made.ad.replace('"/usr/bin/uppercase"', f'"{path}"')
+    return type(made)(made.key, made.iwd, ad, b"")
+
+
+def done(service: Service, *jobs: Job) -> list[str]:
+    """Submit jobs and wait until they are completed; return their status ads."""
+    ids = [service.submit(each.ad) for each in jobs]
+    await_status(service, ids, _COMPLETED)
+    return [service.status(each)[1] for each in ids]
+
+
+def held(service: Service, each: Job) -> str:
+    """Submit a job and wait until it is held; return its status ad."""
+    job_id = service.submit(each.ad)
+    await_status(service, [job_id], _HELD)
+    return service.status(job_id)[1]
+
+
+HARD = ["two words", "it's", "$HOME", "`id`", "\\", 'a"b', "*", "<&>", "ü"]
+
+
+def v2(words: list[str]) -> str:
+    """Return words in HTCondor's V2 syntax, as a ClassAd string."""
+    text = " ".join("'{}'".format(word.replace("'", "''")) for word in words)
+    return '"{}"'.format(text.replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def test_words_and_variables_with_hard_characters_arrive(node: Site, service: Service) -> None:
+    each = job(
+        node,
+        'printf "%s\\n" "$@" "$A"; cat >&2',
+        Arguments=v2(HARD),
+        Environment=v2(["A=" + " ".join(HARD)]),
+        In='"in"',
+    )
+    [ad] = done(service, each)
+    assert "ExitCode = 0" in ad
+    wanted = "\n".join([*HARD, " ".join(HARD)]) + "\n"
+    assert (each.iwd / "job.out").read_text() == wanted
+    assert (each.iwd / "job.err").read_bytes() == (each.iwd / "in").read_bytes()
+
+
+def test_directories_go_in_and_out_and_remaps_apply(node: Site, service: Service) -> None:
+    each = job(
+        node,
+        "cp -r model plots; echo 1 >result; mkdir -p deep/er; echo 2 >deep/er/x",
+        TransferInput='"model"',
+        TransferOutput='"result, plots, deep/er"',
+        TransferOutputRemaps='"plots=pictures;result=other"',
+    )
+    (each.iwd / "model" / "sub").mkdir(parents=True)
+    (each.iwd / "model" / "sub" / "w").write_text("weights")
+    done(service, each)
+    assert (each.iwd / "pictures" / "sub" / "w").read_text() == "weights"
+    assert (each.iwd / "other").read_text() == "1\n"
+    assert (each.iwd / "er" / "x").read_text() == "2\n"
+    assert not (each.iwd / "result").exists()
+    assert not (each.iwd / "_exit").exists()
+
+
+def test_a_job_that_names_no_outputs_gets_its_new_and_changed_files(
+    node: Site, service: Service
+) -> None:
+    each = job(
+        node,
+        "echo changed >>data; echo new >new; mkdir d; echo not >d/x",
+        TransferInput='"data, same"',
+        TransferOutput="undefined",
+    )
+    (each.iwd / "data").write_text("data\n")
+    (each.iwd / "same").write_text("same\n")
+    before = (each.iwd / "same").stat().st_ino
+    done(service, each)
+    assert (each.iwd / "data").read_text() == "data\nchanged\n"
+    assert (each.iwd / "new").read_text() == "new\n"
+    assert (each.iwd / "same").stat().st_ino == before
+    assert not (each.iwd / "d").exists()
+
+
+def test_exit_statuses_and_signals_reach_htcondor(node: Site, service: Service) -> None:
+    ads = done(
+        service, *(job(node, ends) for ends in ("exit 3", "kill -9 $$", "kill -SEGV $$"))
+    )  # fmt: skip
+    assert "ExitCode = 3; ExitBySignal = false" in ads[0]
+    assert "ExitSignal = 9; ExitBySignal = true" in ads[1]
+    assert "ExitSignal = 11; ExitBySignal = true" in ads[2]
+
+
+def test_a_failed_program_holds_its_job_if_it_wants_that(node: Site, service: Service) -> None:
+    ad = held(service, job(node, "exit 3", BoincFailedJobs='"hold"'))
+    assert "the program ended with exit status 3" in ad
+    assert "HoldReasonCode = 2304; HoldReasonSubCode = 3" in ad
+
+
+def test_a_missing_output_holds_a_job_that_ended_well(node: Site, service: Service) -> None:
+    ad = held(service, job(node, "echo 1 >here", TransferOutput='"here, result.json"'))
+    assert "did not make" in ad
+    assert "result.json" in ad
+    assert "HoldReasonCode = 2305" in ad
+
+
+def test_what_a_failed_program_made_comes_home(node: Site, service: Service) -> None:
+    each = job(node, "echo 1 >here; exit 1", TransferOutput='"here, result.json"')
+    [ad] = done(service, each)
+    assert "ExitCode = 1" in ad
+    assert (each.iwd / "here").read_text() == "1\n"
+
+
+def test_a_program_that_the_image_lacks_holds_its_job(node: Site, service: Service) -> None:
+    ad = held(service, job(node, "", TransferExecutable="false", Cmd='"/opt/none/fit"'))
+    assert "the image has no program '/opt/none/fit'" in ad
+    assert "HoldReasonCode = 2304" in ad
+
+
+def test_an_image_that_nobody_can_get_holds_its_job_with_its_name(
+    node: Site, service: Service
+) -> None:
+    ad = held(service, job(node, "true", BoincImage='"localhost/no-such-image"'))
+    assert "cannot get the image localhost/no-such-image" in ad
+    assert "HoldReasonCode = 2304" in ad
+
+
+@pytest.mark.parametrize("source", ["oci-archive", "rootfs"])
+def test_an_image_in_a_file_travels_with_the_job(
+    node: Site, service: Service, engine: Engine, source: str
+) -> None:
+    path = engine.archive() if source == "oci-archive" else engine.root_file_system()
+    each = job(node, "echo runs", BoincImage=f'"{source}:{path}"')
+    done(service, each)
+    assert (each.iwd / "job.out").read_text() == "runs\n"
+
+
+def test_output_and_error_can_be_one_file(node: Site, service: Service) -> None:
+    each = job(node, "echo one; echo two >&2; echo three", Err='"job.out"')
+    done(service, each)
+    assert (each.iwd / "job.out").read_text() == "one\ntwo\nthree\n"
+
+
+def test_a_cancelled_job_has_no_container_left(
+    node: Site, service: Service, engine: Engine
+) -> None:
+    job_id = service.submit(job(node, "sleep 600").ad)
+    with node.jobs() as jobs:
+        await_state(jobs, job_id, "running")
+        name = str(row_of(jobs, job_id).job_name)
+    wait_for(lambda: any(name in each for each in engine.containers()), "the container")
+    service.cancel(job_id)
+    wait_for(lambda: not any(name in each for each in engine.containers()), "no container")
+
+
+def test_40_jobs_whose_daemons_are_killed_run_once_each(node: Site) -> None:
+    jobs = [job(node, "echo $1", Arguments=f'"{number}"') for number in range(40)]
+    settings = write_settings(node)
+    chance = random.Random(17)
+    completed: set[str] = set()
+    while len(completed) < len(jobs):
+        with Gahp(settings) as gahp:
+            ids = {each.key: gahp.submit(each.ad) for each in jobs if each.key not in completed}
+            while len(completed) < len(jobs) and chance.random() > 0.02:
+                left = ids.keys() - completed
+                completed |= {key for key in left if gahp.status(ids[key]) == _COMPLETED}
+    for number, each in enumerate(jobs):
+        assert (each.iwd / "job.out").read_text() == f"{number}\n"
+    assert len(node.workunits()) == len(jobs)
