@@ -186,7 +186,7 @@ class LocalProject:
         self._run(self._supervisor.run, "localproject-backend")
         scheduler = Scheduler(self._core)
         ids = hosts.register(self._core.db, self._hosts)
-        if self._containers.needed():
+        if ids and self._containers.needed():
             self._containers.engine()
             # A project that was killed has left them.
             self._containers.remove_all()
