@@ -96,10 +96,10 @@ def add(core: Core, app: NewApp) -> Added:
                 f"--command; to change its templates, edit {core.templates}/{app.name}_in and "
                 f"{app.name}_out"
             )
-        if app.container or has_container_app(connection, app.name):
-            raise ValueError(
-                f"there is an app {app.name!r} already: a container app has one version only"
-            )
+        if app.container:
+            raise ValueError(f"there is an app {app.name!r} already: give another name")
+        if has_container_app(connection, app.name):
+            raise ValueError(f"{app.name!r} is a container app: it has one version only")
         add_app_version(core.db, app.name, app.version, words)
         return Added(shlex.join(words))
     if app.container:

@@ -38,6 +38,7 @@ STEPS: dict[str, list[str]] = {
         "export BOINC_GAHP_CONFIG=~/project/boinc_gahp.toml",
         "sed 's/^.project./[projects.astro]/' ~/project/boinc_gahp.toml > ~/astro.toml",
         "chmod 600 ~/astro.toml; until boinc_gahp check >/dev/null; do sleep 0.1; done",
+        "boinc_gahp local-project add-app ~/project docker --container",
     ],
     "": [],
     "local-project": [],

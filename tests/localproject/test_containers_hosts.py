@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp import config
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.commands.behaving import set_host
 from boinc_gahp.localproject.commands.watching import status
@@ -172,3 +173,22 @@ def test_what_does_not_answer_is_no_engine_and_docker_comes_second(
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(programs), prepend=":")
     assert str(Containers(bench.core.db, bench.directory).engine()) == "docker 20.10.24"
+
+
+def container_app(path: Path) -> str | None:
+    project = config.load(str(path), {}).project
+    assert project is not None
+    return project.container_app
+
+
+def test_the_settings_of_users_name_the_app_that_takes_jobs_in_containers(tmp_path: Path) -> None:
+    directory = tmp_path / "p"
+    with LocalProject(directory, hosts=0) as project:
+        path = directory / "boinc_gahp.toml"
+        assert container_app(path) is None
+        project.add_container_app(APP)
+        project.add_container_app("second")
+        assert container_app(path) == APP
+    path.write_text(f"# mine\n{path.read_text()}")
+    with LocalProject(directory, hosts=0):
+        assert path.read_text().startswith("# mine\n")

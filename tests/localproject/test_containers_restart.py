@@ -176,3 +176,15 @@ def test_two_projects_on_one_machine_do_not_touch_each_others_containers(
         (left,) = engine.containers()
         assert left.endswith(f"__{name}_0")
     assert nothing_left(engine)
+
+
+def test_an_image_with_a_name_of_another_kind_stays(engine: Engine, directory: Path) -> None:
+    text = 'image_name = "mine:1"\n'
+    with LocalProject(directory, hosts=1) as project:
+        assert ContainerJobs(project).run(files("exit 0", job__toml=text)).ended == (
+            Outcome.SUCCESS,
+            0,
+        )
+    assert "localhost/mine:1" in engine.images()
+    engine("image", "rm", "mine:1")
+    assert nothing_left(engine)

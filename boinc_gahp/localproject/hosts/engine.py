@@ -34,6 +34,8 @@ _INSTALL = {"apt": "apt install podman", "dnf": "dnf install podman"}
 _FAMILIES = {"debian": "apt", "ubuntu": "apt", "fedora": "dnf", "rhel": "dnf", "centos": "dnf"}
 _OS_RELEASE = Path("/etc/os-release")
 _TIMEOUT = 60.0
+#: Names of a client's containers and images begin with it.
+_PREFIX = "boinc__"
 _PAUSE = 0.1
 
 #: The part of a version's plan class that means a container app.
@@ -203,7 +205,12 @@ class Containers:
                 lock.release()
 
     def built(self, image: str) -> None:
-        """Remember that an image was built for this project: it is removed when that ends."""
+        """Remember that an image was built for this project: it is removed when that ends.
+
+        An image with another name than BOINC gives may be somebody's; a client leaves it, too.
+        """
+        if not image.startswith(_PREFIX):
+            return
         known = self._database.connection().execute("SELECT 1 FROM image WHERE name = ?", (image,))
         if known.fetchone() is None:
             with self._database.write() as connection:
@@ -218,7 +225,7 @@ class Containers:
         if engine is None:
             return
         names = engine.run(
-            "ps", "--all", "--filter", f"name=^boinc__{self.project}__", "--format", "{{.Names}}"
+            "ps", "--all", "--filter", f"name=^{_PREFIX}{self.project}__", "--format", "{{.Names}}"
         )
         for name in names.split():
             remove_container(engine, name)
