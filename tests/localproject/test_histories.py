@@ -67,7 +67,7 @@ plans = st.builds(
     app=st.sampled_from([*APPS]),
     quorum=st.integers(1, 3),
     more=st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(0, 2)),
-    errors=st.integers(0, 3),
+    errors=st.integers(1, 3),
     large=st.sampled_from([False] * 7 + [True]),
     own_input=st.booleans(),
     delete_time=st.sampled_from([0.0, 50.0, 5000.0]),
@@ -319,7 +319,7 @@ def test_a_success_whose_outputs_were_deleted_is_no_error_when_another_comes(
 ) -> None:
     with tempfile.TemporaryDirectory(dir=room) as name:
         world = World(room / "base", Path(name) / "p")
-        world.act("submit", "b", Plan("equal", 2, 3, errors=0), 1)
+        world.act("submit", "b", Plan("equal", 2, 3, errors=1), 1)
         world.act("settle")
         results = [world.act("send", host) for host in (1, 2, 3)]
         world.act("abort_job", "b_j0")
