@@ -133,7 +133,7 @@ class ContainerJob:
 
     @property
     def _archives(self) -> list[list[Member]]:
-        """What each archive of inputs has: a directory, so that others can share it, if possible."""
+        """What each archive of inputs has: one directory if possible, so that others share it."""
         members = [Member(tree.path, tree.name, tree.stamp) for tree in self.trees]
         archives = [[each] for each in members] if len(members) <= _MOST_TREES else [members]
         files = [Member(file.path, name) for name, file in self._packed]

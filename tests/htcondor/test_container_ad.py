@@ -174,6 +174,13 @@ def test_outputs_may_be_directories_but_are_below_the_jobs(tmp_path: Path) -> No
     assert container_job(contents).outputs == ("plots",)
 
 
+def test_two_outputs_cannot_get_the_same_name(tmp_path: Path) -> None:
+    assert "transfer_output_remaps" in refused(tmp_path, TransferOutput="a/log, b/log")
+    remapped = job(tmp_path, TransferOutput="a/log, b/log", TransferOutputRemaps="a/log=other")
+    assert remapped.outputs == ("a/log", "b/log")
+    assert job(tmp_path, TransferOutput="a/, b/").outputs == ("a/", "b/")
+
+
 def test_output_and_error_may_be_one_file(tmp_path: Path) -> None:
     found = container_job(job(tmp_path, Out="log", Err="./log"))
     assert found.merged

@@ -23,6 +23,7 @@ from boinc_gahp.submit import (
     tree_stamp,
 )
 from boinc_gahp.templates import read_input_template, read_output_template
+from tests.helpers import wait_for
 
 IMAGE = read_image("python:3.12-slim")
 
@@ -199,6 +200,8 @@ def test_a_directory_that_changed_since_the_submit_is_not_sent(home: Path) -> No
     tree = Tree("model", str(home / "model"), stamp)
     make(home, job(home, trees=(tree,)))
     (home / "model" / "new").write_text("")
+    # A look at a directory is remembered for a moment.
+    wait_for(lambda: tree_stamp(str(home / "model")) != stamp, "another look")
     with pytest.raises(StagingError, match="changed since the job was submitted"):
         make(home, job(home, trees=(tree,)))
 
