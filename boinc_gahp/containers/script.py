@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 #: When this exists, the input directories are unpacked; older files are inputs.
 _STARTED = f"{APP}/_started"
+#: What a link leads to, until it takes the link's place.
+_COPY = f"{APP}/_copy"
 #: New and changed files are linked into this directory.
 _NEW = f"{APP}/_new"
 
@@ -192,6 +194,10 @@ def _packing(layout: Layout) -> Iterator[str]:
             test = "-e" if name in layout.packed else "-d"
             word = quote(f"./{name}")
             yield f'[ {test} {word} ] && set -- "$@" {word}\n'
+            if name not in layout.packed:
+                # A host cannot follow a link to what only the container has.
+                yield f"[ -L {word} ] && [ -f {word} ] &&\n"
+                yield f"    cp {word} {_COPY} && mv -f {_COPY} {word}\n"
         source, names = f"{APP}/{WORK}", '"$@"'
     yield f"""\
 if [ $# -gt 0 ]; then

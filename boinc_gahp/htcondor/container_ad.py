@@ -130,12 +130,15 @@ def disk_bound(attributes: Attributes, inside: InContainer, files: tuple[NamedFi
     return DISK * math.ceil(1 + (image + 2 * inputs) / DISK)
 
 
-def read_container_outputs(text: str) -> tuple[str, ...]:
+def read_container_outputs(text: str, remaps: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     """Return the files and directories in ``transfer_output_files``.
 
-    Of a directory with a / at its end, only what is in it is wanted.
+    Of a directory with a / at its end, only what is in it is wanted. Others go to the job's
+    directory under their base names, unless ``remaps`` send them elsewhere.
     """
-    names = []
+    names: list[str] = []
+    remapped = {name for name, _ in remaps}
+    taken: dict[str, str] = {}
     for name in names_in(text):
         refuse_url("transfer_output_files", name)
         plain = os.path.normpath(name)
@@ -145,6 +148,16 @@ def read_container_outputs(text: str) -> tuple[str, ...]:
                 "volunteer's computer sends back only what is there"
             )
         names.append(plain + "/" * name.endswith("/"))
+        base = Path(plain).name
+        if name.endswith("/") or not remapped.isdisjoint({name, plain, base}):
+            continue
+        other = taken.setdefault(base, plain)
+        if other != plain:
+            raise AdRefused(
+                f"transfer_output_files names {show(other)} and {show(plain)}, which would both "
+                f"become {show(base)} in the job's directory: send one of them elsewhere with "
+                "transfer_output_remaps"
+            )
     return tuple(dict.fromkeys(names))
 
 

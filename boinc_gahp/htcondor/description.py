@@ -21,10 +21,10 @@ _INPUT_BYTES = 160
 #: Bytes of an input template that a job takes with it because it asks for other sizes than its
 #: app's: one with a few files. The size of larger ones is learned when they are sent.
 _TEMPLATE_BYTES = 1500
-#: Bytes of an input, and of an output, of a job in a container, whose templates go with it; and how
-#: many it has beside those that it names.
-_INPUT_IN_TEMPLATE, _OUTPUT_IN_TEMPLATE = 300, 400
-_OWN_INPUTS, _OWN_OUTPUTS = 4, 4
+#: Bytes of an input, and of an output, of a job in a container, whose templates go with it, without
+#: the file's name; and how many it has at most beside those that it names.
+_INPUT_IN_TEMPLATES, _OUTPUT_IN_TEMPLATES = 210, 240
+_OWN_INPUTS, _OWN_OUTPUTS = 5, 4
 
 #: Fields of :class:`Parameters` by their names in the ledger.
 _SIZES = {name: name.removeprefix("rsc_") for name in Parameters().by_element}
@@ -137,12 +137,19 @@ class JobDescription:
         """
         texts = [*self.args, self.input_template or "", self.output_template or ""]
         texts += [file.url for _, file in self.inputs if isinstance(file, RemoteFile)]
-        nbytes = _JOB_BYTES + _INPUT_BYTES * len(self.inputs) + sum(map(_xml_size, texts))
         if self.container is not None:
-            inputs = len(self.inputs) + len(self.container.trees) + _OWN_INPUTS
-            outputs = len(self.outputs or ()) + _OWN_OUTPUTS
-            return _JOB_BYTES + _INPUT_IN_TEMPLATE * inputs + _OUTPUT_IN_TEMPLATE * outputs
+            return self._size_in_container(self.container)
+        nbytes = _JOB_BYTES + _INPUT_BYTES * len(self.inputs) + sum(map(_xml_size, texts))
         return nbytes + _TEMPLATE_BYTES * (self.parameters != Parameters())
+
+    def _size_in_container(self, container: InContainer) -> int:
+        """Return :attr:`size` of a job in a container; its arguments are in a file."""
+        names = [*(name for name, _ in self.inputs), *(self.outputs or ())]
+        names += [file.url for _, file in self.inputs if isinstance(file, RemoteFile)]
+        inputs = len(self.inputs) + len(container.trees) + _OWN_INPUTS
+        outputs = len(self.outputs or ()) + _OWN_OUTPUTS
+        templates = _INPUT_IN_TEMPLATES * inputs + _OUTPUT_IN_TEMPLATES * outputs
+        return _JOB_BYTES + templates + sum(map(_xml_size, names))
 
 
 def _xml_size(text: str) -> int:

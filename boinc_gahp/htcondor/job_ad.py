@@ -81,7 +81,7 @@ def read_ad(
         container, inputs = read_container(attributes, boinc, iwd, image)
         disk = disk or disk_bound(attributes, container, inputs)
         fpops = fpops or FPOPS_BOUND
-    read_names = read_outputs if image is None else read_container_outputs
+    remaps = _remaps(attributes, iwd)
     return JobDescription(
         job_directory=_job_directory(attributes),
         project=project,
@@ -89,8 +89,8 @@ def read_ad(
         iwd=iwd,
         args=_arguments(attributes),
         inputs=inputs,
-        outputs=None if outputs is None else read_names(as_text("TransferOutput", outputs)),
-        remaps=_remaps(attributes, iwd),
+        outputs=_outputs(outputs, remaps, is_in_container=image is not None),
+        remaps=remaps,
         stdout=stdout,
         stderr=stderr,
         parameters=Parameters(
@@ -304,6 +304,15 @@ def _inputs(attributes: Attributes, boinc: BoincAttributes, iwd: str) -> tuple[N
     if remote is None:
         return tuple(local)
     return (*local, *read_remote(remote[0], as_text(*remote)))
+
+
+def _outputs(
+    given: object, remaps: tuple[tuple[str, str], ...], *, is_in_container: bool
+) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    text = as_text("TransferOutput", given)
+    return read_container_outputs(text, remaps) if is_in_container else read_outputs(text)
 
 
 def _remaps(attributes: Attributes, iwd: str) -> tuple[tuple[str, str], ...]:

@@ -50,6 +50,8 @@ _NOTHING = Program()
 #: The speed in operations per second that goes with a number of processors: clients ignore one
 #: without the other (``containers.rst``, "What the wrapper does").
 _FLOPS = 1e9
+#: More directories than these are in one archive: the files of a job's workunit are limited.
+_MOST_TREES = 5
 
 
 class Tree(NamedTuple):
@@ -110,7 +112,7 @@ class ContainerJob:
         return Layout(
             self.command,
             is_input=self.is_input,
-            archives=tuple(map(archive_name, range(len(self.trees) + bool(self._packed)))),
+            archives=tuple(map(archive_name, range(len(self._archives)))),
             inputs=tuple(name for name, _ in self.files) if outputs is None else (),
             outputs=outputs,
             packed=frozenset(name for name in outputs or () if not is_open_name(name)),
@@ -128,6 +130,14 @@ class ContainerJob:
             for name, file in self.files
             if name not in alone and isinstance(file, LocalFile)
         )
+
+    @property
+    def _archives(self) -> list[list[Member]]:
+        """What each archive of inputs has: one directory if possible, so that others share it."""
+        members = [Member(tree.path, tree.name, tree.stamp) for tree in self.trees]
+        archives = [[each] for each in members] if len(members) <= _MOST_TREES else [members]
+        files = [Member(file.path, name) for name, file in self._packed]
+        return [*archives, files] if files else archives
 
     @property
     def _alone(self) -> tuple[tuple[str, LocalFile | RemoteFile], ...]:
@@ -213,17 +223,11 @@ def _shared_inputs(
     yield JOB_TOML, made.write(JOB_TOML, job_toml(text, network=job.network))
     for name, file in job._alone:  # noqa: SLF001
         yield WORK + name, file
-    for number, tree in enumerate(job.trees):
-        yield archive_name(number), made.pack([Member(tree.path, tree.name, tree.stamp)])
-    packed = job._packed  # noqa: SLF001
-    if packed:
-        for _, file in packed:
-            status = stat_input(file.path)
-            check_unchanged(file, status.st_size, status.st_mtime_ns)
-        yield (
-            archive_name(len(job.trees)),
-            made.pack([Member(file.path, name) for name, file in packed]),
-        )
+    for _, packed in job._packed:  # noqa: SLF001
+        status = stat_input(packed.path)
+        check_unchanged(packed, status.st_size, status.st_mtime_ns)
+    for number, members in enumerate(job._archives):  # noqa: SLF001
+        yield archive_name(number), made.pack(members)
 
 
 def _input_template(open_names: Sequence[str], job: ContainerJob) -> str:

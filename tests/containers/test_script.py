@@ -288,6 +288,21 @@ def test_named_directories_are_packed_with_all_that_is_in_them(
     assert slot.packed == {"plots/deep/a": b"1\n", "it's": b"3\n"}
 
 
+@pytest.mark.processes
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_named_output_that_is_a_link_to_a_file_becomes_that_file(
+    slot: Slot, shell: list[str]
+) -> None:
+    slot.program("mkdir run; echo 1 >run/r; ln -s run/r 'a link'; ln -s $PWD/run/r b; ln -s gone c")
+    layout = Layout("./program", is_input=True, outputs=("a link", "b", "c", "d"))
+    assert slot.run(layout, [Program()], shell=shell) == 0
+    for name in ("a link", "b"):
+        assert not (slot.work / name).is_symlink()
+        assert (slot.work / name).read_bytes() == b"1\n"
+    assert (slot.work / "c").is_symlink()
+    assert not (slot.path / "_copy").exists()
+
+
 @pytest.fixture
 def without_tar(tmp_path: Path) -> str:
     """A PATH with what a small image has, but not tar."""

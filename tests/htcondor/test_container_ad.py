@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +14,10 @@ from boinc_gahp.containers import Program
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.in_container import InContainer, container_job
 from boinc_gahp.htcondor.job_ad import AdRefused, read_ad
-from boinc_gahp.submit import LocalFile, Tree
+from boinc_gahp.rpc import BatchSubmission, InputFile, JobSubmission
+from boinc_gahp.rpc.build import submission_document
+from boinc_gahp.secret import Authenticator
+from boinc_gahp.submit import LocalFile, MadeFiles, Tree, make_container_jobs
 from tests.htcondor.test_job_ad import ad
 
 if TYPE_CHECKING:
@@ -170,6 +174,13 @@ def test_outputs_may_be_directories_but_are_below_the_jobs(tmp_path: Path) -> No
     assert container_job(contents).outputs == ("plots",)
 
 
+def test_two_outputs_cannot_get_the_same_name(tmp_path: Path) -> None:
+    assert "transfer_output_remaps" in refused(tmp_path, TransferOutput="a/log, b/log")
+    remapped = job(tmp_path, TransferOutput="a/log, b/log", TransferOutputRemaps="a/log=other")
+    assert remapped.outputs == ("a/log", "b/log")
+    assert job(tmp_path, TransferOutput="a/, b/").outputs == ("a/", "b/")
+
+
 def test_output_and_error_may_be_one_file(tmp_path: Path) -> None:
     found = container_job(job(tmp_path, Out="log", Err="./log"))
     assert found.merged
@@ -268,3 +279,39 @@ def test_the_program_of_a_job_is_its_words_environment_and_input(tmp_path: Path)
     (tmp_path / "in").write_text("")
     found = container_job(job(tmp_path, Arguments="a b", Environment="A=1", In="in"))
     assert found.program == Program(("a", "b"), (("A", "1"),), "in")
+
+
+@pytest.mark.parametrize("outputs", [(), ("result.json",), tuple(f"o{n}" for n in range(20)), None])
+@pytest.mark.parametrize("trees", [0, 3])
+@pytest.mark.parametrize("inputs", [0, 10, 70])
+def test_the_size_of_a_job_is_not_estimated_too_low(
+    tmp_path: Path, outputs: tuple[str, ...] | None, trees: int, inputs: int
+) -> None:
+    for number in range(inputs):
+        (tmp_path / f"in.{number}").write_text("")
+    for number in range(trees):
+        (tmp_path / f"d.{number}").mkdir()
+    given = [f"in.{number}" for number in range(inputs)] + [f"d.{n}" for n in range(trees)]
+    described = job(
+        tmp_path,
+        TransferInput=", ".join(given),
+        TransferOutput=None if outputs is None else ", ".join(outputs),
+        Out="out",
+        Err="err",
+    )
+    [(_, made)] = make_container_jobs(
+        [("bg-" + 32 * "0" + "-10000", container_job(described))],
+        MadeFiles.of(tmp_path / "state"),
+        lambda _: 32 * "0",
+    )
+    submission = JobSubmission(
+        name="bg-" + 32 * "0" + "-10000",
+        command_line="10000",
+        input_files=tuple(InputFile.local_staged(32 * "0" + ".tar") for _ in made.inputs),
+        input_template=made.input_template,
+        output_template=made.output_template,
+    )
+    batch = BatchSubmission(app_name="docker", batch_id=1, jobs=[submission] * 2)
+    two = submission_document("submit_batch", Authenticator("x"), batch)
+    one = submission_document("submit_batch", Authenticator("x"), replace(batch, jobs=[submission]))
+    assert len(two) - len(one) <= described.size <= 1.5 * (len(two) - len(one))

@@ -23,6 +23,7 @@ from boinc_gahp.submit import (
     tree_stamp,
 )
 from boinc_gahp.templates import read_input_template, read_output_template
+from tests.helpers import wait_for
 
 IMAGE = read_image("python:3.12-slim")
 
@@ -132,6 +133,20 @@ def test_more_files_than_a_line_of_create_work_holds_travel_in_an_archive(home: 
         assert len(archive.getnames()) + len(made.inputs) - 4 == 500
 
 
+def test_many_directories_travel_in_one_archive(home: Path) -> None:
+    for number in range(100):
+        (home / f"d{number}").mkdir()
+    trees = tuple(Tree(f"d{number}", str(home / f"d{number}")) for number in range(100))
+    few, many = make(home, job(home, trees=trees[:5]), job(home, trees=trees))
+    assert [name for name in few.inputs if name.startswith("_in")] == [
+        f"_in{number}.tar" for number in range(5)
+    ]
+    assert [name for name in many.inputs if name.startswith("_in")] == ["_in0.tar"]
+    with tarfile.open(str(many.inputs["_in0.tar"].path)) as archive:  # type: ignore[union-attr]
+        assert len(archive.getnames()) == 100
+    assert content(many, "run.sh").count(b"tar -xf") == 1
+
+
 def test_remote_files_stay_remote(home: Path) -> None:
     remote = RemoteFile("http://127.0.0.1/x", 1, "0" * 32)
     [made] = make(home, job(home, files=(("x", remote),)))
@@ -185,6 +200,8 @@ def test_a_directory_that_changed_since_the_submit_is_not_sent(home: Path) -> No
     tree = Tree("model", str(home / "model"), stamp)
     make(home, job(home, trees=(tree,)))
     (home / "model" / "new").write_text("")
+    # A look at a directory is remembered for a moment.
+    wait_for(lambda: tree_stamp(str(home / "model")) != stamp, "another look")
     with pytest.raises(StagingError, match="changed since the job was submitted"):
         make(home, job(home, trees=(tree,)))
 

@@ -46,11 +46,11 @@ BOXES = {
     "bridge": Box(205, 615, 418, "each BOINC_* request as a method"),
     "fetch": Box(205, 615, 552, "outputs, from the project to their places"),
     "submit": Box(80, 690, 686, "batches: validated, staged, sent, asked about, aborted"),
-    "ledger": Box(20, 200, 820, "what outlives the process"),
+    "ledger": Box(20, 200, 820, "what is kept on disk"),
     "containers": Box(215, 395, 820, "any program: its files"),
     "rpc": Box(410, 590, 820, "the project's web RPCs"),
     "templates": Box(605, 765, 820, "job templates"),
-    "terminal": Box(780, 940, 820, "what commands print"),
+    "terminal": Box(780, 940, 820, "printed output"),
 }
 
 #: Where each arrow goes straight down.
