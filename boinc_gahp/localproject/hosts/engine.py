@@ -240,4 +240,7 @@ class Containers:
 def remove_container(engine: Engine, name: str) -> None:
     """End a container at once, and remove it; it may not exist."""
     at_once = ("--time", "0") if engine.name == "podman" else ()
-    engine.run("rm", "--force", *at_once, name)
+    if not engine.run("rm", "--force", *at_once, name):
+        # Older versions of podman have no such option, and wait ten seconds.
+        engine.run("kill", name)
+        engine.run("rm", "--force", name)
