@@ -67,6 +67,11 @@ def read_image(text: str) -> Image:
             f"{quoted(text)} is an Apptainer image, which volunteers cannot run: they have podman "
             "or Docker. Name an image in a registry, such as docker://python:3.12-slim"
         )
+    if name.lower().endswith((".tar", ".tar.gz", ".tgz")):
+        raise ValueError(
+            f"{quoted(text)} looks like a file: write oci-archive:FILE for an image that podman "
+            "saved as an oci-archive, or rootfs:FILE for the files of a system"
+        )
     if name.startswith("docker://"):
         name = name.removeprefix("docker://")
     elif scheme is not None and scheme[2]:

@@ -212,12 +212,14 @@ rm -rf {_NEW}
 def _new_files(layout: Layout) -> Iterator[str]:
     """Yield the lines that link new and changed files into a directory of their own.
 
-    A file is changed if it is not older than the start. Its name may be anything, so it is no word
-    of a list; and there may be more files than a command line holds.
+    A file is changed if it is not older than the start; the job's program is no output. A name may
+    be anything, so it is no word of a list; and there may be more files than a command line holds.
     """
     yield f"set --\nrm -rf {_NEW}\nmkdir {_NEW} || tell no-packing\n"
     yield "for name in * .[!.]* ..?*; do\n"
     yield '    [ -f "$name" ] || continue\n'
+    if layout.is_input:
+        yield f'    [ "./$name" = {quote(layout.program)} ] && continue\n'
     older = f'[ "$name" -ot {_STARTED} ] && continue'
     if layout.archives:
         yield f"    {older}\n"

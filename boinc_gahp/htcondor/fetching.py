@@ -33,6 +33,7 @@ from boinc_gahp.fetch import (
 from boinc_gahp.htcondor import failures
 from boinc_gahp.htcondor.context import JobCancelled
 from boinc_gahp.htcondor.description import JobDescription
+from boinc_gahp.htcondor.files import NOWHERE
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.htcondor.in_container import container_job
 from boinc_gahp.htcondor.retry_times import PASSING
@@ -275,13 +276,25 @@ def container_request_for(
         directory=description.iwd,
         files=ContainerFiles(
             outputs=description.outputs,
-            remaps=description.remaps,
+            remaps=description.remaps + _kept(description),
             stdout=description.stdout,
             stderr=description.stderr,
             batch_id=project_batch_id,
             output_template=output_template(container_job(description)),
         ),
     )
+
+
+def _kept(description: JobDescription) -> tuple[tuple[str, str], ...]:
+    """Return a remap that keeps a volunteer from replacing the job's program on the submit node.
+
+    If the job names no outputs, whatever a volunteer sends goes into the job's directory.
+    """
+    container = description.container
+    if description.outputs is not None or container is None or not container.is_input:
+        return ()
+    name = base_name(container.command)
+    return () if name in dict(description.remaps) else ((name, NOWHERE),)
 
 
 def _in_directory(description: JobDescription, name: str, path: str) -> str:

@@ -46,6 +46,8 @@ def test_an_image_in_a_file_keeps_the_files_name(text: str, image: Image) -> Non
     ("text", "says"),
     [
         ("image.sif", "Apptainer"),
+        ("image.tar", "oci-archive:FILE"),
+        ("rootfs.tar.gz", "rootfs:FILE"),
         ("docker://x/image.SIF", "Apptainer"),
         ("library://x/y", "docker://NAME"),
         ("rootfs:", "names no file"),

@@ -250,7 +250,7 @@ def test_new_and_changed_files_are_packed_and_inputs_and_directories_are_not(
         (slot.work / name).write_text("as sent")
     slot.program(
         "echo now >changed; echo 1 >new; echo 2 >.hidden; echo 3 >'a b\nc'; mkdir d; echo 4 >d/e\n"
-        "echo 5 >-n; ln -s new link; cp -p same copied"
+        "echo 5 >-n; ln -s new link; cp -p same copied; echo '# me' >>program"
     )
     layout = Layout("./program", is_input=True, inputs=("program", "same", "changed"))
     slot.run(layout, [Program()], shell=shell)

@@ -134,7 +134,7 @@ def test_a_job_that_names_no_outputs_gets_its_new_and_changed_files(
 ) -> None:
     each = job(
         node,
-        "echo changed >>data; echo new >new; mkdir d; echo not >d/x",
+        "echo changed >>data; echo new >new; mkdir d; echo not >d/x; echo evil >fit.sh",
         TransferInput='"data, same"',
         TransferOutput="undefined",
     )
@@ -146,6 +146,7 @@ def test_a_job_that_names_no_outputs_gets_its_new_and_changed_files(
     assert (each.iwd / "new").read_text() == "new\n"
     assert (each.iwd / "same").stat().st_ino == before
     assert not (each.iwd / "d").exists()
+    assert "evil >" in (each.iwd / "fit.sh").read_text()
 
 
 def test_exit_statuses_and_signals_reach_htcondor(node: Site, service: Service) -> None:

@@ -38,7 +38,7 @@ def check_image(project: ProjectSettings) -> Iterator[Check]:
     if text is None:
         yield note(
             "container_image: not set, so a container job that names no image is held; jobs name "
-            'one with container_image = "docker://NAME"'
+            "one with container_image = docker://NAME"
         )
         return
     try:
