@@ -158,7 +158,8 @@ def test_a_job_whose_host_is_gone_begins_elsewhere_without_its_files(directory: 
         assert jobs.done(first[0], 1).outputs == (b"begun\nbegun\n",)
         wait_for(lambda: jobs.in_progress(*(set(names) - set(first))), "the other job's host")
         begun(directory)
-        assert (directory / "slots" / "0" / "begun").read_text() == "begun\n"
+        path = directory / "slots" / "0" / "begun"
+        wait_for(lambda: path.read_text() == "begun\n", "the line of the job that begins")
         assert not (directory / "slots" / "1").exists()
 
 

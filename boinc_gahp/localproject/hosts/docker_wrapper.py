@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 _BACKOFF = Backoff(0.01, 0.1, factor=1.3)
 #: Seconds between two questions whether the job was cancelled.
 _ASK_EVERY = 1.0
+#: Seconds that an interrupted build has for its end.
+_TIDY = 5.0
 #: How podman looks whether a container has ended; docker waits without looking.
 _WAIT = {"podman": ("wait", "--interval", "50ms"), "docker": ("wait",)}
 #: What the project's server says to a client that has a job of a cancelled workunit.
@@ -110,8 +112,9 @@ class DockerWrapper:
             path = self._slot.directory / options.config
             config = read_config(path.read_bytes() if path.is_file() else b"")
             self._job = replace(self._job, config=config, options=options)
-            self._create()
+            self._get_image()
             try:
+                self._checked("create", self._job.create())
                 status = self._in_container()
                 self._keep_log()
             finally:
@@ -132,7 +135,7 @@ class DockerWrapper:
             exceeded=exceeded or self._watch.check_disk(),
         )
 
-    def _create(self) -> None:
+    def _get_image(self) -> None:
         self._say(f"creating container {self._job.container}")
         with self._containers.building(self._job.image, self._stop) as mine:
             if not mine:
@@ -141,7 +144,6 @@ class DockerWrapper:
                 self._say("building image")
                 self._containers.built(self._job.image)
                 self._checked("build", self._job.build())
-        self._checked("create", self._job.create())
 
     def _in_container(self) -> int:
         """Start the container, and wait for its end; return its exit status."""
@@ -194,7 +196,13 @@ class DockerWrapper:
         succeeds; what the shell says always is.
         """
         self._say(f"running docker command: {command}\nprogram: {self._engine.name}")
-        status = self._wait(self._started(["sh", "-c", self._job.in_shell(command)], output))
+        process = self._started(["sh", "-c", self._job.in_shell(command)], output)
+        if command.startswith("build "):
+            status = self._wait(process)
+        else:
+            # What is killed in the middle of these leaves something that nothing removes.
+            status = process.wait()
+            self._check()
         if status:
             self._say("command failed: Error -1")
         else:
@@ -230,12 +238,12 @@ class DockerWrapper:
                 looks += 1
         finally:
             if process.poll() is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+                _end(process)
         return process.returncode
 
     def _check(self) -> None:
+        if self._stop.is_set():
+            raise _Stopped
         now = time.monotonic()
         exceeded = self._watch.check_slot(now - self._begin)
         if exceeded is None and now >= self._ask:
@@ -248,3 +256,14 @@ class DockerWrapper:
     def _say(self, text: str) -> None:
         self._stderr.write(f"{text}\n".encode("utf-8", "replace"))
         self._stderr.flush()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a command and what it has started; it gets some time to tidy up."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_TIDY)
+            return
+    process.wait()
