@@ -10,9 +10,9 @@ from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
 if TYPE_CHECKING:
     from boinc_gahp.containers.script import Layout
 
-#: The most files that a job has in its workunit beside its own: a line of create_work holds 100
-#: words (``containers.rst``, "On the server").
-MOST_FILES = 80
+#: The most files that a job has in its workunit beside its own: a line of create_work holds 99
+#: words and 4,096 bytes (``containers.rst``, "On the server").
+MOST_FILES = 60
 
 #: Names that can be part of an open name. A ``'`` is an SQL error (``containers.rst``, "On the
 #: server"), and clients have 255 bytes for the whole.

@@ -50,6 +50,8 @@ FPOPS_BOUND = 14 * _FIVE_GFLOPS_FOR_A_DAY
 #: because jobs with different limits are not in one batch.
 DISK = 1e9
 _KIB = 1024
+#: The largest quorum: each of these results is computed by another volunteer.
+_MOST_RESULTS = 20
 
 
 def image_of(attributes: Attributes, boinc: BoincAttributes) -> str | None:
@@ -108,7 +110,7 @@ def read_container(
         trees=tuple(trees),
         network=boinc.flag("Network"),
         cpus=1 if cpus is None else _whole("RequestCpus", cpus),
-        quorum=boinc.whole("Quorum", least=1) or 1,
+        quorum=_quorum(boinc),
         image_state=state,
     )
     return inside, (*files.items(), *others)
@@ -296,6 +298,15 @@ def _variables(attributes: Attributes) -> Iterator[tuple[str, str]]:
         name, equals, value = entry.partition("=")
         if equals:
             yield name.strip(), value
+
+
+def _quorum(boinc: BoincAttributes) -> int:
+    quorum = boinc.whole("Quorum", least=1) or 1
+    if quorum > _MOST_RESULTS:
+        raise AdRefused(
+            f"BoincQuorum is {quorum}; a number of results from 1 to {_MOST_RESULTS} is expected"
+        )
+    return quorum
 
 
 def _whole(shown: str, value: object) -> int:

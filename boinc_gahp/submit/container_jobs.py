@@ -31,6 +31,7 @@ from boinc_gahp.submit.made_files import Member
 from boinc_gahp.submit.types import Job, LocalFile
 from boinc_gahp.submit.validate import check_unchanged
 from boinc_gahp.templates import (
+    DEFAULTS,
     InputFileInfo,
     InputTemplate,
     OutputFileInfo,
@@ -235,12 +236,16 @@ def _input_template(open_names: Sequence[str], job: ContainerJob) -> str:
 
     Sizes are in the request's ``job_params``, once for all jobs.
     """
-    quorum = None if job.quorum == 1 else job.quorum
+    counts = {}
+    if job.quorum > 1:
+        counts = {"min_quorum": job.quorum, "target_nresults": job.quorum}
+        # Results that differ are followed by more, as many as for other jobs.
+        for name in ("max_success_results", "max_total_results"):
+            counts[name] = int(DEFAULTS[name]) + job.quorum - 1
     return write_input_template(
         InputTemplate(
             files=tuple(InputFileInfo(n, copy_file=True, no_delete=True) for n in open_names),
-            min_quorum=quorum,
-            target_nresults=quorum,
+            **counts,
             avg_ncpus=None if job.cpus == 1 else job.cpus,
             flops=None if job.cpus == 1 else _FLOPS,
         ),

@@ -216,6 +216,7 @@ def test_an_environment_in_the_old_syntax_is_read(tmp_path: Path) -> None:
         ({"BoincImage": "rootfs:none.tar.gz"}, "the job's image"),
         ({"BoincNetwork": "perhaps"}, "true or false"),
         ({"BoincQuorum": 0}, "BoincQuorum"),
+        ({"BoincQuorum": 21}, "from 1 to 20"),
         ({"RequestCpus": 1.5}, "whole number"),
         ({"TransferInput": "none"}, "none"),
         ({"TransferInput": "none/"}, "none"),

@@ -22,7 +22,7 @@ from boinc_gahp.submit import (
     output_template,
     tree_stamp,
 )
-from boinc_gahp.templates import read_input_template, read_output_template
+from boinc_gahp.templates import DEFAULTS, read_input_template, read_output_template
 from tests.helpers import wait_for
 
 IMAGE = read_image("python:3.12-slim")
@@ -193,6 +193,19 @@ def test_processors_and_a_quorum_are_in_the_input_template(home: Path) -> None:
     template = read_input_template(made.input_template or "")
     assert (template.avg_ncpus, template.flops) == (2, 1e9)
     assert (template.min_quorum, template.target_nresults) == (2, 2)
+
+
+@pytest.mark.parametrize("quorum", [1, 2, 20])
+def test_a_quorum_can_be_reached(home: Path, quorum: int) -> None:
+    [made] = make(home, job(home, quorum=quorum))
+    template = read_input_template(made.input_template or "")
+    least = template.min_quorum or 1
+    success = template.max_success_results or DEFAULTS["max_success_results"]
+    total = template.max_total_results or DEFAULTS["max_total_results"]
+    errors = template.max_error_results or DEFAULTS["max_error_results"]
+    assert least == quorum
+    assert least < success < total
+    assert errors < total
 
 
 def test_a_directory_that_changed_since_the_submit_is_not_sent(home: Path) -> None:
