@@ -236,21 +236,21 @@ def _input_template(open_names: Sequence[str], job: ContainerJob) -> str:
 
     Sizes are in the request's ``job_params``, once for all jobs.
     """
-    counts = {}
-    if job.quorum > 1:
-        counts = {"min_quorum": job.quorum, "target_nresults": job.quorum}
-        # Results that differ are followed by more, as many as for other jobs.
-        for name in ("max_success_results", "max_total_results"):
-            counts[name] = int(DEFAULTS[name]) + job.quorum - 1
-    return write_input_template(
-        InputTemplate(
-            files=tuple(InputFileInfo(n, copy_file=True, no_delete=True) for n in open_names),
-            **counts,
-            avg_ncpus=None if job.cpus == 1 else job.cpus,
-            flops=None if job.cpus == 1 else _FLOPS,
-        ),
-        terse=True,
+    template = InputTemplate(
+        files=tuple(InputFileInfo(n, copy_file=True, no_delete=True) for n in open_names),
+        avg_ncpus=None if job.cpus == 1 else job.cpus,
+        flops=None if job.cpus == 1 else _FLOPS,
     )
+    if job.quorum > 1:
+        # Results that differ are followed by more, as many as for other jobs.
+        template = replace(
+            template,
+            min_quorum=job.quorum,
+            target_nresults=job.quorum,
+            max_success_results=int(DEFAULTS["max_success_results"]) + job.quorum - 1,
+            max_total_results=int(DEFAULTS["max_total_results"]) + job.quorum - 1,
+        )
+    return write_input_template(template, terse=True)
 
 
 def _output_template(layout: Layout, output_bytes: float) -> str:
