@@ -10,6 +10,11 @@ from dataclasses import dataclass
 PROBLEMS = {
     "no-program": "the image has no program {}, and the job does not bring one of that name",
     "not-executable": "{} cannot be executed",
+    "no-interpreter": "the image has no {}, which the first line of the program names",
+    "wrong-system": (
+        "the image cannot run {}: it is built for another kind of processor, or for libraries that "
+        "the image lacks"
+    ),
     "no-tar": (
         "the image has no tar, which is needed for directories, and for outputs that the job does "
         "not name: use an image with tar, or transfer single files only, and name the outputs"

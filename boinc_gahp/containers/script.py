@@ -42,6 +42,25 @@ rm -f {APP}/{ENDING}
 mkdir -p {APP}/{WORK} && cd {APP}/{WORK} || tell no-directory
 """
 
+#: After a status that may mean that the program did not begin. A script names what it is run with;
+#: anything else that is there and executable is of another processor, or lacks its libraries.
+_WHY_NOT_RUN = """\
+    [ -f {0} ] || tell no-program {0}
+    [ -x {0} ] || tell not-executable {0}
+    IFS= read -r line <{0}
+    case $line in
+    '#!'*)
+        set -f
+        set -- ${{line#??}}
+        [ "${{1##*/}}" = env ] && [ -x "$1" ] && shift
+        [ "$1" = -S ] && shift
+        command -v "$1" >/dev/null 2>&1 || tell no-interpreter "$1"
+        set +f;;
+    ?ELF*) tell wrong-system {0};;
+    esac;;
+"""
+_WHY_NO_NAME = "    command -v {0} >/dev/null 2>&1 || tell no-program {0};;\n"
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -152,11 +171,7 @@ def _running(layout: Layout, programs: Sequence[Program]) -> Iterator[str]:
     yield '*) tell no-job "$job";;\nesac\n'
     yield f'( exec {" ".join(common)} "$@" ) <"$stdin" {_streams(layout)}\nstatus=$?\n'
     yield "case $status in 126|127)\n"
-    if "/" in layout.program:
-        yield f"    [ -f {program} ] || tell no-program {program}\n"
-        yield f"    [ -x {program} ] || tell not-executable {program};;\n"
-    else:
-        yield f"    command -v {program} >/dev/null 2>&1 || tell no-program {program};;\n"
+    yield _WHY_NOT_RUN.format(program) if "/" in layout.program else _WHY_NO_NAME.format(program)
     yield "esac\n"
 
 

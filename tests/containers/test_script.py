@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -190,6 +191,42 @@ def test_a_program_that_cannot_be_run_is_a_problem(slot: Slot, layout: Layout, s
     problem = slot.ending(layout, [Program()]).problem
     assert problem is not None
     assert says in problem
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("line", "lacks"),
+    [
+        ("#!/opt/none/python3", "'/opt/none/python3'"),
+        ("#! /opt/none/python3 -u", "'/opt/none/python3'"),
+        ("#!/usr/bin/env no-such-python", "'no-such-python'"),
+        ("#!/usr/bin/env -S no-such-python -u", "'no-such-python'"),
+        ("#!/opt/none/env python3", "'/opt/none/env'"),
+        ("#!/usr/bin/env sh\r", r"'sh\r'"),
+        ("#!/opt/*", "'/opt/*'"),
+    ],
+)
+def test_a_script_whose_interpreter_the_image_lacks_is_a_problem(
+    slot: Slot, shell: list[str], line: str, lacks: str
+) -> None:
+    (slot.work / "program").write_bytes(f"{line}\n".encode())
+    problem = slot.ending(Layout("./program", is_input=True), [Program()], shell=shell).problem
+    assert problem == f"the image has no {lacks}, which the first line of the program names"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_program_whose_libraries_the_image_lacks_is_a_problem(
+    slot: Slot, shell: list[str]
+) -> None:
+    # The name of the loader, which an ELF file has near its beginning.
+    binary = Path(sys.executable).resolve().read_bytes()
+    assert binary.count(b"/ld-linux") >= 1
+    (slot.work / "program").write_bytes(binary.replace(b"/ld-linux", b"/ld-other"))
+    problem = slot.ending(Layout("./program", is_input=True), [Program()], shell=shell).problem
+    assert problem is not None
+    assert "the image cannot run './program'" in problem
 
 
 @pytest.mark.processes
