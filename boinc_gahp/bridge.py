@@ -136,6 +136,10 @@ class Bridge:
             lambda path: self._context.digests.of([path])[path].md5,
         )
 
+    def is_made(self, path: str) -> bool:
+        """Return whether a file is one that :meth:`container_jobs` makes."""
+        return submit.MadeFiles.of(state_dir(self._context.settings)).is_made(path)
+
     def request_size(self, request: SubmitRequest) -> int:
         """See :meth:`boinc_gahp.submit.validate.BatchValidator.size`."""
         return submit.BatchValidator(self._context, request).size()

@@ -41,6 +41,8 @@ from boinc_gahp.errors import (
     StagingError,
 )
 from boinc_gahp.htcondor.batching import BatchSizes, Bounds, due_batches, request_of
+from boinc_gahp.htcondor.description import JobDescription
+from boinc_gahp.htcondor.failures import IS_LOST
 from boinc_gahp.htcondor.rollback import BatchRollback
 from boinc_gahp.htcondor.sending_action import (
     Action,
@@ -246,6 +248,9 @@ class Sender:
             deaths=deaths,
             lasted=self._lasted(batch, error),
             is_beyond_limit=isinstance(error, QuotaExceeded) and self._is_beyond_limit(),
+            is_about_made_file=isinstance(error, StagingError)
+            and error.path is not None
+            and self._context.bridge.is_made(error.path),
         )
         return attempt
 
@@ -285,6 +290,15 @@ class Sender:
             self._put_off(batch, error)
             return False
         sent = attempt.sending.sent
+        if sent and request is None:
+            # Jobs that are on the project do not need their files any more.
+            try:
+                if self._is_listed(batch, jobs):
+                    return False
+            except GahpError as trouble:
+                if not isinstance(trouble, IS_LOST):
+                    self._put_off(batch, trouble)
+                    return False
         if action is Action.HOLD_SOME and not sent:
             return self._hold_those_to_blame(batch, jobs, request, error)
         if action is Action.RENAME:
@@ -308,18 +322,25 @@ class Sender:
         return False
 
     def _is_there(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
+        """Tell whether the batch has all its jobs, as far as that can be found out now."""
+        try:
+            return self._is_listed(batch, jobs)
+        except GahpError as error:
+            log.info("Batch %s cannot be looked at: %s", batch.name, error)
+            return False
+
+    def _is_listed(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
         """Tell whether the batch has all its jobs, in whatever state it is now.
 
         A person, or the end of its lease, may have aborted or retired it on the project: the
         follower finds out what became of its jobs.
+
+        Raises:
+            GahpError: the batch cannot be looked at.
         """
         if batch.project_batch_id is None:
             return False
-        try:
-            names = self._context.bridge.job_names(batch.project_batch_id)
-        except GahpError as error:
-            log.info("Batch %s cannot be looked at: %s", batch.name, error)
-            return False
+        names = self._context.bridge.job_names(batch.project_batch_id)
         if set(names) != {job.job_name for job in jobs}:
             return False
         self._jobs.submitted(batch.id, batch.project_batch_id)
@@ -402,9 +423,21 @@ def _blamed(jobs: Sequence[JobRow], error: GahpError) -> Sequence[JobRow]:
     if isinstance(error, JobRefused):
         blamed = [job for job in jobs if job.job_name == error.job_name]
     elif isinstance(error, StagingError) and error.path is not None:
-        quoted = _in_json(error.path)
+        path = error.path
+        quoted = _in_json(path)
         blamed = [job for job in jobs if quoted in job.description]
+        blamed = blamed or [job for job in jobs if _is_in_directory(path, job)]
     return blamed or jobs
+
+
+def _is_in_directory(path: str, job: JobRow) -> bool:
+    """Tell whether a file is in an input directory of a job."""
+    try:
+        container = JobDescription.from_json(job.description).container
+    except ValueError:
+        return False
+    trees = () if container is None else container.trees
+    return any(path.startswith(f"{tree.path.rstrip('/')}/") for tree in trees)
 
 
 def _in_json(path: str) -> str:

@@ -84,6 +84,7 @@ class Attempt:
         lasted: seconds for which it has been refused with errors that waiting does not help.
         is_beyond_limit: whether it has more jobs than the project allows the account, which has no
             other jobs that could end.
+        is_about_made_file: whether the error is about a file that this program makes itself.
     """
 
     sending: Sending
@@ -92,6 +93,7 @@ class Attempt:
     deaths: int = 0
     lasted: float = 0.0
     is_beyond_limit: bool = False
+    is_about_made_file: bool = False
 
 
 #: The action for each kind of error, before the attempt is considered; the first match counts.
@@ -127,7 +129,8 @@ def _may_pass(attempt: Attempt, error: GahpError) -> bool:
     """Tell whether a retry may succeed, although other errors of this class do not pass."""
     if isinstance(error, StagingError):
         # Without a path, the error is that the project does not keep the files it gets.
-        return error.path is None or error.errno in PASSING
+        # A file that this program makes is made again with the next attempt.
+        return error.path is None or error.errno in PASSING or attempt.is_about_made_file
     if isinstance(error, QuotaExceeded):
         return attempt.jobs == 1 or not attempt.is_beyond_limit
     if isinstance(error, ProtocolError) and error.rpc == "submit_batch":

@@ -15,6 +15,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import StagingError
@@ -27,7 +28,6 @@ from boinc_gahp.submit.types import LocalFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
 log = logging.getLogger("boinc_gahp.submit")
 
@@ -69,6 +69,10 @@ class MadeFiles:
     def of(cls, state_dir: Path) -> MadeFiles:
         """Return the files of a state directory, which is that of the ledger."""
         return cls(state_dir / "made")
+
+    def is_made(self, path: str) -> bool:
+        """Return whether a path is that of a made file, or of their directory."""
+        return Path(path).is_relative_to(self._directory)
 
     def write(self, name: str, content: bytes) -> LocalFile:
         """Return a file of this content.

@@ -1,0 +1,253 @@
+"""A container job's number always goes with the script that has its own arguments at that place."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.htcondor.description import JobDescription
+from boinc_gahp.htcondor.in_container import InContainer
+from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.submit import LocalFile, Tree, tree_stamp
+from tests import faultproxy
+from tests.htcondor.desk import desk_of, for_sending, refuse
+from tests.htcondor.test_sending_killed import kill_at
+from tests.localproject.in_containers import APP, add_container_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.htcondor.desk import Desk
+    from tests.htcondor.helpers import Site
+
+
+@pytest.fixture(scope="module")
+def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    """A project with an app for containers, and without volunteers."""
+    directory = tmp_path_factory.mktemp("project")
+    with LocalProject(directory, hosts=0):
+        pass
+    add_container_app(directory)
+    with LocalProject(directory, hosts=0, quirks=Quirks.as_is()) as project:
+        yield project
+
+
+@pytest.fixture
+def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+    return for_sending(site, monkeypatch)
+
+
+def accept(
+    desk: Desk, count: int, *, padding: int = 0, tree: Path | None = None, first: int = 0
+) -> list[int]:
+    """Have HTCondor hand over container jobs whose only argument begins with their number."""
+    program = desk.file(b"#!/bin/sh\n")
+    trees = () if tree is None else (Tree(tree.name, str(tree), tree_stamp(str(tree))),)
+    inside = InContainer("docker.io/library/busybox", "./fit.sh", is_input=True, trees=trees)
+    return [
+        desk.hand_over(
+            JobDescription(
+                f"home_bl_container_{number}",
+                None,
+                APP,
+                str(desk.site.directory),
+                args=(f"number{number:04}" + "x" * padding,),
+                inputs=(("fit.sh", program),),
+                outputs=("result",),
+                container=inside,
+            )
+        )
+        for number in range(first, first + count)
+    ]
+
+
+def run_by(desk: Desk) -> dict[str, str]:
+    """Return what the script of each workunit that lives runs, by the workunit's name."""
+    found = {}
+    rows = desk.site.local.core.db.connection().execute(
+        "SELECT w.name, w.xml_doc FROM workunit w JOIN batch b ON w.batch = b.id "
+        "JOIN user u ON b.user_id = u.id WHERE u.authenticator = ? AND b.state IN (0, 1, 2)",
+        (desk.site.authenticator,),
+    )
+    for name, text in rows:
+        [number] = re.findall(r"<command_line>\s*([0-9]+)\s*</command_line>", text)
+        [script] = re.findall(r"<file_name>([^<]+)</file_name>\s*<open_name>run\.sh<", text)
+        [path] = desk.site.local.directory.rglob(script)
+        [argument] = re.findall(rf"(?m)^{number}\) set -- '(number[0-9]+)x*';;$", path.read_text())
+        found[str(name)] = argument
+    return found
+
+
+def check(desk: Desk, ids: list[int]) -> None:
+    """Assert that these jobs have one workunit each, which runs what the job is to run."""
+    desk.check_once(ids)
+    wanted = {}
+    for job_id in ids:
+        row = desk.row(job_id)
+        [argument] = JobDescription.from_json(row.description).args
+        wanted[str(row.job_name)] = argument.rstrip("x")
+    assert run_by(desk) == wanted
+
+
+def test_jobs_in_several_scripts_run_their_own_arguments(desk: Desk) -> None:
+    ids = accept(desk, 200, padding=1000)
+    desk.run()
+    check(desk, ids)
+
+
+def lose_sight(site: Site, *, carried_out: bool = True) -> None:
+    """Have the next submit_batch's outcome be unknown for a while, whether it is carried out or not."""
+
+    def fault(exchange: faultproxy.Exchange) -> bool:
+        site.proxy.fail("query_batch", faultproxy.status(500), times=None)
+        return bool(faultproxy.status(500, carried_out=carried_out)(exchange))
+
+    site.proxy.fail("submit_batch", fault)
+
+
+def test_jobs_that_are_on_the_project_do_not_need_their_directory_any_more(
+    site: Site, desk: Desk, tmp_path: Path
+) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "weights").write_text("1")
+    lose_sight(site)
+    ids = accept(desk, 20, tree=model)
+    desk.turn()
+    [batch] = desk.batches("sent")
+    shutil.rmtree(model)
+    site.proxy.heal()
+    desk.run()
+    check(desk, ids)
+    assert desk.row(ids[0]).batch_id == batch.id
+
+
+def test_made_files_that_vanish_are_made_again(site: Site, desk: Desk) -> None:
+    def fault(exchange: faultproxy.Exchange) -> bool:
+        shutil.rmtree(site.directory / "state" / "made")
+        exchange.send(exchange.forward())
+        return True
+
+    site.proxy.fail("query_files", fault)
+    ids = accept(desk, 20)
+    desk.run()
+    check(desk, ids)
+
+
+def test_a_file_in_a_directory_that_cannot_be_read_holds_only_the_jobs_with_it(
+    desk: Desk, tmp_path: Path
+) -> None:
+    for name in ("good", "bad"):
+        (tmp_path / name).mkdir()
+    ids = accept(desk, 3, tree=tmp_path / "good")
+    bad = accept(desk, 1, tree=tmp_path / "bad", first=3)
+    os.mkfifo(tmp_path / "bad" / "pipe")
+    desk.run()
+    assert desk.states(bad) == ["failed"]
+    assert "pipe" in str(desk.row(bad[0]).hold_reason)
+    check(desk, ids)
+
+
+def test_a_batch_whose_jobs_are_cancelled_before_it_is_sent_gets_other_scripts(
+    site: Site, desk: Desk
+) -> None:
+    site.proxy.fail("create_batch", faultproxy.status(500), times=None)
+    ids = accept(desk, 150, padding=1000)
+    desk.turn()
+    assert desk.batches("planned")
+    for job_id in ids[::3]:
+        desk.context.jobs.cancel(job_id)
+    site.proxy.heal()
+    desk.run()
+    check(desk, [job_id for job_id in ids if job_id not in ids[::3]])
+
+
+@pytest.mark.parametrize("carried_out", [True, False])
+def test_a_batch_is_sent_again_with_all_its_jobs_and_the_same_scripts(
+    site: Site, desk: Desk, *, carried_out: bool
+) -> None:
+    lose_sight(site, carried_out=carried_out)
+    ids = accept(desk, 150, padding=1000)
+    desk.turn()
+    assert desk.batches("sent")
+    for job_id in ids[::3]:
+        desk.context.jobs.cancel(job_id)
+    shutil.rmtree(site.directory / "state" / "made")
+    more = accept(desk, 50, padding=1000, first=150)
+    site.proxy.heal()
+    desk.run()
+    left = [job_id for job_id in ids if job_id not in ids[::3]] + more
+    assert desk.states(left) == ["queued"] * len(left)
+    runs = run_by(desk)
+    assert sorted(runs.values()) == [f"number{number:04}" for number in range(200)]
+    for job_id in left:
+        row = desk.row(job_id)
+        [argument] = JobDescription.from_json(row.description).args
+        assert argument.startswith(runs[str(row.job_name)])
+
+
+def test_the_parts_of_a_refused_batch_have_scripts_of_their_own(site: Site, desk: Desk) -> None:
+    ids = accept(desk, 64, padding=2000)
+    refused = str(37)
+
+    def fault(exchange: faultproxy.Exchange) -> bool:
+        exchange.read_body()
+        if exchange.body.count(b"<job>") > 20:
+            return bool(refuse(f"create_work failed: {refused}")(exchange))
+        exchange.send(exchange.forward())
+        return True
+
+    site.proxy.fail("submit_batch", fault, times=None)
+    desk.run()
+    check(desk, ids)
+    assert len(site.batches()) > 2
+
+
+def test_jobs_that_are_more_than_the_project_accepts_at_once_are_divided(
+    site: Site,
+) -> None:
+    site.max_post_bytes = 40_000
+    with desk_of(site) as desk:
+        ids = accept(desk, 100)
+        desk.run()
+        check(desk, ids)
+        assert len(site.batches()) > 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("step", "carried_out"),
+    [
+        ("create_batch", True),
+        ("query_files", True),
+        ("upload_files", True),
+        ("submit_batch", True),
+        ("submit_batch", False),
+    ],
+)
+def test_after_a_kill_each_job_runs_its_own_arguments(
+    site: Site, step: str, *, carried_out: bool
+) -> None:
+    with desk_of(site) as desk:
+        ids = accept(desk, 120, padding=1000)
+    hang = kill_at(site, step, carried_out=carried_out)
+    with desk_of(site) as desk:
+        cancelled = ids[::4]
+        for job_id in cancelled:
+            desk.context.jobs.cancel(job_id)
+        more = accept(desk, 10, padding=1000, first=len(ids))
+        desk.run()
+        hang.release()
+        left = [job_id for job_id in ids if job_id not in cancelled] + more
+        assert desk.states(left) == ["queued"] * len(left)
+        runs = run_by(desk)
+        assert len(set(runs.values())) == len(runs)
+        for job_id in left:
+            row = desk.row(job_id)
+            [argument] = JobDescription.from_json(row.description).args
+            assert argument.startswith(runs[str(row.job_name)])
