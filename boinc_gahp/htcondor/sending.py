@@ -25,7 +25,6 @@ tried again, less and less often, with the same names.
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 import time
@@ -33,7 +32,6 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import (
     GahpError,
-    JobRefused,
     LedgerError,
     ProtocolError,
     QuotaExceeded,
@@ -41,7 +39,6 @@ from boinc_gahp.errors import (
     StagingError,
 )
 from boinc_gahp.htcondor.batching import BatchSizes, Bounds, due_batches, request_of
-from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.failures import IS_LOST
 from boinc_gahp.htcondor.rollback import BatchRollback
 from boinc_gahp.htcondor.sending_action import (
@@ -51,6 +48,7 @@ from boinc_gahp.htcondor.sending_action import (
     LedgerJournal,
     SendingStopped,
     action_after,
+    blamed,
     hold_for,
     is_about_project,
 )
@@ -192,6 +190,8 @@ class Sender:
         except GahpError as error:
             log.warning("Batch %s: %s", batch.name, error)
             attempt = self._attempt(batch, len(jobs), journal.sending, error)
+            if request is None and attempt.sending.sent and self._needs_no_files(batch, jobs):
+                return False
             return self._after(batch, jobs, attempt, request, error)
         self._is_submitted(batch, len(jobs))
         if not journal.sending.unclear:
@@ -290,19 +290,10 @@ class Sender:
             self._put_off(batch, error)
             return False
         sent = attempt.sending.sent
-        if sent and request is None:
-            # Jobs that are on the project do not need their files any more.
-            try:
-                if self._is_listed(batch, jobs):
-                    return False
-            except GahpError as trouble:
-                if not isinstance(trouble, IS_LOST):
-                    self._put_off(batch, trouble)
-                    return False
         if action is Action.HOLD_SOME and not sent:
             return self._hold_those_to_blame(batch, jobs, request, error)
         if action is Action.RENAME:
-            if sent and self._is_there(batch, jobs):
+            if sent and self._is_found(batch, jobs):
                 return False
             # Not at once: other names may not help either.
             self._pauses.failed(_PLANS, error)
@@ -321,22 +312,28 @@ class Sender:
         self._context.wake()
         return False
 
-    def _is_there(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
-        """Tell whether the batch has all its jobs, as far as that can be found out now."""
-        try:
-            return self._is_listed(batch, jobs)
-        except GahpError as error:
-            log.info("Batch %s cannot be looked at: %s", batch.name, error)
-            return False
+    def _needs_no_files(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
+        """Tell whether it does not matter now that the files of jobs cannot be made.
 
-    def _is_listed(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
+        Jobs that are on the project do not need them any more; whether they are must be known
+        before the batch is given up.
+        """
+        try:
+            return self._is_there(batch, jobs)
+        except RpcError as error:
+            if isinstance(error, IS_LOST):
+                return False
+            self._put_off(batch, error)
+            return True
+
+    def _is_there(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
         """Tell whether the batch has all its jobs, in whatever state it is now.
 
         A person, or the end of its lease, may have aborted or retired it on the project: the
         follower finds out what became of its jobs.
 
         Raises:
-            GahpError: the batch cannot be looked at.
+            RpcError: the batch cannot be looked at.
         """
         if batch.project_batch_id is None:
             return False
@@ -346,6 +343,14 @@ class Sender:
         self._jobs.submitted(batch.id, batch.project_batch_id)
         self._is_submitted(batch, len(names))
         return True
+
+    def _is_found(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
+        """Tell whether the batch is known to have all its jobs; see :meth:`_is_there`."""
+        try:
+            return self._is_there(batch, jobs)
+        except RpcError as error:
+            log.info("Batch %s cannot be looked at: %s", batch.name, error)
+            return False
 
     # -- holds
 
@@ -372,7 +377,7 @@ class Sender:
             and action_after(alone, why) is Action.HOLD_SOME
         }
         if not holds:
-            holds = {job.id: hold_for(error, batch) for job in _blamed(jobs, error)}
+            holds = {job.id: hold_for(error, batch) for job in blamed(jobs, error)}
         alike: dict[Hold, list[int]] = {}
         for job_id, hold in holds.items():
             alike.setdefault(hold, []).append(job_id)
@@ -415,31 +420,3 @@ def new_name() -> str:
 def _sending_of(batch: BatchRow) -> tuple[str, int]:
     """Return the key of the pauses between attempts to send a batch."""
     return "send", batch.id
-
-
-def _blamed(jobs: Sequence[JobRow], error: GahpError) -> Sequence[JobRow]:
-    """Return the jobs that an error names; all jobs if it names none."""
-    blamed: Sequence[JobRow] = ()
-    if isinstance(error, JobRefused):
-        blamed = [job for job in jobs if job.job_name == error.job_name]
-    elif isinstance(error, StagingError) and error.path is not None:
-        path = error.path
-        quoted = _in_json(path)
-        blamed = [job for job in jobs if quoted in job.description]
-        blamed = blamed or [job for job in jobs if _is_in_directory(path, job)]
-    return blamed or jobs
-
-
-def _is_in_directory(path: str, job: JobRow) -> bool:
-    """Tell whether a file is in an input directory of a job."""
-    try:
-        container = JobDescription.from_json(job.description).container
-    except ValueError:
-        return False
-    trees = () if container is None else container.trees
-    return any(path.startswith(f"{tree.path.rstrip('/')}/") for tree in trees)
-
-
-def _in_json(path: str) -> str:
-    """Return a path as it is written in a description."""
-    return json.dumps(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ from boinc_gahp.errors import (
     RpcError,
     StagingError,
 )
+from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.hold_codes import HoldCode, held_until_mended
 from boinc_gahp.htcondor.retry_times import PASSING
 from boinc_gahp.ledger import Hold
@@ -185,6 +187,34 @@ def _hold_for(error: GahpError, batch: BatchRow) -> Hold:
             0,
         )
     return Hold(str(error), HoldCode.REFUSED, 0)
+
+
+def blamed(jobs: Sequence[JobRow], error: GahpError) -> Sequence[JobRow]:
+    """Return the jobs that an error names; all jobs if it names none."""
+    found: Sequence[JobRow] = ()
+    if isinstance(error, JobRefused):
+        found = [job for job in jobs if job.job_name == error.job_name]
+    elif isinstance(error, StagingError) and error.path is not None:
+        path = error.path
+        quoted = _in_json(path)
+        found = [job for job in jobs if quoted in job.description]
+        found = found or [job for job in jobs if _is_in_directory(path, job)]
+    return found or jobs
+
+
+def _is_in_directory(path: str, job: JobRow) -> bool:
+    """Tell whether a file is in an input directory of a job."""
+    try:
+        container = JobDescription.from_json(job.description).container
+    except ValueError:
+        return False
+    trees = () if container is None else container.trees
+    return any(path.startswith(f"{tree.path.rstrip('/')}/") for tree in trees)
+
+
+def _in_json(path: str) -> str:
+    """Return a path as it is written in a description."""
+    return json.dumps(path)
 
 
 def is_about_project(error: GahpError) -> bool:

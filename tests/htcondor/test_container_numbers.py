@@ -12,8 +12,9 @@ import pytest
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.in_container import InContainer
 from boinc_gahp.localproject import LocalProject, Quirks
-from boinc_gahp.submit import LocalFile, Tree, tree_stamp
+from boinc_gahp.submit import Tree, tree_stamp
 from tests import faultproxy
+from tests.helpers import wait_for
 from tests.htcondor.desk import desk_of, for_sending, refuse
 from tests.htcondor.test_sending_killed import kill_at
 from tests.localproject.in_containers import APP, add_container_app
@@ -101,7 +102,7 @@ def test_jobs_in_several_scripts_run_their_own_arguments(desk: Desk) -> None:
 
 
 def lose_sight(site: Site, *, carried_out: bool = True) -> None:
-    """Have the next submit_batch's outcome be unknown for a while, whether it is carried out or not."""
+    """Have the next submit_batch's outcome be unknown for a while."""
 
     def fault(exchange: faultproxy.Exchange) -> bool:
         site.proxy.fail("query_batch", faultproxy.status(500), times=None)
@@ -125,6 +126,22 @@ def test_jobs_that_are_on_the_project_do_not_need_their_directory_any_more(
     desk.run()
     check(desk, ids)
     assert desk.row(ids[0]).batch_id == batch.id
+
+
+def test_a_batch_is_not_given_up_while_it_is_unknown_whether_it_is_there(
+    site: Site, desk: Desk, tmp_path: Path
+) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    lose_sight(site)
+    ids = accept(desk, 2, tree=model)
+    desk.turn()
+    (model / "weights").write_text("2")
+    wait_for(lambda: desk.is_idle() or site.proxy.count("query_batch") > 12, "some attempts", 30)
+    assert desk.batches("sent")
+    site.proxy.heal()
+    desk.run()
+    check(desk, ids)
 
 
 def test_made_files_that_vanish_are_made_again(site: Site, desk: Desk) -> None:
