@@ -161,13 +161,17 @@ def _running(layout: Layout, programs: Sequence[Program]) -> Iterator[str]:
     if layout.is_input:
         yield f"chmod +x {program} 2>/dev/null\n"
     environments = {each.environment for each in programs}
-    common = [program] if len(environments) == 1 else []
+    run = program
+    if "=" in layout.program and environments != {()}:
+        # ``env`` takes a word with a = for a variable.
+        run = f'sh -c \'exec "$0" "$@"\' {program}'
+    common = [run] if len(environments) == 1 else []
     if environments != {()}:
         common = ["env", *(_variables(programs[0]) if common else ()), *common]
     own_environment = len(environments) > 1
     yield "stdin=/dev/null\ncase $job in\n"
     for number, each in enumerate(programs, 1):
-        yield _arm(each, number, layout.program if own_environment else None)
+        yield _arm(each, number, run if own_environment else None)
     yield '*) tell no-job "$job";;\nesac\n'
     yield f'( exec {" ".join(common)} "$@" ) <"$stdin" {_streams(layout)}\nstatus=$?\n'
     yield "case $status in 126|127)\n"
@@ -176,8 +180,8 @@ def _running(layout: Layout, programs: Sequence[Program]) -> Iterator[str]:
 
 
 def _arm(each: Program, number: int, program: str | None) -> str:
-    """Return the lines for one job; with ``program`` they have its environment, too."""
-    words = [] if program is None else [*_variables(each), quote(program)]
+    """Return the lines for one job; with ``program``, in a shell's words, its environment, too."""
+    words = [] if program is None else [*_variables(each), program]
     words += map(quote, each.arguments)
     stdin = "" if each.stdin is None else f" stdin={quote(f'./{each.stdin}')};"
     return f"{number}){stdin} set -- {' '.join(words)};;\n"

@@ -230,6 +230,20 @@ def test_a_program_whose_libraries_the_image_lacks_is_a_problem(
 
 
 @pytest.mark.processes
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("environments", [((),), ((("A", "1"),),), ((("A", "1"),), (("A", "2"),))])
+def test_a_program_with_an_equals_sign_in_its_name_is_no_variable(
+    slot: Slot, shell: list[str], environments: tuple[tuple[tuple[str, str], ...], ...]
+) -> None:
+    slot.program('echo "$A $1 $2"', "lr=0.1 x'.sh")
+    programs = [Program(("a b", "c"), each) for each in environments]
+    layout = Layout("./lr=0.1 x'.sh", is_input=True)
+    for number, each in enumerate(environments, 1):
+        assert slot.run(layout, programs, number, shell=shell) == 0
+        assert slot.stdout.decode() == f"{dict(each).get('A', '')} a b c\n"
+
+
+@pytest.mark.processes
 def test_a_program_that_ends_with_127_by_itself_has_run(slot: Slot) -> None:
     slot.program("exit 127")
     assert slot.run(Layout("./program", is_input=True), [Program()]) == 127
