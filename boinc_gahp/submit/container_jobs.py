@@ -143,7 +143,10 @@ class ContainerJob:
     @property
     def _alone(self) -> tuple[tuple[str, LocalFile | RemoteFile], ...]:
         plain = [item for item in self.files if is_open_name(item[0])]
-        return tuple(plain[:MOST_FILES])
+        # What is not on this machine cannot go in an archive.
+        remote = [item for item in plain if not isinstance(item[1], LocalFile)]
+        local = [item for item in plain if isinstance(item[1], LocalFile)]
+        return (*local[: max(MOST_FILES - len(remote), 0)], *remote)
 
 
 def make_container_jobs(

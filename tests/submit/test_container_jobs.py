@@ -153,6 +153,16 @@ def test_remote_files_stay_remote(home: Path) -> None:
     assert made.inputs["work/x"] is remote
 
 
+def test_remote_files_are_never_left_out(home: Path) -> None:
+    remote = RemoteFile("http://h/x", 5, "0" * 32)
+    files = (*((f"f{number}", LocalFile(home / "data.csv")) for number in range(100)),)
+    [made] = make(home, job(home, files=(*files, ("far", remote), ("away", remote))))
+    assert made.inputs["work/far"] == made.inputs["work/away"] == remote
+    with tarfile.open(str(made.inputs["_in0.tar"].path)) as archive:  # type: ignore[union-attr]
+        alone = [name for name in made.inputs if name.startswith("work/")]
+        assert len(archive.getnames()) + len(alone) == 102
+
+
 def test_jobs_with_files_of_their_own_share_the_script(home: Path) -> None:
     jobs = [
         job(home, files=(("in", LocalFile(home / f"in.{number}")),), command="sort", is_input=False)
