@@ -123,7 +123,10 @@ def disk_bound(attributes: Attributes, inside: InContainer, files: tuple[NamedFi
     """
     requested = attributes.get("RequestDisk")
     if requested is not None:
-        return positive("RequestDisk", requested) * _KIB
+        nbytes = positive("RequestDisk", requested) * _KIB
+        if math.isinf(nbytes):
+            raise AdRefused(f"RequestDisk is {show(requested)}, more than any computer has")
+        return nbytes
     image = 0 if inside.image_state is None else inside.image_state[0]
     inputs = sum(tree_bytes(tree.path) for tree in inside.trees) + sum(
         file.expected[0] if isinstance(file, LocalFile) and file.expected else 0
@@ -266,7 +269,9 @@ def _tree(name: str, path: Path) -> Tree:
         stamp = tree_stamp(str(path))
     except StagingError as error:
         raise AdRefused(f"transfer_input_files names {show(name)}: {error}") from None
-    return Tree("" if name.endswith("/") else path.name, str(path), stamp)
+    # The name of ".." is that of the directory which it is.
+    own = os.path.basename(os.path.normpath(path))  # noqa: PTH119
+    return Tree("" if name.endswith("/") else own, str(path), stamp)
 
 
 def _environment(attributes: Attributes, boinc: BoincAttributes) -> Iterator[tuple[str, str]]:
