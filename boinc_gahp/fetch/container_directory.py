@@ -68,6 +68,8 @@ class ContainerDirectory(Sink):
         self._files = request.files
         #: The named outputs by their paths without dots and slashes at the end.
         self._named = {below(name) or "": name for name in request.files.outputs or ()}
+        #: The most parts that one of these has.
+        self._deepest = max((path.count("/") + 1 for path in self._named), default=1)
         #: What is delivered beside the archive's files.
         self._selected: tuple[Delivery, ...] = ()
         #: Where there are files already when the archive is read.
@@ -237,14 +239,18 @@ class ContainerDirectory(Sink):
 
     def _inside(self, place: Path, name: str, what: str) -> str | None:
         """Return the name of a file in a directory that is delivered; None if it is left out."""
-        if place == self.directory and is_hidden(name):
-            self._hidden.append(name)
-            return None
+        if place == self.directory:
+            if is_hidden(name):
+                self._hidden.append(name)
+                return None
+            if (name, DEV_NULL) in self._files.remaps:
+                return None
         return new_file(name, what, hidden=True) if name else None
 
     def _above(self, member: str) -> list[str]:
         """Return the named outputs that a member is, or is in."""
-        parts = member.split("/")
+        # A stranger's name may have very many parts.
+        parts = member.split("/", self._deepest)[: self._deepest]
         paths = ("/".join(parts[:number]) for number in range(1, len(parts) + 1))
         return [path for path in paths if path in self._named]
 

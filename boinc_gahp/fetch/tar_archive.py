@@ -14,7 +14,7 @@ from boinc_gahp.fetch.archive import Archive
 from boinc_gahp.fetch.names import below
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 log = logging.getLogger("boinc_gahp.fetch")
 
@@ -151,8 +151,12 @@ class TarArchive(Archive[_File]):
 
     def _follow(self) -> None:
         """Have symbolic links to files in the archive be such files, and leave out the others."""
-        links = {name: file for name, file in self._files.items() if file.target is not None}
-        found = {name: self._target(name, file) for name, file in links.items()}
+        links = {
+            name: posixpath.normpath(posixpath.join(posixpath.dirname(name), file.target))
+            for name, file in self._files.items()
+            if file.target is not None
+        }
+        found = {name: self._target(name, links) for name in links}
         for name, target in found.items():
             if target is None:
                 del self._files[name]
@@ -167,12 +171,11 @@ class TarArchive(Archive[_File]):
                 len(lost) - 1,
             )
 
-    def _target(self, name: str, file: _File | None) -> _File | None:
+    def _target(self, name: str, links: Mapping[str, str]) -> _File | None:
         for _ in range(_MOST_LINKS):
-            if file is None or file.target is None:
-                return file
-            name = posixpath.normpath(posixpath.join(posixpath.dirname(name), file.target))
-            file = self._files.get(name)
+            if name not in links:
+                return self._files.get(name)
+            name = links[name]
         return None
 
 

@@ -288,13 +288,15 @@ def container_request_for(
 def _kept(description: JobDescription) -> tuple[tuple[str, str], ...]:
     """Return a remap that keeps a volunteer from replacing the job's program on the submit node.
 
-    If the job names no outputs, whatever a volunteer sends goes into the job's directory.
+    If the job names no outputs, or what is in a directory, whatever a volunteer sends goes into the
+    job's directory.
     """
     container = description.container
-    if description.outputs is not None or container is None or not container.is_input:
+    if container is None or not container.is_input:
         return ()
     name = base_name(container.command)
-    return () if name in dict(description.remaps) else ((name, NOWHERE),)
+    named = {base_name(output.rstrip("/")) for output in description.outputs or ()}
+    return () if name in {*named, *dict(description.remaps)} else ((name, NOWHERE),)
 
 
 def _in_directory(description: JobDescription, name: str, path: str) -> str:

@@ -237,6 +237,20 @@ def test_what_goes_to_dev_null_is_not_kept_and_not_missed(tmp_path: Path) -> Non
     assert found(tmp_path) == STREAMS
 
 
+def test_what_is_remapped_to_dev_null_does_not_come_out_of_a_directory(tmp_path: Path) -> None:
+    """So no volunteer replaces the job's program in the job's directory."""
+    members = {"results/fit.py": b"rm", "results/x": b"x", "results/d/fit.py": b"y"}
+    Job({**ALL, PACKED: tar(members)}, ["results/"], (("fit.py", "/dev/null"),)).fetch(tmp_path)
+    assert found(tmp_path) == {**STREAMS, "d": None, "d/fit.py": b"y", "x": b"x"}
+
+
+def test_a_member_with_very_many_directories_is_left_out_soon(tmp_path: Path) -> None:
+    members = {f"results/{'a/' * 90_000}{number}": b"" for number in range(20)}
+    files = {**ALL, PACKED: tar({**members, "other": b"x"})}
+    Job(files, ["results", "other"], (("results", "/dev/null"),)).fetch(tmp_path)
+    assert found(tmp_path) == {**STREAMS, "other": b"x"}
+
+
 def test_an_output_that_is_in_another_one_is_delivered_twice(tmp_path: Path) -> None:
     files = {**ALL, PACKED: tar({"a/b/x": b"x", "a/y": b"y"})}
     Job(files, ["a", "a/b"]).fetch(tmp_path)

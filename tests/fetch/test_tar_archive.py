@@ -224,6 +224,18 @@ def test_symbolic_links_that_lead_to_no_file_in_it_are_left_out(
     assert "'l0' and 9 other symbolic links are left out" in caplog.text
 
 
+def test_very_many_links_to_long_targets_are_followed_soon(tmp_path: Path) -> None:
+    steps = 12
+    chain = [
+        link(f"c{number}", f"{'a/../' * 150_000}c{number + 1}", tarfile.SYMTYPE)
+        for number in range(steps)
+    ]
+    links = [link(f"l{number}", "c0", tarfile.SYMTYPE) for number in range(10_000)]
+    path = make(tmp_path / "a", *chain, *links, f"c{steps}")
+    with opened(path, max_files=30_000) as found:
+        assert len(found.files) == steps + 10_000 + 1
+
+
 @pytest.mark.parametrize("target", ["nothing", "/etc/passwd", "../x", "d", "late", "soft", ""])
 def test_a_hard_link_to_no_file_before_it_is_refused(target: str, tmp_path: Path) -> None:
     directory = of("d", b"", type=tarfile.DIRTYPE)

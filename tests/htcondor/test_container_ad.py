@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 from boinc_gahp.config import HTCondor, ProjectSettings, ProjectUrl
 from boinc_gahp.containers import Program
 from boinc_gahp.htcondor.description import JobDescription
+from boinc_gahp.htcondor.fetching import container_request_for
 from boinc_gahp.htcondor.in_container import InContainer, container_job
 from boinc_gahp.htcondor.job_ad import AdRefused, read_ad
 from boinc_gahp.rpc import BatchSubmission, InputFile, JobSubmission
@@ -316,3 +317,33 @@ def test_the_size_of_a_job_is_not_estimated_too_low(
     two = submission_document("submit_batch", Authenticator("x"), batch)
     one = submission_document("submit_batch", Authenticator("x"), replace(batch, jobs=[submission]))
     assert len(two) - len(one) <= described.size <= 1.5 * (len(two) - len(one))
+
+
+def test_an_input_directory_has_its_real_name(tmp_path: Path) -> None:
+    iwd = tmp_path / "above" / "iwd"
+    iwd.mkdir(parents=True)
+    (tmp_path / "above" / "x").write_text("x")
+    assert [tree.name for tree in inside(iwd, TransferInput="..").trees] == ["above"]
+    assert [tree.name for tree in inside(iwd, TransferInput=".").trees] == ["iwd"]
+    assert [tree.name for tree in inside(iwd, TransferInput="../").trees] == [""]
+
+
+def test_a_disk_without_end_is_refused(tmp_path: Path) -> None:
+    assert "more than any computer has" in refused(tmp_path, RequestDisk=1e308)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "remaps", "kept"),
+    [
+        (None, None, True),
+        ("results/", None, True),
+        ("results/, run/fit.py", None, False),
+        ("results/", "fit.py=other.py", False),
+    ],
+)
+def test_the_program_of_a_job_is_replaced_only_if_the_job_names_it(
+    tmp_path: Path, outputs: str | None, remaps: str | None, *, kept: bool
+) -> None:
+    found = job(tmp_path, TransferOutput=outputs, TransferOutputRemaps=remaps)
+    request = container_request_for("j", found, None)
+    assert (("fit.py", "/dev/null") in request.files.remaps) is kept
