@@ -91,7 +91,13 @@ def read_container(
     command, executable = _program(attributes, iwd)
     stdin, files, trees = _inputs(attributes, iwd)
     if executable is not None:
-        files = {command.removeprefix("./"): executable, **files}
+        own = command.removeprefix("./")
+        if own in files and files[own].path != executable.path:
+            raise AdRefused(
+                f"the executable and the input {show(files[own].path)} are two files of the name "
+                f"{show(own)} in the job's directory: rename one"
+            )
+        files = {own: executable, **files}
     remote = boinc.get("RemoteFiles")
     others = () if remote is None else tuple(read_remote(remote[0], as_text(*remote)))
     for name, _ in others:

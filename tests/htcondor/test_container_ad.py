@@ -347,3 +347,11 @@ def test_the_program_of_a_job_is_replaced_only_if_the_job_names_it(
     found = job(tmp_path, TransferOutput=outputs, TransferOutputRemaps=remaps)
     request = container_request_for("j", found, None)
     assert (("fit.py", "/dev/null") in request.files.remaps) is kept
+
+
+@pytest.mark.parametrize("how", ["TransferInput", "In"])
+def test_another_file_of_the_executables_name_is_refused(tmp_path: Path, how: str) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "fit.py").write_text("settings")
+    assert "two files of the name" in refused(tmp_path, **{how: "conf/fit.py"})
+    assert dict(job(tmp_path, **{how: "fit.py"}).inputs)["fit.py"]
