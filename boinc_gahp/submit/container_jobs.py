@@ -7,6 +7,7 @@ of their inputs. So a further job only costs its templates and its number in the
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.containers import (
@@ -53,6 +54,8 @@ _NOTHING = Program()
 _FLOPS = 1e9
 #: More directories than these are in one archive: the files of a job's workunit are limited.
 _MOST_TREES = 5
+#: So many templates are remembered: jobs with inputs of their own often have the same names.
+_REMEMBERED = 64
 
 
 class Tree(NamedTuple):
@@ -196,7 +199,8 @@ class _Maker:
         self.layout = like.layout
         self._inputs = dict(_shared_inputs(like, made, md5_of))
         self._by_script: dict[LocalFile, dict[str, Input]] = {}
-        self._input_template = _input_template([SCRIPT, *self._inputs], like)
+        names = (SCRIPT, *self._inputs)
+        self._input_template = _input_template(names, like.cpus, like.quorum)
         self._output_template = _output_template(self.layout, like.output_bytes)
 
     def job(self, script: LocalFile, number: int) -> Job:
@@ -234,28 +238,30 @@ def _shared_inputs(
         yield archive_name(number), made.pack(members)
 
 
-def _input_template(open_names: Sequence[str], job: ContainerJob) -> str:
+@lru_cache(_REMEMBERED)
+def _input_template(open_names: tuple[str, ...], cpus: int, quorum: int) -> str:
     """Return an input template with files that the container sees, and that nobody deletes.
 
     Sizes are in the request's ``job_params``, once for all jobs.
     """
     template = InputTemplate(
         files=tuple(InputFileInfo(n, copy_file=True, no_delete=True) for n in open_names),
-        avg_ncpus=None if job.cpus == 1 else job.cpus,
-        flops=None if job.cpus == 1 else _FLOPS,
+        avg_ncpus=None if cpus == 1 else cpus,
+        flops=None if cpus == 1 else _FLOPS,
     )
-    if job.quorum > 1:
+    if quorum > 1:
         # Results that differ are followed by more, as many as for other jobs.
         template = replace(
             template,
-            min_quorum=job.quorum,
-            target_nresults=job.quorum,
-            max_success_results=int(DEFAULTS["max_success_results"]) + job.quorum - 1,
-            max_total_results=int(DEFAULTS["max_total_results"]) + job.quorum - 1,
+            min_quorum=quorum,
+            target_nresults=quorum,
+            max_success_results=int(DEFAULTS["max_success_results"]) + quorum - 1,
+            max_total_results=int(DEFAULTS["max_total_results"]) + quorum - 1,
         )
     return write_input_template(template, terse=True)
 
 
+@lru_cache(_REMEMBERED)
 def _output_template(layout: Layout, output_bytes: float) -> str:
     """Return an output template without what only clients before 8.2 read.
 
