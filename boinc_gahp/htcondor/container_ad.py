@@ -158,6 +158,10 @@ def read_container_outputs(text: str, remaps: tuple[tuple[str, str], ...]) -> tu
                 f"transfer_output_files names {show(name)}, which is not in the job's directory; a "
                 "volunteer's computer sends back only what is there"
             )
+        if "\\" in plain:  # GNU tar reads it as an escape in a name that it is given
+            raise AdRefused(
+                f"transfer_output_files names {show(name)}, which has a backslash: rename it"
+            )
         names.append(plain + "/" * name.endswith("/"))
         base = Path(plain).name
         if name.endswith("/") or not remapped.isdisjoint({name, plain, base}):

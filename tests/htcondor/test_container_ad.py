@@ -354,4 +354,8 @@ def test_another_file_of_the_executables_name_is_refused(tmp_path: Path, how: st
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "fit.py").write_text("settings")
     assert "two files of the name" in refused(tmp_path, **{how: "conf/fit.py"})
-    assert dict(job(tmp_path, **{how: "fit.py"}).inputs)["fit.py"]
+    assert inside(tmp_path, **{how: "fit.py"}).command == "./fit.py"
+
+
+def test_an_output_with_a_backslash_is_refused(tmp_path: Path) -> None:
+    assert "has a backslash" in refused(tmp_path, TransferOutput="results\\out.csv")
