@@ -78,6 +78,8 @@ class Bridge:
             digests=submit.Digests(cache_dir if settings.staging.md5_cache else None),
             delivered=fetch.Delivered(cache_dir),
         )
+        #: One for all threads, so that they make an archive that they share once.
+        self._made = submit.MadeFiles.of(state_dir(settings))
         self._reconciling = threading.Lock()
 
     def ping(self) -> None:
@@ -128,17 +130,22 @@ class Bridge:
         """The largest request, in bytes, that the project's settings allow."""
         return self._context.project_settings.max_post_bytes
 
-    def container_jobs(self, jobs: Sequence[tuple[str, ContainerJob]]) -> list[tuple[str, Job]]:
+    def container_jobs(
+        self,
+        jobs: Sequence[tuple[str, ContainerJob]],
+        keep_going: Callable[[], None] = lambda: None,
+    ) -> list[tuple[str, Job]]:
         """See :func:`boinc_gahp.submit.container_jobs.make_container_jobs`."""
         return submit.make_container_jobs(
             jobs,
-            submit.MadeFiles.of(state_dir(self._context.settings)),
+            self._made,
             lambda path: self._context.digests.of([path])[path].md5,
+            keep_going,
         )
 
     def is_made(self, path: str) -> bool:
         """Return whether a file is one that :meth:`container_jobs` makes."""
-        return submit.MadeFiles.of(state_dir(self._context.settings)).is_made(path)
+        return self._made.is_made(path)
 
     def request_size(self, request: SubmitRequest) -> int:
         """See :meth:`boinc_gahp.submit.validate.BatchValidator.size`."""

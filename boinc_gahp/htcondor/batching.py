@@ -14,7 +14,7 @@ from boinc_gahp.htcondor.in_container import container_job
 from boinc_gahp.submit import Job, LocalFile, SubmitRequest, by_open_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from boinc_gahp.bridge import Bridge
     from boinc_gahp.errors import GahpError
@@ -166,7 +166,11 @@ class BatchSizes:
 
 
 def request_of(
-    bridge: Bridge, batch: BatchRow, jobs: Sequence[JobRow], lease: float
+    bridge: Bridge,
+    batch: BatchRow,
+    jobs: Sequence[JobRow],
+    lease: float,
+    keep_going: Callable[[], None] = lambda: None,
 ) -> SubmitRequest:
     """Return the request for a batch of ``jobs``, which have equal parameters.
 
@@ -175,6 +179,7 @@ def request_of(
         batch: the batch, with its name.
         jobs: its jobs, at least one, with their names in it.
         lease: its lease in seconds.
+        keep_going: called now and then while large files are made; raises to stop.
 
     Raises:
         JobRefused: a description in the ledger is damaged; names the job.
@@ -182,10 +187,14 @@ def request_of(
     """
     described = [(str(job.job_name), _description(job)) for job in jobs]
     first = described[0][1]
+    if first.container:
+        made = _jobs_in_containers(bridge, described, keep_going)
+    else:
+        made = _jobs_of_app(described)
     return SubmitRequest(
         batch.name,
         batch.app_name,
-        _jobs_in_containers(bridge, described) if first.container else _jobs_of_app(described),
+        made,
         parameters=first.parameters,
         app_version_num=first.app_version_num,
         outputs={} if first.container else {name: _outputs(job) for name, job in described},
@@ -210,10 +219,14 @@ def _jobs_of_app(described: Iterable[tuple[str, JobDescription]]) -> list[tuple[
 
 
 def _jobs_in_containers(
-    bridge: Bridge, described: Iterable[tuple[str, JobDescription]]
+    bridge: Bridge,
+    described: Iterable[tuple[str, JobDescription]],
+    keep_going: Callable[[], None],
 ) -> list[tuple[str, Job]]:
     priorities = {name: job.priority for name, job in described}
-    made = bridge.container_jobs([(name, container_job(job)) for name, job in described])
+    made = bridge.container_jobs(
+        [(name, container_job(job)) for name, job in described], keep_going
+    )
     return [
         (name, job if priorities[name] is None else replace(job, priority=priorities[name]))
         for name, job in made

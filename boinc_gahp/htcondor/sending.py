@@ -181,7 +181,9 @@ class Sender:
         journal = LedgerJournal(self._context, self._splitter, batch, jobs, self._sending(batch))
         request: SubmitRequest | None = None
         try:
-            request = request_of(self._context.bridge, batch, jobs, self._context.htcondor.lease)
+            request = request_of(
+                self._context.bridge, batch, jobs, self._context.htcondor.lease, self._keep_going
+            )
             self._context.bridge.submit(request, journal)
         except (SendingStopped, BatchChanged) as error:
             return isinstance(error, BatchChanged)
@@ -197,6 +199,10 @@ class Sender:
         if not journal.sending.unclear:
             self._abort_if_unwanted(batch)
         return False
+
+    def _keep_going(self) -> None:
+        if self._context.stopping.is_set():
+            raise SendingStopped
 
     def _sending(self, batch: BatchRow) -> Sending:
         """Return how far the batch is on the project, as far as this process knows."""

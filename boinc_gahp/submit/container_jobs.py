@@ -156,6 +156,7 @@ def make_container_jobs(
     jobs: Sequence[tuple[str, ContainerJob]],
     made: MadeFiles,
     md5_of: Callable[[str], str],
+    keep_going: Callable[[], None] = lambda: None,
 ) -> list[tuple[str, Job]]:
     """Return the jobs for a request, in the same order.
 
@@ -163,6 +164,7 @@ def make_container_jobs(
         jobs: names on the project, and jobs.
         made: gets the files that have to be made.
         md5_of: returns the MD5 of a file in hex, by its path.
+        keep_going: as for :meth:`~boinc_gahp.submit.made_files.MadeFiles.pack`.
 
     Raises:
         StagingError: an input cannot be read, or changed since the job was accepted; or a file
@@ -175,7 +177,7 @@ def make_container_jobs(
         key = replace(job, program=_NOTHING)
         maker = makers.get(key)
         if maker is None:
-            maker = makers[key] = _Maker(key, made, md5_of)
+            maker = makers[key] = _Maker(key, made, md5_of, keep_going)
         of_job[name] = maker
         by_layout.setdefault(maker.layout, []).append((name, job.program))
     found: dict[str, Job] = {}
@@ -195,9 +197,15 @@ def output_template(job: ContainerJob) -> str:
 class _Maker:
     """Makes jobs that only differ in their programs' arguments, environment and standard input."""
 
-    def __init__(self, like: ContainerJob, made: MadeFiles, md5_of: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        like: ContainerJob,
+        made: MadeFiles,
+        md5_of: Callable[[str], str],
+        keep_going: Callable[[], None],
+    ) -> None:
         self.layout = like.layout
-        self._inputs = dict(_shared_inputs(like, made, md5_of))
+        self._inputs = dict(_shared_inputs(like, made, md5_of, keep_going))
         self._by_script: dict[LocalFile, dict[str, Input]] = {}
         names = (SCRIPT, *self._inputs)
         self._input_template = _input_template(names, like.cpus, like.quorum)
@@ -217,7 +225,10 @@ class _Maker:
 
 
 def _shared_inputs(
-    job: ContainerJob, made: MadeFiles, md5_of: Callable[[str], str]
+    job: ContainerJob,
+    made: MadeFiles,
+    md5_of: Callable[[str], str],
+    keep_going: Callable[[], None],
 ) -> Iterator[tuple[str, Input]]:
     """Yield the inputs of a job but its script, by their open names."""
     image_name = ""
@@ -235,7 +246,7 @@ def _shared_inputs(
         status = stat_input(packed.path)
         check_unchanged(packed, status.st_size, status.st_mtime_ns)
     for number, members in enumerate(job._archives):  # noqa: SLF001
-        yield archive_name(number), made.pack(members)
+        yield archive_name(number), made.pack(members, keep_going)
 
 
 @lru_cache(_REMEMBERED)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from typing import TYPE_CHECKING
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from boinc_gahp.htcondor.description import JobDescription
-from boinc_gahp.htcondor.in_container import InContainer
+from boinc_gahp.htcondor.in_container import InContainer, container_job
 from boinc_gahp.localproject import LocalProject, Quirks
-from boinc_gahp.submit import Tree, tree_stamp
+from boinc_gahp.submit import Tree, made_files, tree_stamp
+from boinc_gahp.submit.digests import SETTLED
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.desk import desk_of, for_sending, refuse
@@ -268,3 +271,40 @@ def test_after_a_kill_each_job_runs_its_own_arguments(
             row = desk.row(job_id)
             [argument] = JobDescription.from_json(row.description).args
             assert argument.startswith(runs[str(row.job_name)])
+
+
+def test_threads_that_send_jobs_with_one_directory_pack_it_once(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "weights").write_bytes(bytes(10_000_000))
+    # An archive of a directory that just changed is not used again.
+    settled = time.time_ns() + SETTLED
+    wait_for(lambda: time.time_ns() > settled, "the next tick of the file system's clock")
+    [job_id] = accept(desk, 1, tree=model)
+    one = container_job(JobDescription.from_json(desk.row(job_id).description))
+    packed = []
+    tar = made_files._tar
+
+    def counted(*arguments: Any) -> Iterator[bytes]:
+        packed.append(arguments)
+        return tar(*arguments)
+
+    monkeypatch.setattr(made_files, "_tar", counted)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: desk.context.bridge.container_jobs([("a", one)]), range(8)))
+    assert len(packed) == 1
+
+
+def test_a_daemon_that_ends_does_not_pack_to_the_end(desk: Desk, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    ids = accept(desk, 1, tree=model)
+    desk.context.stopping.set()
+    desk.turn()
+    assert desk.states(ids) == ["sending"]
+    assert not list((desk.site.directory / "state" / "made").glob("*.tar"))
+    desk.context.stopping.clear()
+    desk.run()
+    check(desk, ids)
