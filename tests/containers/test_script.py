@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -19,7 +18,6 @@ from boinc_gahp.containers import (
     Layout,
     Program,
     by_script,
-    quote,
     read_ending,
     write_script,
 )
@@ -63,10 +61,10 @@ class Slot:
         shell: Sequence[str] = ("/bin/sh",),
         path: str = os.environ["PATH"],
     ) -> int:
-        """Run a job; return the exit code, or minus the signal."""
+        """Run a job; return the exit status, or minus the signal."""
         ending = self.ending(layout, programs, number, shell=shell, path=path)
         assert ending.problem is None
-        return ending.exit_code or -ending.signal
+        return ending.exit_status
 
     def ending(
         self,
@@ -152,11 +150,6 @@ def test_every_variable_arrives_as_it_is(
         for name, value in each.items():
             assert got[os.fsencode(name)] == os.fsencode(value)
         assert b"ARGS" not in got or "ARGS" in each
-
-
-@given(st.text(CHARACTERS))
-def test_a_quoted_word_is_one_word_for_a_shell(word: str) -> None:
-    assert shlex.split(quote(word)) == [word]
 
 
 @pytest.mark.processes
