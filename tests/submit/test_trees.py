@@ -14,8 +14,8 @@ from boinc_gahp.submit import MadeFiles, Member, tree_stamp, trees
 from tests.submit.input_directories import LONG_AGO, count_calls, tree
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from collections.abc import Callable
+    from pathlib import Path
 
 
 def linked(path: Path, target: str) -> None:
