@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -52,17 +52,9 @@ class Slot:
         self.work = path / "work"
         self.work.mkdir(parents=True)
 
-    def run(
-        self,
-        layout: Layout,
-        programs: Sequence[Program],
-        number: int = 1,
-        *,
-        shell: Sequence[str] = ("/bin/sh",),
-        path: str = os.environ["PATH"],
-    ) -> int:
-        """Run a job; return the exit status, or minus the signal."""
-        ending = self.ending(layout, programs, number, shell=shell, path=path)
+    def run(self, layout: Layout, programs: Sequence[Program], number: int = 1, **how: Any) -> int:
+        """Run a job as :meth:`ending`; return the exit status, or minus the signal."""
+        ending = self.ending(layout, programs, number, **how)
         assert ending.problem is None
         return ending.exit_status
 
