@@ -289,6 +289,20 @@ def test_new_and_changed_files_are_packed_and_inputs_and_directories_are_not(
 
 
 @pytest.mark.processes
+@pytest.mark.parametrize("shell", SHELLS)
+def test_an_input_may_have_a_name_that_means_something_to_a_shell(
+    slot: Slot, shell: list[str]
+) -> None:
+    names = ("esac", "in", "*", "?", "[a]", "a|b", "~", "#", "-n", "!", "a)b", "$HOME", "it's")
+    for name in names:
+        (slot.work / name).write_text("as sent")
+    slot.program("echo 1 >e; echo now >esac")
+    layout = Layout("./program", is_input=True, inputs=("program", *names))
+    slot.run(layout, [Program()], shell=shell)
+    assert slot.packed == {"e": b"1\n", "esac": b"now\n"}
+
+
+@pytest.mark.processes
 def test_no_new_file_means_no_archive(slot: Slot) -> None:
     slot.run(Layout("true"), [Program()])
     assert not (slot.path / "_outputs.tar").exists()
