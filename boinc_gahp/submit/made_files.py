@@ -26,7 +26,7 @@ from boinc_gahp.submit.trees import Entry, look, stamp_of, walk
 from boinc_gahp.submit.types import LocalFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 log = logging.getLogger("boinc_gahp.submit")
@@ -92,7 +92,9 @@ class MadeFiles:
             raise self._unwritten(error) from error
         return LocalFile(path)
 
-    def pack(self, members: Sequence[Member]) -> LocalFile:
+    def pack(
+        self, members: Sequence[Member], keep_going: Callable[[], None] = lambda: None
+    ) -> LocalFile:
         """Return a tar archive of files and directories; it is made once for equal ones.
 
         Equal names and contents give equal bytes: members are sorted, of the year 1970 and of user
@@ -102,6 +104,8 @@ class MadeFiles:
 
         Args:
             members: a later one replaces files of the same name.
+            keep_going: called after each piece of up to 1 MiB; raises to stop. Threads that wait
+                for the same archive get that error, too.
 
         Raises:
             StagingError: a member cannot be packed, changes meanwhile, or is not as expected; two
@@ -125,7 +129,7 @@ class MadeFiles:
                     suppress(FileExistsError),
                     whole_file(path, 0o600, replace=False, durable=True) as file,
                 ):
-                    file.writelines(_tar(members))
+                    file.writelines(_tar(members, keep_going))
 
         try:
             self._packing.get(path.name, pack, lambda _: False)
@@ -190,7 +194,7 @@ def _check_expected(member: Member, stamp: str) -> None:
         )
 
 
-def _tar(members: Sequence[Member]) -> Iterator[bytes]:
+def _tar(members: Sequence[Member], keep_going: Callable[[], None]) -> Iterator[bytes]:
     """Yield an archive in pieces; raises as :meth:`MadeFiles.pack`, but no OSError."""
     trees = [walk(member.path) for member in members]
     for member, entries in zip(members, trees, strict=True):
@@ -200,6 +204,7 @@ def _tar(members: Sequence[Member]) -> Iterator[bytes]:
         for piece in _packed(name, entry):
             yield piece
             size += len(piece)
+            keep_going()
     # Two empty blocks, and as many as fill a record.
     yield bytes(2 * tarfile.BLOCKSIZE + -(size + 2 * tarfile.BLOCKSIZE) % tarfile.RECORDSIZE)
     for member, entries in zip(members, trees, strict=True):

@@ -332,21 +332,9 @@ def test_a_missing_member_is_reported(made: MadeFiles, tmp_path: Path) -> None:
             pack(made, path)
 
 
-def after_each_piece(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> None:
-    """Let something happen after each piece of an archive that is being written."""
-    real = made_files._packed
-
-    def packed(name: str, entry: Entry) -> Iterator[bytes]:
-        for piece in real(name, entry):
-            yield piece
-            do()
-
-    monkeypatch.setattr(made_files, "_packed", packed)
-
-
 @pytest.mark.parametrize("how", ["grows", "shrinks", "is replaced", "vanishes", "gets a neighbour"])
 def test_a_tree_that_changes_while_it_is_packed_is_an_error_and_leaves_no_file(
-    made: MadeFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+    made: MadeFiles, tmp_path: Path, how: str
 ) -> None:
     path = tree(tmp_path / "in", {"a": b"x" * 3_000_000, "b": b"1"})
 
@@ -365,20 +353,16 @@ def test_a_tree_that_changes_while_it_is_packed_is_an_error_and_leaves_no_file(
         else:
             (path / "c").write_bytes(b"2")
 
-    after_each_piece(monkeypatch, change)
     with pytest.raises(StagingError, match=r"changed while it was read: submit|No such file"):
-        pack(made, path)
+        made.pack([Member(str(path), "model")], change)
     assert list((tmp_path / "state" / "made").iterdir()) == []
 
 
-def test_packing_that_is_interrupted_leaves_no_file(
-    made: MadeFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packing_stops_when_it_is_told_to(made: MadeFiles, tmp_path: Path) -> None:
     def stop() -> None:
         raise KeyboardInterrupt
 
     path = tree(tmp_path / "in", {"a": b"x" * 3_000_000})
-    after_each_piece(monkeypatch, stop)
     with pytest.raises(KeyboardInterrupt):
-        pack(made, path)
+        made.pack([Member(str(path), "model")], stop)
     assert list((tmp_path / "state" / "made").iterdir()) == []
