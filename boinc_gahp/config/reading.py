@@ -35,7 +35,7 @@ _TIMES_WITH_ZERO = frozenset(
     | {"quiet", "longest_wait", "retire_wait", "history", "stranded_wait"}
 )
 #: Images that are files of the submit node: the path follows after a colon.
-IMAGE_FILES = frozenset({"oci-archive", "rootfs"})
+_IMAGE_FILES = frozenset({"oci-archive", "rootfs"})
 #: Never quoted in an error.
 _SECRET_KEYS = frozenset({"authenticator", "proxy"})
 
@@ -274,7 +274,7 @@ def _image(key: str, value: object, base: Path) -> str:
     if not text:
         raise _Expected("the name of an image is expected, like docker://python:3.12-slim")
     kind, colon, file = text.partition(":")
-    if colon and kind in IMAGE_FILES:
+    if colon and kind in _IMAGE_FILES:
         return f"{kind}:{expand(file, base)}"
     return text
 

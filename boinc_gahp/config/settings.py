@@ -104,8 +104,8 @@ class JobSettings:
     max_output_bytes: int = 20_000_000_000
     #: Unpack outputs that volunteers compressed (``gzip_when_done`` in the output template).
     gunzip_outputs: bool = True
-    #: If a job's outputs come in one archive: the most bytes that are unpacked from it. So do those
-    #: of an app that makes a zip archive, and directories of container jobs.
+    #: The most bytes that are unpacked from an archive of outputs: the zip archive that some apps
+    #: make, or the archive in which directories of a container job come.
     unzip_max_bytes: int = 20_000_000_000
     #: The most files and directories that are unpacked from such an archive.
     unzip_max_files: int = 100_000

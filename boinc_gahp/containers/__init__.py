@@ -37,7 +37,6 @@ if TYPE_CHECKING:
         Layout as Layout,
         Program as Program,
         by_script as by_script,
-        quote as quote,
         write_script as write_script,
     )
 
@@ -58,6 +57,6 @@ __getattr__, __dir__ = exports(
             "STDOUT",
             "WORK",
         ],
-        "script": ["Layout", "Program", "by_script", "quote", "write_script"],
+        "script": ["Layout", "Program", "by_script", "write_script"],
     },
 )

@@ -39,14 +39,13 @@ class Ending:
     """How a program ended.
 
     Attributes:
-        exit_code: its exit status; 0 if a signal ended it, or if it was not run.
-        signal: the number of the signal that ended it, as far as a shell can tell: a program that
-            ends with the status 137 by itself looks as if SIGKILL had ended it. 0: none.
+        exit_status: its exit status; 0 if it was not run. If a signal ended it, the negative number
+            of the signal, as far as a shell can tell: a program that ends with the status 137 by
+            itself looks as if SIGKILL had ended it.
         problem: why it could not be run, or its outputs not be packed, for people; None: it ran.
     """
 
-    exit_code: int = 0
-    signal: int = 0
+    exit_status: int = 0
     problem: str | None = None
 
 
@@ -63,5 +62,5 @@ def read_ending(content: bytes) -> Ending:
         return Ending(problem=PROBLEMS[found[2]].format(repr(found[3] or "")))
     status = int(found[1])
     if _SIGNALS < status <= _SIGNALS + _LAST_SIGNAL:
-        return Ending(signal=status - _SIGNALS)
-    return Ending(exit_code=status)
+        return Ending(_SIGNALS - status)
+    return Ending(status)

@@ -11,6 +11,7 @@ of the shell is taken for it, and its environment is set with ``env``, so that n
 from __future__ import annotations
 
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.containers.build_files import APP
@@ -105,11 +106,6 @@ class Layout:
     stdout: bool = True
     stderr: bool = True
     merged: bool = False
-
-
-def quote(word: str) -> str:
-    """Return a word for a shell, between single quotes."""
-    return "'" + word.replace("'", "'\\''") + "'"
 
 
 def write_script(layout: Layout, programs: Sequence[Program]) -> bytes:
@@ -243,7 +239,7 @@ def _new_files(layout: Layout) -> Iterator[str]:
     if layout.archives:
         yield f"    {older}\n"
     elif layout.inputs:
-        inputs = "|".join(map(quote, layout.inputs))
-        yield f"    case $name in {inputs}) {older};; esac\n"
+        inputs = "|".join(quote(f"./{name}") for name in layout.inputs)
+        yield f"    case ./$name in {inputs}) {older};; esac\n"
     yield f'    if [ -L "$name" ] || ! ln "./$name" {_NEW}/ 2>/dev/null; then\n'
     yield f'        cp "./$name" {_NEW}/ || tell no-packing\n    fi\n    set -- new\ndone\n'

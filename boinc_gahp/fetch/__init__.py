@@ -71,7 +71,6 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = exports(
     __name__,
     {
-        "job_directory": ["fetch_output", "write_failure"],
         "cancel": ["CancelScope", "NEVER_CANCELLED", "Stopped"],
         "container_directory": ["ProgramNotRun", "fetch_container"],
         "context": ["FetchContext"],
@@ -80,6 +79,7 @@ __getattr__, __dir__ = exports(
         "directories": ["make_directories"],
         "engine": ["FetchedFiles", "fetch"],
         "failures": ["failure", "failure_of"],
+        "job_directory": ["fetch_output", "write_failure"],
         "leftovers": ["sweep"],
         "locate": ["Located", "NoResult"],
         "names": ["new_file", "shown"],

@@ -166,7 +166,7 @@ class ContainerDirectory(Sink):
         """
         if self.ending.problem is not None:
             raise ProgramNotRun(self.ending.problem)
-        if self.ending.exit_code or self.ending.signal:
+        if self.ending.exit_status:
             return
         self._there = frozenset(places)
         missing = [repr(name) for name in self._missing()]
@@ -324,6 +324,4 @@ def fetch_container(
         context, located, sink, scope, completed=completed, own_template=files.output_template
     )
     sink.complain(fetched.outputs)
-    ending = sink.ending
-    exit_status = -ending.signal if ending.signal else ending.exit_code
-    return FetchResult(exit_status, completed.elapsed_time, completed.cpu_time)
+    return FetchResult(sink.ending.exit_status, completed.elapsed_time, completed.cpu_time)

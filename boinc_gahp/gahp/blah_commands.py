@@ -122,7 +122,8 @@ Example: BLAH_JOB_STATUS 5 boinc/0a1b2c3d.7""",
 The result is the job's id, once the job is in the ledger. A little later the job is submitted to
 the project, in a batch with similar jobs. If something is wrong with it then, BLAH_JOB_STATUS says
 so. JobDirectory is any text that identifies the job: the same JobDirectory means the same job,
-until the job is cancelled. BoincApp is the app; Iwd is the directory of the files: those of
+until the job is cancelled. BoincApp is the app; without it Cmd runs in a container of the image
+ContainerImage, if the settings name an app for that. Iwd is the directory of the files: those of
 TransferInput, and those of TransferOutput (default: all outputs), Out and Err. Arguments,
 TransferOutputRemaps, BoincProject, BoincRscFpopsEst and others are as in a submit file.
 HTCondor sends such an ad for each job with grid_resource = batch boinc.

@@ -48,7 +48,7 @@ _FIVE_GFLOPS_FOR_A_DAY = 86400 * 5e9
 FPOPS_BOUND = 14 * _FIVE_GFLOPS_FOR_A_DAY
 #: Bytes of disk beside the inputs for a job that requests none; also the steps of such a default,
 #: because jobs with different limits are not in one batch.
-DISK = 1e9
+_DISK = 1e9
 _KIB = 1024
 #: The largest quorum: each of these results is computed by another volunteer.
 _MOST_RESULTS = 20
@@ -138,7 +138,7 @@ def disk_bound(attributes: Attributes, inside: InContainer, files: tuple[NamedFi
         file.expected[0] if isinstance(file, LocalFile) and file.expected else 0
         for _, file in files
     )
-    return DISK * math.ceil(1 + (image + 2 * inputs) / DISK)
+    return _DISK * math.ceil(1 + (image + 2 * inputs) / _DISK)
 
 
 def read_container_outputs(text: str, remaps: tuple[tuple[str, str], ...]) -> tuple[str, ...]:

@@ -21,8 +21,8 @@ _INPUT_BYTES = 160
 #: Bytes of an input template that a job takes with it because it asks for other sizes than its
 #: app's: one with a few files. The size of larger ones is learned when they are sent.
 _TEMPLATE_BYTES = 1500
-#: Bytes of an input, and of an output, of a job in a container, whose templates go with it, without
-#: the file's name; and how many it has at most beside those that it names.
+#: A job in a container takes its templates with it: bytes of an input and of an output in them,
+#: without the file's name; and how many files it has at most beside those that it names.
 _INPUT_IN_TEMPLATES, _OUTPUT_IN_TEMPLATES = 210, 240
 _OWN_INPUTS, _OWN_OUTPUTS = 5, 4
 
@@ -124,7 +124,7 @@ class JobDescription:
             self.app_version_num,
             self.input_template,
             self.output_template,
-            # Their templates differ if only their files' names do, and are never refused.
+            # Not the files' names: templates that differ only in these are all accepted.
             *(() if self.container is None else (self.container.image, self.container.command)),
         )
         return sha256(json.dumps(shared).encode()).hexdigest()[:32]

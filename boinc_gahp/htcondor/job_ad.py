@@ -185,7 +185,8 @@ def _project_and_app(
 def _named_by_executable(attributes: Attributes, settings: HTCondor, iwd: str) -> str:
     """Return the app that an executable names; empty if the job brings its executable.
 
-    Nobody would notice that the app was another program.
+    An executable that the job brings is not taken for an app's name, because nobody would notice
+    that volunteers ran another program.
     """
     command = Path(attributes.text("Cmd") or "")
     if not command.name:

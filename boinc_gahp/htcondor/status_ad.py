@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 #: Characters of a HoldReason or ExitReason, which HTCondor keeps in the job and its history.
 _MAX_REASON = 2000
-#: Exit codes below its negative are Windows' own, not signals.
-_LAST_SIGNAL = 64
 
 _PLAIN = re.compile(rb"[ !#-\[\]-~]")
 
@@ -35,12 +33,12 @@ def status_ad(row: JobRow) -> tuple[int, str]:
     word = HTCondorState.HELD if is_held else LEDGER_WORDS[row.state].htcondor
     values: dict[str, str] = {}
     if word == HTCondorState.COMPLETED:
-        code = row.exit_code or 0
         # If a signal ended an installed app, clients do not report it reliably; the script of a
         # container does.
-        by_signal = -_LAST_SIGNAL <= code < 0
-        values["ExitSignal" if by_signal else "ExitCode"] = str(-code if by_signal else code)
-        values["ExitBySignal"] = "true" if by_signal else "false"
+        if row.signal is None:
+            values |= {"ExitCode": str(row.exit_code or 0), "ExitBySignal": "false"}
+        else:
+            values |= {"ExitSignal": str(row.signal), "ExitBySignal": "true"}
         if row.exit_reason is not None:
             values["ExitReason"] = _reason(row.exit_reason)
         if row.cpu_time is not None and math.isfinite(row.cpu_time) and row.cpu_time >= 0:

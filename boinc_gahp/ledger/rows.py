@@ -107,6 +107,10 @@ class ProgramFailure:
     stderr: str
 
 
+#: Exit codes below its negative are Windows' own, not signals.
+_LAST_SIGNAL = 64
+
+
 class JobRow(NamedTuple):
     """A job. Times are seconds since the epoch.
 
@@ -118,6 +122,8 @@ class JobRow(NamedTuple):
         end_reported: whether HTCondor was told that it ended (``done`` or ``failed``).
         abort_pending: whether it must still be aborted on the project.
         writing: whether the manager may be writing into the job's directory.
+        exit_code: its program's exit status; if a signal ended it in its container, the signal's
+            negative number.
         cpu_time: seconds.
         trouble: its latest trouble, for people.
         exit_reason: how its program failed, for people; None: it did not, as far as is known.
@@ -154,6 +160,12 @@ class JobRow(NamedTuple):
     def is_alive(self) -> bool:
         """Whether it is not done, failed or cancelled."""
         return self.state in ALIVE
+
+    @property
+    def signal(self) -> int | None:
+        """The signal that ended its program; None: none, as far as is known."""
+        code = self.exit_code or 0
+        return -code if -_LAST_SIGNAL <= code < 0 else None
 
 
 class BatchRow(NamedTuple):

@@ -13,7 +13,7 @@ from boinc_gahp.localproject import supplied
 from boinc_gahp.localproject.backend import plugins
 from boinc_gahp.localproject.directory import add_app, add_app_version, add_container_app
 from boinc_gahp.localproject.hosts.command_line import fill_in
-from boinc_gahp.localproject.hosts.engine import has_container_app
+from boinc_gahp.localproject.hosts.engine import container_apps
 from boinc_gahp.templates import (
     Severity,
     check_template,
@@ -98,7 +98,7 @@ def add(core: Core, app: NewApp) -> Added:
             )
         if app.container:
             raise ValueError(f"there is an app {app.name!r} already: give another name")
-        if has_container_app(connection, app.name):
+        if app.name in container_apps(connection):
             raise ValueError(f"{app.name!r} is a container app: it has one version only")
         add_app_version(core.db, app.name, app.version, words)
         return Added(shlex.join(words))

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from boinc_gahp.files import write_whole
-from boinc_gahp.localproject.hosts.engine import CONTAINERS
+from boinc_gahp.localproject.hosts.engine import container_apps
 from boinc_gahp.localproject.server.addresses import HOST
 
 if TYPE_CHECKING:
@@ -73,12 +73,7 @@ def add_settings(directory: Path, connection: sqlite3.Connection, user_name: str
 
 def _container_app(connection: sqlite3.Connection) -> str | None:
     """Return the first app for jobs in containers; None if there is none."""
-    row = connection.execute(
-        "SELECT a.name FROM app a JOIN app_version v ON v.appid = a.id "
-        "WHERE instr(v.plan_class, ?) ORDER BY a.id",
-        (CONTAINERS,),
-    ).fetchone()
-    return None if row is None else str(row["name"])
+    return next(iter(container_apps(connection)), None)
 
 
 def _container_line(app_name: str) -> str:

@@ -44,8 +44,8 @@ class FormBody:
     """The form of a request: the field ``request``, then the files in the order of its names.
 
     Closing it closes the files. ``sent`` is called with the size of each block before it is sent,
-    and can raise to stop. ``nbytes``: a form without files is made so large by a field that no
-    project reads.
+    and can raise to stop. A form without files has at least ``nbytes`` bytes: a field that no
+    project reads makes it so large.
     """
 
     def __init__(

@@ -127,8 +127,9 @@ class WebRpcs:
     def ping(self, nbytes: int = 0) -> None:
         """Ask whether the project answers; needs no account.
 
-        With ``nbytes`` the request is so large, of which the project's PHP keeps nothing: a
-        :class:`RequestTooLarge` tells that its post_max_size is less.
+        Args:
+            nbytes: the request has at least so many bytes, of which the project keeps nothing. If
+                its post_max_size is less, this raises :class:`RequestTooLarge`.
         """
         self._ask(table.PING, build.document("ping", None), results.success, nbytes=nbytes)
 

@@ -116,7 +116,7 @@ class ContainerJob:
         return Layout(
             self.command,
             is_input=self.is_input,
-            archives=tuple(map(archive_name, range(len(self._archives)))),
+            archives=tuple(map(archive_name, range(len(self.archives)))),
             inputs=tuple(name for name, _ in self.files) if outputs is None else (),
             outputs=outputs,
             packed=frozenset(name for name in outputs or () if not is_open_name(name)),
@@ -126,9 +126,9 @@ class ContainerJob:
         )
 
     @property
-    def _packed(self) -> tuple[tuple[str, LocalFile], ...]:
-        """Those of the files that go in an archive: by their names, or because there are many."""
-        alone = {name for name, _ in self._alone}
+    def packed(self) -> tuple[tuple[str, LocalFile], ...]:
+        """Files that travel in an archive: by their names, or because there are many."""
+        alone = {name for name, _ in self.alone}
         return tuple(
             (name, file)
             for name, file in self.files
@@ -136,15 +136,16 @@ class ContainerJob:
         )
 
     @property
-    def _archives(self) -> list[list[Member]]:
+    def archives(self) -> list[list[Member]]:
         """What each archive of inputs has: one directory if possible, so that others share it."""
         members = [Member(tree.path, tree.name, tree.stamp) for tree in self.trees]
         archives = [[each] for each in members] if len(members) <= _MOST_TREES else [members]
-        files = [Member(file.path, name) for name, file in self._packed]
+        files = [Member(file.path, name) for name, file in self.packed]
         return [*archives, files] if files else archives
 
     @property
-    def _alone(self) -> tuple[tuple[str, LocalFile | RemoteFile], ...]:
+    def alone(self) -> tuple[tuple[str, LocalFile | RemoteFile], ...]:
+        """Files that are files of the workunit by themselves."""
         plain = [item for item in self.files if is_open_name(item[0])]
         # What is not on this machine cannot go in an archive.
         remote = [item for item in plain if not isinstance(item[1], LocalFile)]
@@ -240,12 +241,12 @@ def _shared_inputs(
     text = dockerfile(job.image, image_name)
     yield DOCKERFILE, made.write(DOCKERFILE, text)
     yield JOB_TOML, made.write(JOB_TOML, job_toml(text, network=job.network))
-    for name, file in job._alone:  # noqa: SLF001
+    for name, file in job.alone:
         yield WORK + name, file
-    for _, packed in job._packed:  # noqa: SLF001
+    for _, packed in job.packed:
         status = stat_input(packed.path)
         check_unchanged(packed, status.st_size, status.st_mtime_ns)
-    for number, members in enumerate(job._archives):  # noqa: SLF001
+    for number, members in enumerate(job.archives):
         yield archive_name(number), made.pack(members, keep_going)
 
 

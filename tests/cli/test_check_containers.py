@@ -8,8 +8,10 @@ import pytest
 
 from boinc_gahp.cli.check import container_checks
 from boinc_gahp.localproject import LocalProject, Quirks, new_app
+from tests import faultproxy
 from tests.cli.conftest import write_settings
 from tests.contract.replay import WIRE
+from tests.faultproxy import FaultProxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,6 +145,20 @@ def test_a_request_that_just_fits_is_taken(check: Check, settings: Path) -> None
     assert check().of("app docker")[1][0] == "ok"
     settings.write_text(settings.read_text().replace(str(8 << 20), str((8 << 20) + 1)))
     assert check().of("app docker")[1][0] == "FAILED"
+
+
+@pytest.mark.parametrize(("rpc", "number"), [("estimate_batch", 0), ("ping", 1)])
+def test_a_question_that_the_project_does_not_answer_fails(
+    check: Check, settings: Path, project: LocalProject, rpc: str, number: int
+) -> None:
+    with FaultProxy(project.url) as proxy:
+        write_settings(settings, proxy.url, project.authenticator, APP)
+        proxy.fail(rpc, faultproxy.html(), times=None, skip=number)
+        report = check()
+    assert report.status == 1
+    level, text = report.of("app docker")[number]
+    assert level == "FAILED"
+    assert "[BG-" in text
 
 
 def test_a_projects_words_are_the_recorded_ones() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import time
 from contextlib import closing
@@ -308,6 +309,15 @@ def test_all_that_is_known_of_a_job_is_shown(do: Any, jobs: JobLedger) -> None:
         assert part in said.out
     (job,) = json.loads(do("show", "--json", "1").out)["jobs"]
     assert (job["hold_code"], job["description"]["iwd"]) == (2304, "/home/alice/my run")
+
+
+def test_a_signal_that_ended_a_program_is_shown_as_one(do: Any, jobs: JobLedger) -> None:
+    batch_id, ids = on_project(jobs, 11, 12)
+    jobs.statuses(batch_id, {f"{NAME}-1": "finished"})
+    jobs.fetched(ids[0], -9, 2.5)
+    shown = do("show", "1").out
+    assert re.search(r"ended by signal: +9\n", shown)
+    assert "exit code" not in shown
 
 
 def test_a_batch_is_found_by_the_beginning_of_its_name(do: Any, jobs: JobLedger) -> None:

@@ -15,9 +15,9 @@ from boinc_gahp.containers.ending import PROBLEMS
         (b"0\n", Ending()),
         (b"3\n", Ending(3)),
         (b"128", Ending(128)),
-        (b"137\n", Ending(signal=9)),
-        (b"139\n", Ending(signal=11)),
-        (b"192\n", Ending(signal=64)),
+        (b"137\n", Ending(-9)),
+        (b"139\n", Ending(-11)),
+        (b"192\n", Ending(-64)),
         (b"193\n", Ending(193)),
         (b"255\n", Ending(255)),
     ],
@@ -37,8 +37,7 @@ def test_each_problem_is_told_in_words(word: str) -> None:
 @pytest.mark.parametrize("before", [b"", b"1", b"no-program "])
 def test_a_volunteer_may_write_anything(before: bytes, content: bytes) -> None:
     ending = read_ending(before + content)
-    assert 0 <= ending.exit_code <= 999
-    assert 0 <= ending.signal <= 64
+    assert -64 <= ending.exit_status <= 999
     assert ending.problem is None or ending.problem.isprintable()
 
 

@@ -11,10 +11,12 @@ import pytest
 
 from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import Settings, Timeouts
+from boinc_gahp.errors import ProtocolError, RpcError, TransportError
 from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.rpc import ClientOptions, WebRpcs
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
+from tests import faultproxy
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
 
@@ -24,6 +26,27 @@ if TYPE_CHECKING:
 
 TEXT = b"some text, as long as it takes\n" * 3000
 OPTIONS = ClientOptions(connect_timeout=5, read_timeout=3, retry_total=3)
+
+passing_faults = pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(faultproxy.lose_reply(), id="reply lost"),
+        pytest.param(faultproxy.reset(), id="reset"),
+        pytest.param(faultproxy.status(500), id="500"),
+        pytest.param(faultproxy.cut(0.5), id="cut"),
+        pytest.param(faultproxy.drip(0.0), id="dripping"),
+    ],
+)
+lasting_faults = pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        pytest.param(faultproxy.cut(0.5), (ProtocolError, TransportError), id="cut"),
+        pytest.param(faultproxy.reset(), TransportError, id="reset"),
+        pytest.param(faultproxy.html(), ProtocolError, id="a page for people"),
+        pytest.param(faultproxy.body(b"ERROR: no way"), RpcError, id="an ERROR: page"),
+        pytest.param(faultproxy.body(b""), ProtocolError, id="nothing"),
+    ],
+)
 
 
 @dataclass

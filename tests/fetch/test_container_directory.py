@@ -25,7 +25,7 @@ from boinc_gahp.fetch import (
     write_failure,
 )
 from boinc_gahp.fetch.cancel import CancelScope, Stopped
-from tests.fetch.test_fetch_ad import Closing
+from tests.fetch.test_fetch_ad import Closing, note_syncs
 from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, failed, instance, templates
 from tests.submit.scripted import Script, batch, job
 
@@ -553,15 +553,7 @@ def test_nothing_appears_after_a_cancel_at_any_step(tmp_path: Path) -> None:
 
 
 def test_all_directories_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced: list[str] = []
-    fsync = os.fsync
-
-    def noting(descriptor: int) -> None:
-        path = str(Path(f"/proc/self/fd/{descriptor}").readlink())
-        synced.append(path.removeprefix(str(tmp_path)))
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", noting)
+    synced = note_syncs(tmp_path, monkeypatch)
     everything().fetch(tmp_path)
     assert {"", "/plots", "/plots/deep"} <= set(synced)
 

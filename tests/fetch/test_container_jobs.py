@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.containers import Program, read_image
-from boinc_gahp.errors import OutputError, ProtocolError, RpcError, TransportError
+from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import ContainerFiles, ContainerRequest, ProgramNotRun
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.localproject.supplied import input_template, output_template
@@ -25,7 +25,7 @@ from boinc_gahp.submit import ContainerJob, MadeFiles, make_container_jobs
 from boinc_gahp.submit.types import LocalFile, SubmitRequest
 from tests import faultproxy
 from tests.faultproxy import FaultProxy
-from tests.fetch.farm import Farm
+from tests.fetch.farm import Farm, lasting_faults, passing_faults
 from tests.fetch.test_container_directory import found
 from tests.helpers import wait_for
 
@@ -199,15 +199,7 @@ RPCS = ["query_batch", "query_job", "query_completed_job", "result_file"]
 
 
 @pytest.mark.parametrize("rpc", RPCS)
-@pytest.mark.parametrize(
-    "fault",
-    [
-        pytest.param(faultproxy.lose_reply(), id="reply lost"),
-        pytest.param(faultproxy.reset(), id="reset"),
-        pytest.param(faultproxy.status(500), id="500"),
-        pytest.param(faultproxy.cut(0.5), id="cut"),
-    ],
-)
+@passing_faults
 def test_trouble_that_passes_is_not_noticed(
     rpc: str, fault: faultproxy.Fault, healthy: Containers, home: Path
 ) -> None:
@@ -217,15 +209,7 @@ def test_trouble_that_passes_is_not_noticed(
     assert found(home) == {**SILENT, **PLOTS, "r": b"r\n"}
 
 
-@pytest.mark.parametrize(
-    ("fault", "kind"),
-    [
-        pytest.param(faultproxy.cut(0.5), (ProtocolError, TransportError), id="cut"),
-        pytest.param(faultproxy.reset(), TransportError, id="reset"),
-        pytest.param(faultproxy.html(), ProtocolError, id="a page for people"),
-        pytest.param(faultproxy.body(b"ERROR: no way"), RpcError, id="an ERROR: page"),
-    ],
-)
+@lasting_faults
 def test_trouble_that_stays_is_not_taken_for_an_end_of_the_program(
     fault: faultproxy.Fault,
     kind: type[Exception] | tuple[type[Exception], ...],

@@ -248,18 +248,24 @@ def test_what_is_on_its_way_vanishes_with_the_cancel_and_not_when_the_network_wa
     other.discard()
 
 
-def test_the_directories_are_on_the_disk_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def note_syncs(root: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that gets each path below ``root`` that is synced to the disk."""
     synced: list[str] = []
     fsync = os.fsync
 
     def noting(descriptor: int) -> None:
         path = str(Path(f"/proc/self/fd/{descriptor}").readlink())
-        synced.append(path.removeprefix(str(tmp_path)))
+        synced.append(path.removeprefix(str(root)))
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", noting)
+    return synced
+
+
+def test_the_directories_are_on_the_disk_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = note_syncs(tmp_path, monkeypatch)
     fetch(plain(), tmp_path)
     assert {"", "/logs", "/errors", "/errors/deep"} <= set(synced)
     for directory in ("/logs", "/errors/deep"):

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.errors import ProjectDown, ProtocolError, RpcError, TransportError
+from boinc_gahp.errors import ProjectDown, RpcError
 from tests import faultproxy
-from tests.fetch.farm import TEXT, Farm, contents, everything
+from tests.fetch.farm import TEXT, Farm, contents, everything, lasting_faults, passing_faults
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
@@ -25,16 +25,7 @@ RPCS = ["query_batch", "query_job", "query_completed_job", "get_templates", "res
 
 
 @pytest.mark.parametrize("rpc", RPCS)
-@pytest.mark.parametrize(
-    "fault",
-    [
-        pytest.param(faultproxy.lose_reply(), id="reply lost"),
-        pytest.param(faultproxy.reset(), id="reset"),
-        pytest.param(faultproxy.status(500), id="500"),
-        pytest.param(faultproxy.cut(0.5), id="cut"),
-        pytest.param(faultproxy.drip(0.0), id="dripping"),
-    ],
-)
+@passing_faults
 def test_trouble_that_passes_is_not_noticed(
     rpc: str, fault: faultproxy.Fault, healthy: Farm, home: Path
 ) -> None:
@@ -45,16 +36,7 @@ def test_trouble_that_passes_is_not_noticed(
     assert sorted(contents(home)) == ["job.err", "out"]
 
 
-@pytest.mark.parametrize(
-    ("fault", "kind"),
-    [
-        pytest.param(faultproxy.cut(0.5), (ProtocolError, TransportError), id="cut"),
-        pytest.param(faultproxy.reset(), TransportError, id="reset"),
-        pytest.param(faultproxy.html(), ProtocolError, id="a page for people"),
-        pytest.param(faultproxy.body(b"ERROR: no way"), RpcError, id="an ERROR: page"),
-        pytest.param(faultproxy.body(b""), ProtocolError, id="nothing"),
-    ],
-)
+@lasting_faults
 def test_trouble_that_stays_leaves_no_partial_file(
     fault: faultproxy.Fault,
     kind: type[Exception] | tuple[type[Exception], ...],

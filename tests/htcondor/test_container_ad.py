@@ -28,6 +28,7 @@ PROJECT = ProjectSettings(ProjectUrl("http://127.0.0.1/test/"), container_app="d
 WITH_IMAGE = ProjectSettings(
     ProjectUrl("http://127.0.0.1/test/"), container_app="docker", container_image="debian:13"
 )
+MD5 = "d41d8cd98f00b204e9800998ecf8427e"
 NO_CONTAINERS = ProjectSettings(ProjectUrl("http://127.0.0.1/test/"))
 
 
@@ -222,6 +223,9 @@ def test_an_environment_in_the_old_syntax_is_read(tmp_path: Path) -> None:
         ({"TransferInput": "none"}, "none"),
         ({"TransferInput": "none/"}, "none"),
         ({"Environment": "-x=1"}, "variable"),
+        ({"Environment": "A='x"}, "cannot be read: the ' in front of 'x' is not closed"),
+        ({"BoincRemoteFiles": f"http://h/fit.py 1 {MD5}"}, "cannot have this name"),
+        ({"BoincRemoteFiles": f"http://h/it%27s 1 {MD5}"}, "cannot have this name"),
         ({"BoincInputTemplate": "x"}, "installed apps"),
     ],
 )

@@ -82,7 +82,7 @@ def run_by(desk: Desk) -> dict[str, str]:
         [number] = re.findall(r"<command_line>\s*([0-9]+)\s*</command_line>", text)
         [script] = re.findall(r"<file_name>([^<]+)</file_name>\s*<open_name>run\.sh<", text)
         [path] = desk.site.local.directory.rglob(script)
-        [argument] = re.findall(rf"(?m)^{number}\) set -- '(number[0-9]+)x*';;$", path.read_text())
+        [argument] = re.findall(rf"(?m)^{number}\) set -- (number[0-9]+)x*;;$", path.read_text())
         found[str(name)] = argument
     return found
 

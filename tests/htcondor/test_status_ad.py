@@ -58,6 +58,12 @@ def test_a_completed_job_always_has_an_exit_code(code: int | None) -> None:
     assert parsed(ad) == expected
 
 
+@pytest.mark.parametrize("signal", [1, 9, 64])
+def test_a_signal_that_ended_the_program_is_reported_as_one(signal: int) -> None:
+    _, ad = status_ad(row("done", exit_code=-signal))
+    assert parsed(ad) == {"ExitSignal": signal, "ExitBySignal": True}
+
+
 def test_a_job_whose_program_failed_is_reported_with_the_reason_and_no_signal() -> None:
     _, ad = status_ad(row("done", exit_code=139, exit_reason='it "failed"\nbadly'))
     expected = {"ExitCode": 139, "ExitBySignal": False, "ExitReason": 'it "failed" badly'}

@@ -16,6 +16,7 @@ from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.submit import MadeFiles, trees
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.faultproxy import FaultProxy
 
@@ -123,3 +124,10 @@ def site(local_project: LocalProject, tmp_path: Path, ledger: Ledger) -> Iterato
     authenticator = local_project.add_user(f"user{next(_numbers)}")
     with FaultProxy(local_project.url) as proxy:
         yield Site(tmp_path, local_project, proxy, authenticator, ledger)
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MadeFiles:
+    """Made files; directories are looked through each time, as if the last time were long ago."""
+    monkeypatch.setattr(trees, "_REST", 0.0)
+    return MadeFiles(tmp_path / "state" / "made")

@@ -96,7 +96,8 @@ def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str
             "last asked about": f"{words.at(job.last_polled)}, "
             f"{words.span(now - job.last_polled)} ago",
             "end reported to HTCondor": _yes(job.end_reported) if not job.is_alive else None,
-            "exit code": job.exit_code,
+            "exit code": job.exit_code if job.signal is None else None,
+            "ended by signal": job.signal,
             "CPU time": None if job.cpu_time is None else f"{job.cpu_time:g} s",
             "outputs being written": "yes" if job.writing else None,
         }

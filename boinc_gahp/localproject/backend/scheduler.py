@@ -91,13 +91,14 @@ class Scheduler:
         connection = self._core.db.connection()
         rows = connection.execute(
             f"{_SELECT} WHERE r.hostid = h.id AND r.server_state = :state "
-            f"AND r.behaviour NOT LIKE '%vanish%' AND {_DELIVERED} ORDER BY r.id",
+            "AND r.behaviour NOT LIKE '%vanish%' ORDER BY r.id",
             {"host": host_id, "state": ServerState.IN_PROGRESS},
         ).fetchall()
         return [
             _task(row, version, row["report_deadline"], row["behaviour"])
             for row in rows
-            if (version := _version(connection, row)) is not None
+            if _is_delivered(row["xml_doc_in"])
+            and (version := _version(connection, row)) is not None
         ]
 
     def request_work(self, host_id: int, now: float) -> Task | None:
@@ -227,12 +228,12 @@ class Scheduler:
         return better or first
 
 
-#: In SQL: a result's document does not lack the newline after <result>. The scheduler puts elements
-#: behind it; without it, it marks the result as sent, and never delivers it.
-_DELIVERED = "(instr(r.xml_doc_in, '<result>' || char(10)) OR NOT instr(r.xml_doc_in, '<result>'))"
-
-
 def _is_delivered(document: str) -> bool:
+    """Tell whether a result's document has a newline after <result>.
+
+    The scheduler puts elements behind it. Without it, it marks the result as sent, and never
+    delivers it.
+    """
     return "<result>\n" in document or "<result>" not in document
 
 

@@ -106,14 +106,14 @@ def how_to_install(os_release: Path = _OS_RELEASE) -> str:
     return " or ".join(_INSTALL.values())
 
 
-def has_container_app(connection: sqlite3.Connection, name: str | None = None) -> bool:
-    """Whether an app of the project, or this one, needs a container engine."""
-    found = connection.execute(
-        "SELECT 1 FROM app a JOIN app_version v ON v.appid = a.id "
-        "WHERE instr(v.plan_class, ?) AND (? IS NULL OR a.name = ?)",
-        (CONTAINERS, name, name),
+def container_apps(connection: sqlite3.Connection) -> list[str]:
+    """Return the apps that need a container engine, the oldest first."""
+    rows = connection.execute(
+        "SELECT name FROM app WHERE id IN "
+        "(SELECT appid FROM app_version WHERE instr(plan_class, ?)) ORDER BY id",
+        (CONTAINERS,),
     )
-    return found.fetchone() is not None
+    return [row["name"] for row in rows]
 
 
 def engine_notice(connection: sqlite3.Connection, *, running: bool = True) -> str:
@@ -121,7 +121,7 @@ def engine_notice(connection: sqlite3.Connection, *, running: bool = True) -> st
 
     As long as no host has looked, or if the project is not running, only the PATH is searched.
     """
-    if not has_container_app(connection):
+    if not container_apps(connection):
         return ""
     rows = connection.execute(
         "SELECT docker_version, dont_use_docker FROM host WHERE active"
@@ -183,7 +183,7 @@ class Containers:
 
     def needed(self) -> bool:
         """Whether to look for an engine now."""
-        return not self._looked and has_container_app(self._database.connection())
+        return not self._looked and bool(container_apps(self._database.connection()))
 
     @property
     def found(self) -> Engine | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.backend import programs as names
 from boinc_gahp.localproject.hosts import behaviour
-from boinc_gahp.localproject.hosts.engine import has_container_app
+from boinc_gahp.localproject.hosts.engine import container_apps
 from boinc_gahp.localproject.states import BatchState, ErrorMask, ServerState
 
 if TYPE_CHECKING:
@@ -341,6 +341,7 @@ def apps(connection: sqlite3.Connection, ids: Iterable[int] | None = None) -> li
         ]
         versions.setdefault(row["appid"], []).append((row["version_num"], " ".join(arguments)))
     wanted = None if ids is None else set(ids)
+    in_containers = container_apps(connection)
     return [
         ShownApp(
             id=row["id"],
@@ -351,7 +352,7 @@ def apps(connection: sqlite3.Connection, ids: Iterable[int] | None = None) -> li
             work_generator=row["work_generator"],
             n_size_classes=row["n_size_classes"],
             versions=versions.get(row["id"], []),
-            container=has_container_app(connection, row["name"]),
+            container=row["name"] in in_containers,
         )
         for row in connection.execute("SELECT * FROM app WHERE deprecated = 0 ORDER BY name")
         if wanted is None or row["id"] in wanted

@@ -1,0 +1,368 @@
+"""Archives of input directories."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import socket
+import subprocess
+import tarfile
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from boinc_gahp.errors import StagingError
+from boinc_gahp.submit import MadeFiles, Member, made_files, trees
+from boinc_gahp.submit.digests import Seen
+from boinc_gahp.submit.trees import Entry
+from tests.submit.input_directories import LONG_AGO, contents, pack, tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def names(archive: Path) -> list[str]:
+    with tarfile.open(archive) as opened:
+        return opened.getnames()
+
+
+parts = st.binary(min_size=1, max_size=40).filter(
+    lambda part: b"/" not in part and b"\0" not in part and part not in (b".", b"..")
+)
+hard_parts = st.one_of(
+    parts,
+    st.sampled_from(
+        [
+            b"-rf",
+            b"--checkpoint-action=exec=sh",
+            b" ",
+            b"a b",
+            b"\n",
+            b"a\nb",
+            b"\xff\xfe",
+            b"'\"`$x",
+            b"\xc3\xb6",
+            b"\\x",
+            b"...",
+            b"n" * 255,
+            b"@LongLink",
+            b"*",
+            b"-C",
+            b"a" * 100,
+            b"\r",
+        ]
+    ),
+)
+paths = st.lists(hard_parts, min_size=1, max_size=5).map(b"/".join)
+
+
+def without_conflicts(files: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    """Leave out files whose name is a directory's, too."""
+    above = {
+        name[:end] for name in files for end in range(len(name)) if name[end : end + 1] == b"/"
+    }
+    return {name: content for name, content in files.items() if name not in above}
+
+
+def make(directory: Path, files: dict[bytes, bytes]) -> None:
+    directory.mkdir()
+    for name, content in files.items():
+        path = Path(os.fsdecode(os.fsencode(directory) + b"/" + name))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def found_below(directory: Path) -> dict[bytes, bytes]:
+    root = os.fsencode(directory)
+    return {
+        os.fsencode(each)[len(root) + 1 :]: each.read_bytes()
+        for each in directory.rglob("*")
+        if each.is_file()
+    }
+
+
+def check_unpacking(
+    files: dict[bytes, bytes], directory: Path, unpack: Callable[[Path, Path], None]
+) -> None:
+    make(directory / "in", files)
+    archive = pack(MadeFiles(directory / "made"), directory / "in", "")
+    (directory / "out").mkdir()
+    unpack(archive, directory / "out")
+    assert found_below(directory / "out") == files
+
+
+def unpack_with_python(archive: Path, into: Path) -> None:
+    with tarfile.open(archive, encoding="utf-8", errors="surrogateescape") as opened:
+        opened.extractall(into)
+
+
+@given(st.dictionaries(paths, st.binary(max_size=2000), max_size=5).map(without_conflicts))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_names_and_contents_are_packed(
+    tmp_path_factory: pytest.TempPathFactory, files: dict[bytes, bytes]
+) -> None:
+    check_unpacking(files, tmp_path_factory.mktemp("t"), unpack_with_python)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["tar"],
+        pytest.param(
+            ["busybox", "tar"],
+            marks=pytest.mark.skipif(which("busybox") is None, reason="there is no busybox"),
+        ),
+    ],
+    ids=["GNU", "busybox"],
+)
+@given(st.dictionaries(paths, st.binary(max_size=2000), max_size=5).map(without_conflicts))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_is_packed_is_unpacked_by_tar(
+    tmp_path_factory: pytest.TempPathFactory, command: list[str], files: dict[bytes, bytes]
+) -> None:
+    def unpack(archive: Path, into: Path) -> None:
+        run = subprocess.run(
+            [*command, "-xf", str(archive), "-C", str(into)], capture_output=True, check=True
+        )
+        assert run.stderr == b""
+
+    check_unpacking(files, tmp_path_factory.mktemp("t"), unpack)
+
+
+def test_equal_trees_give_equal_bytes_wherever_and_whenever_they_were_made(
+    made: MadeFiles, tmp_path: Path
+) -> None:
+    files = {"b": b"1", "a/c": b"2", "a-b": b"3", "empty/": b""}
+    one = tree(tmp_path / "one", files)
+    other = tree(tmp_path / "elsewhere" / "two", dict(reversed(files.items())), LONG_AGO + 5)
+    (one / "b").chmod(0o640)
+    (other / "b").chmod(0o4604)
+    (other / "a").chmod(0o700)
+    packed = [pack(made, each).read_bytes() for each in (one, other)]
+    assert packed[0] == packed[1]
+    (other / "b").chmod(0o744)
+    assert pack(made, other).read_bytes() != packed[0]
+
+
+def test_members_are_sorted_of_1970_of_nobody_and_have_one_of_two_modes(
+    made: MadeFiles, tmp_path: Path
+) -> None:
+    path = tree(tmp_path / "in", {"b": b"1", "a/x": b"2", "a.b": b"3", "run": b"4", "e/": b""})
+    (path / "run").chmod(0o710)
+    with tarfile.open(pack(made, path)) as opened:
+        found = [(each.name, oct(each.mode)) for each in opened]
+        assert {(each.mtime, each.uid, each.gid, each.uname, each.gname) for each in opened} == {
+            (0, 0, 0, "", "")
+        }
+    assert found == [
+        ("model", "0o755"),
+        ("model/a", "0o755"),
+        ("model/a/x", "0o644"),
+        ("model/a.b", "0o644"),
+        ("model/b", "0o644"),
+        ("model/e", "0o755"),
+        ("model/run", "0o755"),
+    ]
+
+
+def test_several_members_share_an_archive_and_the_last_of_a_name_is_taken(
+    made: MadeFiles, tmp_path: Path
+) -> None:
+    one = tree(tmp_path / "one", {"a": b"1", "b": b"1"})
+    two = tree(tmp_path / "two", {"a": b"2", "c": b"2"})
+    members = [Member(str(one), ""), Member(str(two), ""), Member(str(one / "b"), "deep/down/b")]
+    archive = Path(made.pack(members).path)
+    assert contents(archive) == {"a": b"2", "b": b"1", "c": b"2", "deep/down/b": b"1"}
+
+
+def test_a_name_that_is_a_file_and_a_directory_is_refused(made: MadeFiles, tmp_path: Path) -> None:
+    one = tree(tmp_path / "one", {"a": b"1"})
+    two = tree(tmp_path / "two", {"a/x": b"2"})
+    file = Member(str(one / "a"), "a/x/y")
+    for members in ([Member(str(one), ""), Member(str(two), "")], [Member(str(two), ""), file]):
+        with pytest.raises(StagingError, match=r"would have the same name.*rename one"):
+            made.pack(members)
+
+
+@pytest.mark.parametrize("name", ["/a", "../a", "a/../b"])
+def test_a_member_cannot_leave_the_archive(made: MadeFiles, tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match="not a name"):
+        made.pack([Member(str(tree(tmp_path / "in", {})), name)])
+
+
+def test_the_size_of_a_file_of_any_length_is_in_its_header() -> None:
+    entry = Entry("x", "/nowhere", "file", Seen(9 << 30, 0, 0, 0))
+    header = next(iter(made_files._packed("x", entry)))
+    assert tarfile.TarInfo.frombuf(header, "utf-8", "strict").size == 9 << 30
+
+
+def test_an_archive_ends_as_tar_ends_it(made: MadeFiles, tmp_path: Path) -> None:
+    for size in (0, 1, 512, 8 * 1024, 9 * 1024, 10 * 1024):
+        archive = pack(made, tree(tmp_path / str(size), {"a": b"x" * size}))
+        packed = archive.read_bytes()
+        assert len(packed) % tarfile.RECORDSIZE == 0
+        assert packed.endswith(bytes(1024))
+        with tarfile.open(fileobj=io.BytesIO(packed)) as opened:
+            assert opened.getmember("model/a").size == size
+
+
+# Links.
+
+
+def test_a_relative_link_that_stays_inside_is_kept_others_are_followed(
+    made: MadeFiles, tmp_path: Path
+) -> None:
+    outside = tree(tmp_path / "outside", {"o": b"out", "d/p": b"deep"})
+    path = tree(tmp_path / "in", {"a": b"1", "sub/b": b"2"})
+    (path / "kept").symlink_to("sub/b")
+    (path / "kept-directory").symlink_to("sub")
+    (path / "kept-nowhere").symlink_to("nowhere")
+    (path / "sub" / "up").symlink_to("../a")
+    (path / "absolute").symlink_to(path / "a")
+    (path / "out").symlink_to(outside / "o")
+    (path / "out-directory").symlink_to(outside)
+    archive = pack(made, path, "")
+    with tarfile.open(archive) as opened:
+        links = {each.name: each.linkname for each in opened if each.issym()}
+    assert links == {"kept": "sub/b", "kept-directory": "sub", "kept-nowhere": "nowhere"}
+    assert contents(archive) == {
+        "a": b"1",
+        "absolute": b"1",
+        "out": b"out",
+        "out-directory/d/p": b"deep",
+        "out-directory/o": b"out",
+        "sub/b": b"2",
+        "sub/up": b"1",
+    }
+
+
+def test_a_member_that_is_a_link_itself_is_what_it_leads_to(
+    made: MadeFiles, tmp_path: Path
+) -> None:
+    tree(tmp_path / "in", {"a": b"1"})
+    (tmp_path / "link").symlink_to("in")
+    (tmp_path / "file").symlink_to("in/a")
+    assert contents(pack(made, tmp_path / "link")) == {"model/a": b"1"}
+    assert contents(pack(made, tmp_path / "file")) == {"model": b"1"}
+
+
+@pytest.mark.parametrize("target", ["..", "../..", "../sub", "/{path}"])
+def test_a_link_back_to_its_own_directory_is_refused(
+    made: MadeFiles, tmp_path: Path, target: str
+) -> None:
+    path = tree(tmp_path / "in", {"sub/b": b"2"})
+    (path / "sub" / "back").symlink_to(target.format(path=path))
+    with pytest.raises(StagingError, match=r"sub/back.* it is in itself: remove the link"):
+        pack(made, path)
+
+
+def test_a_link_that_leads_nowhere_and_out_is_reported_by_name(
+    made: MadeFiles, tmp_path: Path
+) -> None:
+    path = tree(tmp_path / "in", {})
+    (path / "lost").symlink_to("/nowhere/at/all")
+    with pytest.raises(StagingError, match="in/lost' cannot be read: No such file") as caught:
+        pack(made, path)
+    assert caught.value.errno == errno.ENOENT
+
+
+def test_links_that_multiply_a_directory_end(
+    made: MadeFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trees, "MOST_ENTRIES", 1000)
+    path = tree(tmp_path / "in", {"d20/file": b""})
+    for level in range(20):
+        (path / f"d{level}").mkdir()
+        for name in "ab":
+            (path / f"d{level}" / name).symlink_to(f"../d{level + 1}")
+    with pytest.raises(StagingError, match="more than 1,000 files and directories: pack them"):
+        pack(made, path)
+
+
+# What cannot be packed.
+
+
+@pytest.fixture
+def special(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Return a directory with a file of a kind."""
+    opened = socket.socket(socket.AF_UNIX)
+
+    def make(kind: str) -> Path:
+        path = tree(tmp_path / "in", {"a": b"1"})
+        if kind == "pipe":
+            os.mkfifo(path / "special")
+        elif kind == "socket":
+            opened.bind(str(path / "special"))
+        else:
+            (path / "special").symlink_to("/dev/null")
+        return path
+
+    yield make
+    opened.close()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
+def test_what_is_no_file_is_refused_by_name(
+    made: MadeFiles, special: Callable[[str], Path], kind: str
+) -> None:
+    with pytest.raises(StagingError, match="in/special' is not a regular file"):
+        pack(made, special(kind))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
+def test_what_cannot_be_read_is_reported_with_the_systems_reason(
+    made: MadeFiles, tmp_path: Path
+) -> None:
+    for name in ("file", "directory/"):
+        path = tree(tmp_path / f"in-{name}", {name: b""})
+        (path / name).chmod(0)
+        with pytest.raises(StagingError, match="cannot be read: ") as caught:
+            pack(made, path)
+        assert caught.value.errno == errno.EACCES
+
+
+def test_a_missing_member_is_reported(made: MadeFiles, tmp_path: Path) -> None:
+    for path in (tmp_path / "none", Path("/a\0b")):
+        with pytest.raises(StagingError, match="cannot be read"):
+            pack(made, path)
+
+
+@pytest.mark.parametrize("how", ["grows", "shrinks", "is replaced", "vanishes", "gets a neighbour"])
+def test_a_tree_that_changes_while_it_is_packed_is_an_error_and_leaves_no_file(
+    made: MadeFiles, tmp_path: Path, how: str
+) -> None:
+    path = tree(tmp_path / "in", {"a": b"x" * 3_000_000, "b": b"1"})
+
+    def change() -> None:
+        if how == "grows":
+            with (path / "a").open("ab") as file:
+                file.write(b"more")
+        elif how == "shrinks":
+            os.truncate(path / "a", 1_500_000)
+        elif how == "is replaced":
+            (path / "c").write_bytes(b"2")
+            os.utime(path / "c", (LONG_AGO, LONG_AGO))
+            (path / "c").replace(path / "b")
+        elif how == "vanishes":
+            (path / "b").unlink(missing_ok=True)
+        else:
+            (path / "c").write_bytes(b"2")
+
+    with pytest.raises(StagingError, match=r"changed while it was read: submit|No such file"):
+        made.pack([Member(str(path), "model")], change)
+    assert list((tmp_path / "state" / "made").iterdir()) == []
+
+
+def test_packing_stops_when_it_is_told_to(made: MadeFiles, tmp_path: Path) -> None:
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    path = tree(tmp_path / "in", {"a": b"x" * 3_000_000})
+    with pytest.raises(KeyboardInterrupt):
+        made.pack([Member(str(path), "model")], stop)
+    assert list((tmp_path / "state" / "made").iterdir()) == []

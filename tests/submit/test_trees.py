@@ -1,0 +1,76 @@
+"""Input directories: whether they are still as they were."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import StagingError
+from boinc_gahp.submit import MadeFiles, Member, tree_stamp, trees
+from tests.submit.input_directories import LONG_AGO, count_calls, tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def linked(path: Path, target: str) -> None:
+    path.unlink()
+    path.symlink_to(target)
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "a new file": lambda path: (path / "new").write_bytes(b""),
+    "a new directory": lambda path: (path / "new").mkdir(),
+    "a removed file": lambda path: (path / "a").unlink(),
+    "another name": lambda path: (path / "a").rename(path / "z"),
+    "another size": lambda path: tree(path, {"a": b"longer"}),
+    "another time": lambda path: os.utime(path / "sub" / "b", (LONG_AGO, LONG_AGO + 1)),
+    "another mode": lambda path: (path / "a").chmod(0o755),
+    "another target": lambda path: linked(path / "l", "sub/b"),
+    "a link, not a file": lambda path: linked(path / "a", "sub/b"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_stamp_changes_with_the_tree(made: MadeFiles, tmp_path: Path, change: str) -> None:
+    path = tree(tmp_path / "in", {"a": b"1", "sub/b": b"2"})
+    (path / "l").symlink_to("a")
+    stamp = tree_stamp(str(path))
+    assert tree_stamp(str(path)) == stamp
+    made.pack([Member(str(path), "model", stamp)])
+    CHANGES[change](path)
+    assert tree_stamp(str(path)) != stamp
+    with pytest.raises(StagingError, match=r"'.*/in' changed since the job was submitted"):
+        made.pack([Member(str(path), "model", stamp)])
+
+
+def test_a_restored_tree_has_the_same_stamp(tmp_path: Path) -> None:
+    files = {"a": b"1", "sub/b": b"2"}
+    one, two = tree(tmp_path / "one", files), tree(tmp_path / "two", files)
+    assert tree_stamp(str(one)) == tree_stamp(str(two))
+
+
+@pytest.mark.processes
+def test_a_stamp_is_the_same_in_another_process(tmp_path: Path) -> None:
+    path = tree(tmp_path / "in", {"a": b"1", "ü\udcff\n": b"2"})
+    program = "import sys; from boinc_gahp.submit import tree_stamp; print(tree_stamp(sys.argv[1]))"
+    other = subprocess.run(
+        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True
+    )
+    assert other.stdout.strip() == tree_stamp(str(path))
+
+
+def test_a_tree_that_many_jobs_share_is_not_looked_through_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trees, "_REST", 1e9)
+    monkeypatch.setattr(trees, "_LONGEST_REST", 1e9)
+    looked = count_calls(monkeypatch, trees, "walk")
+    path = str(tree(tmp_path / "in", {"a": b"1"}))
+    assert len({tree_stamp(path) for _ in range(1000)}) == 1
+    assert looked == [path]
