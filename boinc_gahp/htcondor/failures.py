@@ -48,10 +48,16 @@ _AGAIN = "condor_release sends it again, as a new job"
 #: A program's own exit status is never that of its container (:mod:`boinc_gahp.containers.script`).
 _CONTAINER_FAILED = (
     "; this is not the exit status of the program: its container could not be made on the "
-    "volunteers' computers, or was ended there. Most often they cannot get the image {}: check "
-    "that its name is right, that everybody may pull it, that it is built for their processors, "
-    "and that it has a shell (sh)"
+    "volunteers' computers, or was ended there. Most often they cannot {}, that it is built for "
+    "their processors, and that it has a shell (sh)"
 )
+#: What to look at, by how the image is named.
+_IMAGE_FAILED = {
+    "oci-archive:": "use the image {}: check that podman saved it with --format oci-archive",
+    "rootfs:": "use the image {}: check that it is a tar archive of all files of a system, such as "
+    "podman export makes, and not a saved image",
+    "": "get the image {}: check that its name is right, that everybody may pull it",
+}
 
 
 #: The job attribute that asks for more of a resource that was not enough.
@@ -121,7 +127,8 @@ def fail(context: AccountContext, job: JobRow) -> bool:
         reason = reason_of(context, job, batch, failure)
         image = _image_of(job)
         if image is not None:
-            reason += _CONTAINER_FAILED.format(image)
+            hint = next(text for kind, text in _IMAGE_FAILED.items() if image.startswith(kind))
+            reason += _CONTAINER_FAILED.format(hint.format(image))
         code = exit_code(failure) if image is None else None
         if code is not None and completes(context, job):
             ended = ProgramFailure(code, cpu_time, reason, _shortened(failure.text))

@@ -193,6 +193,18 @@ def test_an_image_that_nobody_can_get_holds_its_job_with_its_name(
 
 
 @pytest.mark.parametrize("source", ["oci-archive", "rootfs"])
+def test_a_file_that_is_no_such_image_holds_its_job_with_the_kind_that_is_needed(
+    node: Site, service: Service, engine: Engine, source: str
+) -> None:
+    path = engine.root_file_system() if source == "oci-archive" else engine.archive()
+    ad = held(service, job(node, "true", BoincImage=f'"{source}:{path}"'))
+    needed = "--format oci-archive" if source == "oci-archive" else "all files of a system"
+    assert f"cannot use the image {source}:{path}: check that" in ad
+    assert needed in ad
+    assert "everybody may pull it" not in ad
+
+
+@pytest.mark.parametrize("source", ["oci-archive", "rootfs"])
 def test_an_image_in_a_file_travels_with_the_job(
     node: Site, service: Service, engine: Engine, source: str
 ) -> None:
