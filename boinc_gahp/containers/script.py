@@ -43,8 +43,7 @@ rm -f {APP}/{ENDING}
 mkdir -p {APP}/{WORK} && cd {APP}/{WORK} || tell no-directory
 """
 
-#: After a status that may mean that the program did not begin. A script names what it is run with;
-#: anything else that is there and executable is of another processor, or lacks its libraries.
+#: After a status that may mean that the program did not begin. A script names what it is run with.
 _WHY_NOT_RUN = """\
     [ -f {0} ] || tell no-program {0}
     [ -x {0} ] || tell not-executable {0}
@@ -57,9 +56,10 @@ _WHY_NOT_RUN = """\
         [ "$1" = -S ] && shift
         command -v "$1" >/dev/null 2>&1 || tell no-interpreter "$1"
         set +f;;
-    ?ELF*) tell wrong-system {0};;
-    esac;;
 """
+#: A compiled program that the job brings is of another processor, or lacks its libraries. One of
+#: the image has what it needs, and the status is its own: ``sh -c`` has it for a missing command.
+_WRONG_SYSTEM = "    ?ELF*) tell wrong-system {0};;\n"
 _WHY_NO_NAME = "    command -v {0} >/dev/null 2>&1 || tell no-program {0};;\n"
 
 
@@ -171,7 +171,13 @@ def _running(layout: Layout, programs: Sequence[Program]) -> Iterator[str]:
     yield '*) tell no-job "$job";;\nesac\n'
     yield f'( exec {" ".join(common)} "$@" ) <"$stdin" {_streams(layout)}\nstatus=$?\n'
     yield "case $status in 126|127)\n"
-    yield _WHY_NOT_RUN.format(program) if "/" in layout.program else _WHY_NO_NAME.format(program)
+    if "/" in layout.program:
+        yield _WHY_NOT_RUN.format(program)
+        if layout.is_input:
+            yield _WRONG_SYSTEM.format(program)
+        yield "    esac;;\n"
+    else:
+        yield _WHY_NO_NAME.format(program)
     yield "esac\n"
 
 

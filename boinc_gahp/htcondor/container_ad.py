@@ -287,17 +287,32 @@ def _tree(name: str, path: Path) -> Tree:
 def _environment(attributes: Attributes, boinc: BoincAttributes) -> Iterator[tuple[str, str]]:
     """Yield the variables of the job's environment."""
     allowed = set(names_in(boinc.word("AllowEnvironment") or ""))
-    for name, value in _variables(attributes):
+    variables = list(_variables(attributes))
+    for name, _ in variables:
         if name.startswith("-") or not name:
             raise AdRefused(f"environment has the variable {show(name)}, which no program can have")
-        if _SECRET.search(name) and name not in allowed:
-            raise AdRefused(
-                f"environment has the variable {show(name)}, whose name looks like that of a "
-                "secret; volunteers can read the whole environment. Leave it out (getenv copies "
-                f'all variables), or, if it is no secret: +BoincAllowEnvironment = "{name}" in the '
-                "submit file (grid universe: +remote_BoincAllowEnvironment)"
+    secret = [name for name, _ in variables if _SECRET.search(name)]
+    refused = [name for name in secret if name not in allowed]
+    if refused:
+        shown = ", ".join(map(show, refused))
+        has, look, them, none = (
+            (f"the variable {shown}", "name looks like that of a secret", "it", "it is no secret")
+            if len(refused) == 1
+            else (
+                f"the variables {shown}",
+                "names look like those of secrets",
+                "them",
+                "they are no secrets",
             )
-        yield name, value
+        )
+        # With the names that the submit file allows already, so that the line can replace its own.
+        raise AdRefused(
+            f"environment has {has}, whose {look}; volunteers can read the whole environment. "
+            f"Leave {them} out (getenv copies all variables), or, if {none}: "
+            f'+BoincAllowEnvironment = "{", ".join(secret)}" in the submit file (grid universe: '
+            "+remote_BoincAllowEnvironment)"
+        )
+    yield from variables
 
 
 def _variables(attributes: Attributes) -> Iterator[tuple[str, str]]:

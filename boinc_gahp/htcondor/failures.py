@@ -48,10 +48,23 @@ _AGAIN = "condor_release sends it again, as a new job"
 #: A program's own exit status is never that of its container (:mod:`boinc_gahp.containers.script`).
 _CONTAINER_FAILED = (
     "; this is not the exit status of the program: its container could not be made on the "
-    "volunteers' computers, or was ended there. Most often they cannot get the image {}: check "
-    "that its name is right, that everybody may pull it, that it is built for their processors, "
-    "and that it has a shell (sh)"
+    "volunteers' computers, or was ended there. Most often they cannot {}, that it is built for "
+    "their processors, and that it has a shell (sh)"
 )
+_NO_HOST = (
+    ": request less memory and disk (request_memory, request_disk), or ask the project's admin "
+    "what the computers have that take jobs in containers"
+)
+_LIMIT = (
+    "; this is not the exit status of the program: the volunteers' computers ended it at that limit"
+)
+#: What to look at, by how the image is named.
+_IMAGE_FAILED = {
+    "oci-archive:": "use the image {}: check that podman saved it with --format oci-archive",
+    "rootfs:": "use the image {}: check that it is a tar archive of all files of a system, such as "
+    "podman export makes, and not a saved image",
+    "": "get the image {}: check that its name is right, that everybody may pull it",
+}
 
 
 #: The job attribute that asks for more of a resource that was not enough.
@@ -59,6 +72,11 @@ _MORE = {
     client_exits.EXIT_DISK_LIMIT_EXCEEDED: "BoincRscDiskBound",
     client_exits.EXIT_TIME_LIMIT_EXCEEDED: "BoincRscFpopsBound",
     client_exits.EXIT_MEM_LIMIT_EXCEEDED: "BoincRscMemoryBound",
+}
+#: The lines of a submit file that set the same for a job in a container.
+_REQUEST = {
+    client_exits.EXIT_DISK_LIMIT_EXCEEDED: "request_disk",
+    client_exits.EXIT_MEM_LIMIT_EXCEEDED: "request_memory",
 }
 #: Meanings of the statuses that are not the program's own, and what to do.
 MEANINGS = {
@@ -121,7 +139,7 @@ def fail(context: AccountContext, job: JobRow) -> bool:
         reason = reason_of(context, job, batch, failure)
         image = _image_of(job)
         if image is not None:
-            reason += _CONTAINER_FAILED.format(image)
+            reason += _why_no_container(failure, image)
         code = exit_code(failure) if image is None else None
         if code is not None and completes(context, job):
             ended = ProgramFailure(code, cpu_time, reason, _shortened(failure.text))
@@ -140,6 +158,16 @@ def _shortened(text: str) -> str:
         return text
     half = _MAX_STDERR // 2
     return f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"
+
+
+def _why_no_container(failure: Failure, image: str) -> str:
+    if "couldnt_send_result" in failure.words:
+        return _NO_HOST
+    last = statuses(failure)[-1:]
+    if last and last[0] in _MORE:
+        return _LIMIT + (f", which {_REQUEST[last[0]]} sets, too" if last[0] in _REQUEST else "")
+    hint = next(text for kind, text in _IMAGE_FAILED.items() if image.startswith(kind))
+    return _CONTAINER_FAILED.format(hint.format(image))
 
 
 def _image_of(job: JobRow) -> str | None:

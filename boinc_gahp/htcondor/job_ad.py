@@ -218,7 +218,7 @@ def _no_containers(attributes: Attributes, image: str | None) -> str:
     if image is not None:
         return (
             f"the job has an image ({show(image)}), and it is not known that the project runs "
-            f"containers: say which {app}. {admin}"
+            f"containers. {admin}. For an installed app say which {app}"
         )
     name = Path(attributes.text("Cmd") or "").name
     return (

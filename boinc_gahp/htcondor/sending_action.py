@@ -174,8 +174,8 @@ def _hold_for(error: GahpError, batch: BatchRow) -> Hold:
     if isinstance(error, AppNotFound):
         return Hold(
             f"project {batch.project_url} has no app {batch.app_name!r} ({error.words}): name "
-            "another app (BoincApp, or the queue) or another project, or have the project's admin "
-            "add it and release the job",
+            "another app (BoincApp, or the queue; for jobs in containers container_app in the "
+            "settings) or another project, or have the project's admin add it and release the job",
             HoldCode.REFUSED,
             0,
         )

@@ -195,7 +195,7 @@ def test_that_no_route_takes_jobs_that_bring_their_own_program_is_noted(condor: 
 def test_a_transform_for_attributes_that_is_in_no_list_is_a_warning(condor: Condor) -> None:
     condor.set(
         JOB_TRANSFORM_BoincAttributes="COPY ContainerImage remote_ContainerImage",
-        EXTENDED_SUBMIT_COMMANDS='container_image = "image"',
+        EXTENDED_SUBMIT_COMMANDS='container_image = "image" docker_image = "image"',
     )
     condor.last_set("JOB_TRANSFORM_NAMES", "Other", "/etc/condor/zzz.conf, line 5")
     [told] = [text for level, text in htcondor() if "BoincAttributes" in text]
@@ -204,7 +204,12 @@ def test_a_transform_for_attributes_that_is_in_no_list_is_a_warning(condor: Cond
     assert "EXTENDED_SUBMIT_COMMANDS" not in str(htcondor())
     condor.set(EXTENDED_SUBMIT_COMMANDS="project = true")
     [told] = [text for level, text in htcondor() if "EXTENDED_SUBMIT_COMMANDS" in text]
-    assert "condor_submit drops container_image" in told
+    assert "condor_submit drops container_image and docker_image from grid jobs" in told
+    condor.set(EXTENDED_SUBMIT_COMMANDS='container_image = "image"')
+    [told] = [text for level, text in htcondor() if "EXTENDED_SUBMIT_COMMANDS" in text]
+    assert "condor_submit drops docker_image from grid jobs" in told
+    condor.set(JOB_TRANSFORM_NAMES="Other")
+    assert "EXTENDED_SUBMIT_COMMANDS" in str(htcondor())
 
 
 def test_the_example_passes_on_every_attribute_that_boinc_gahp_reads() -> None:

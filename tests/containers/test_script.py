@@ -235,6 +235,16 @@ def test_a_program_that_ends_with_127_by_itself_has_run(slot: Slot) -> None:
 
 
 @pytest.mark.processes
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(("command", "status"), [("no-such-command", 127), ("exit 126", 126)])
+def test_the_images_shell_that_ends_with_126_or_127_has_run(
+    slot: Slot, shell: list[str], command: str, status: int
+) -> None:
+    layout = Layout(shutil.which("sh") or "")
+    assert slot.run(layout, [Program(("-c", command))], shell=shell) == status
+
+
+@pytest.mark.processes
 def test_stdin_stdout_and_stderr_are_files(slot: Slot) -> None:
     slot.program("cat; echo wrong >&2")
     (slot.work / "in").write_text("hello\n")

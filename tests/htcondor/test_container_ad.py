@@ -200,6 +200,14 @@ def test_a_variable_that_looks_like_a_secret_holds_the_job(tmp_path: Path, name:
     assert allowed.environment == ((name, "1"),)
 
 
+def test_all_variables_that_look_like_secrets_are_named_at_once(tmp_path: Path) -> None:
+    told = refused(
+        tmp_path, Environment="A=1 API_TOKEN=2 KEYS=3 SSH_KEY=4", BoincAllowEnvironment="KEYS"
+    )
+    assert 'the variables "API_TOKEN", "SSH_KEY", whose names look like' in told
+    assert '+BoincAllowEnvironment = "API_TOKEN, KEYS, SSH_KEY" in the submit file' in told
+
+
 def test_an_environment_in_the_old_syntax_is_read(tmp_path: Path) -> None:
     found = inside(tmp_path, Environment=None, Env="A=1;B=x y")
     assert found.environment == (("A", "1"), ("B", "x y"))

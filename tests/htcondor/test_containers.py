@@ -192,6 +192,35 @@ def test_an_image_that_nobody_can_get_holds_its_job_with_its_name(
     assert "HoldReasonCode = 2304" in ad
 
 
+def test_a_job_that_no_computer_can_take_is_not_the_images_fault(
+    node: Site, service: Service
+) -> None:
+    ad = held(service, job(node, "true", RequestMemory="100000000"))
+    assert "no volunteer could take it: request less memory and disk" in ad
+    assert "cannot get the image" not in ad
+
+
+def test_a_job_that_needs_too_much_disk_is_told_to_request_more(
+    node: Site, service: Service
+) -> None:
+    command = "head -c 20000000 /dev/zero >big; sleep 60"
+    ad = held(service, job(node, command, RequestDisk="3000", TransferOutput='"big"'))
+    assert "ended it at that limit, which request_disk sets, too" in ad
+    assert "cannot get the image" not in ad
+
+
+@pytest.mark.parametrize("source", ["oci-archive", "rootfs"])
+def test_a_file_that_is_no_such_image_holds_its_job_with_the_kind_that_is_needed(
+    node: Site, service: Service, engine: Engine, source: str
+) -> None:
+    path = engine.root_file_system() if source == "oci-archive" else engine.archive()
+    ad = held(service, job(node, "true", BoincImage=f'"{source}:{path}"'))
+    needed = "--format oci-archive" if source == "oci-archive" else "all files of a system"
+    assert f"cannot use the image {source}:{path}: check that" in ad
+    assert needed in ad
+    assert "everybody may pull it" not in ad
+
+
 @pytest.mark.parametrize("source", ["oci-archive", "rootfs"])
 def test_an_image_in_a_file_travels_with_the_job(
     node: Site, service: Service, engine: Engine, source: str

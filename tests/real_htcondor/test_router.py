@@ -9,7 +9,7 @@ import pytest
 
 from tests.helpers import wait_for
 from tests.real_htcondor.node import command_lines
-from tests.real_htcondor.pool import COMPLETED, HELD, IDLE, REMOVED, RUNNING
+from tests.real_htcondor.pool import COMPLETED, HELD, IDLE, REMOVED, ROOT, RUNNING
 from tests.real_htcondor.submit import vanilla
 
 if TYPE_CHECKING:
@@ -134,8 +134,13 @@ def test_why_the_project_failed_a_job_stands_in_the_users_own_job(
     # This server does not give failed jobs' stderr away.
     assert "exit statuses on the volunteers' computers: 11, 11" in job["HoldReason"]
     assert (job["HoldReasonCode"], job["HoldReasonSubCode"]) == (2304, 11)
-    # Its copy is what is released.
-    sent["crashy"].room.ask("condor_release", job["RoutedToJobId"])
+    # Its copy is what is released, and only this one, with the command of the documentation.
+    guide = (ROOT / "docs" / "scientists.rst").read_text("utf-8")
+    [command] = re.findall(r"``(condor_release \$\(.*?\))``", guide)
+    printed = sent["crashy"].room.ask(
+        "sh", "-c", command.replace("JOB", f"{sent['crashy'].number}.0")
+    )
+    assert printed.split() == ["Job", job["RoutedToJobId"], "released"]
     sent["crashy"].wait_until(lambda job: job["JobStatus"] == IDLE, "the job is back")
     sent["crashy"].room.ask("condor_rm", str(sent["crashy"].number))
 

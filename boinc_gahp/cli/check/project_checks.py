@@ -136,7 +136,8 @@ def _check_account(
     yield _check_staging(project)
     yield _limits_note(settings, chosen)
     if not apps:
-        yield note("apps: not looked at; name those that you use: boinc_gahp check --app APP")
+        which = "apps" if chosen.container_app is None else "installed apps"
+        yield note(f"{which}: not looked at; name those that you use: boinc_gahp check --app APP")
     wanted = dict.fromkeys(apps)
     if chosen.container_app is not None:
         wanted[chosen.container_app] = None

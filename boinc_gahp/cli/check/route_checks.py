@@ -96,11 +96,14 @@ def check_attributes() -> Iterator[Check]:
                 f"{_last_word(listed)}, {lost}; add it there, and run condor_reconfig"
             )
     name = "EXTENDED_SUBMIT_COMMANDS"
-    if used and "container_image" not in (condor_tools.value(name) or ""):
+    kept = condor_tools.value(name) or ""
+    dropped = [word for word in ("container_image", "docker_image") if word not in kept]
+    if dropped and (used or unlisted):
         # Its value has several lines, so where it was last set cannot be told.
         yield warning(
-            f"HTCondor: condor_submit drops container_image from grid jobs, because {name} lacks "
-            f"it; add it as {_GRID_EXAMPLE} does, and run condor_reconfig"
+            f"HTCondor: condor_submit drops {' and '.join(dropped)} from grid jobs, because {name} "
+            f"lacks {'it' if len(dropped) == 1 else 'them'}; add what {_GRID_EXAMPLE} has there, "
+            "and run condor_reconfig"
         )
 
 
