@@ -31,6 +31,8 @@ def archive_name(number: int) -> str:
 
 def output_files(layout: Layout) -> list[tuple[str, bool]]:
     """Return the open names of a job's outputs, and whether each is optional."""
+    # Outputs are fetched by their places, also those of jobs that an earlier version has sent: so
+    # the order must never change.
     files = [(ENDING, False)]
     if layout.stdout:
         files.append((STDOUT, True))
