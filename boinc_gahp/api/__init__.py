@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from boinc_gahp.api.finding import find_batch as find_batch
     from boinc_gahp.api.folders import folder_name as folder_name
     from boinc_gahp.api.job import BatchJob as BatchJob
+    from boinc_gahp.api.logs import JobLog as JobLog, logs_of as logs_of, page_of as page_of
     from boinc_gahp.api.project import Project as Project
+    from boinc_gahp.api.reasons import Reason as Reason
     from boinc_gahp.api.records import Records as Records
     from boinc_gahp.api.request import (
         Options as Options,
@@ -74,6 +76,7 @@ __all__ = [
     "InlineFile",
     "Job",
     "JobFailure",
+    "JobLog",
     "JobState",
     "LocalFile",
     "OnProgress",
@@ -82,6 +85,7 @@ __all__ = [
     "Poll",
     "Progress",
     "Project",
+    "Reason",
     "RemoteFile",
     "Session",
     "StagedFile",
@@ -100,7 +104,9 @@ __getattr__, __dir__ = exports(
         "finding": ["find_batch"],
         "folders": ["folder_name"],
         "job": ["BatchJob"],
+        "logs": ["JobLog", "logs_of", "page_of"],
         "project": ["Project"],
+        "reasons": ["Reason"],
         "records": ["Records"],
         "request": ["Options", "job_names", "new_batch_name"],
         "rows": ["read_rows"],
