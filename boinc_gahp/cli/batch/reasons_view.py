@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.opening import command
 from boinc_gahp.errors import RpcError
+from boinc_gahp.states import CANCELLED
 from boinc_gahp.terminal import coloured
 from boinc_gahp.text import count
 
@@ -53,7 +54,10 @@ def reason_lines(
         if rest:
             others = sum(reason.count for reason in rest)
             yield f"  … and {count(others, 'job')} for {count(len(rest), 'more reason')}"
-    yield f"More: {command(options, 'logs', batch.id, found[0].job)}"
+    # Of an aborted job there is no more to tell.
+    told = next((each.job for each in found if CANCELLED.isdisjoint(each.errors)), None)
+    if told is not None:
+        yield f"More: {command(options, 'logs', batch.id, told)}"
 
 
 def reasons_json(batch: Batch, jobs: Sequence[str] | None = None) -> list[dict[str, Any]]:
