@@ -33,8 +33,14 @@ if TYPE_CHECKING:
     from boinc_gahp.api.finding import find_batch as find_batch
     from boinc_gahp.api.folders import folder_name as folder_name
     from boinc_gahp.api.job import BatchJob as BatchJob
+    from boinc_gahp.api.manifest import (
+        Lineage as Lineage,
+        Manifest as Manifest,
+        SubmittedInput as SubmittedInput,
+        SubmittedJob as SubmittedJob,
+    )
+    from boinc_gahp.api.manifests import Manifests as Manifests
     from boinc_gahp.api.project import Project as Project
-    from boinc_gahp.api.records import Records as Records
     from boinc_gahp.api.request import (
         Options as Options,
         job_names as job_names,
@@ -100,8 +106,9 @@ __getattr__, __dir__ = exports(
         "finding": ["find_batch"],
         "folders": ["folder_name"],
         "job": ["BatchJob"],
+        "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
+        "manifests": ["Manifests"],
         "project": ["Project"],
-        "records": ["Records"],
         "request": ["Options", "job_names", "new_batch_name"],
         "rows": ["read_rows"],
         "session": ["Session"],
