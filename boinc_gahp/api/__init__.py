@@ -34,9 +34,15 @@ if TYPE_CHECKING:
     from boinc_gahp.api.folders import folder_name as folder_name
     from boinc_gahp.api.job import BatchJob as BatchJob
     from boinc_gahp.api.logs import JobLog as JobLog, logs_of as logs_of, page_of as page_of
+    from boinc_gahp.api.manifest import (
+        Lineage as Lineage,
+        Manifest as Manifest,
+        SubmittedInput as SubmittedInput,
+        SubmittedJob as SubmittedJob,
+    )
+    from boinc_gahp.api.manifests import Manifests as Manifests
     from boinc_gahp.api.project import Project as Project
     from boinc_gahp.api.reasons import Reason as Reason
-    from boinc_gahp.api.records import Records as Records
     from boinc_gahp.api.request import (
         Options as Options,
         job_names as job_names,
@@ -105,9 +111,10 @@ __getattr__, __dir__ = exports(
         "folders": ["folder_name"],
         "job": ["BatchJob"],
         "logs": ["JobLog", "logs_of", "page_of"],
+        "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
+        "manifests": ["Manifests"],
         "project": ["Project"],
         "reasons": ["Reason"],
-        "records": ["Records"],
         "request": ["Options", "job_names", "new_batch_name"],
         "rows": ["read_rows"],
         "session": ["Session"],

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.submit.checks import (
         base_name as base_name,
+        extension as extension,
         find_output as find_output,
         fold as fold,
     )
@@ -83,7 +84,7 @@ __getattr__, __dir__ = exports(
         "abort": ["ABORT_AGAIN", "abort_empty", "abort_once", "abort_until_certain"],
         "association": ["Association"],
         "boinc_submit": ["GridmanagerJournal", "ConsoleJournal"],
-        "checks": ["base_name", "find_output", "fold"],
+        "checks": ["base_name", "extension", "find_output", "fold"],
         "container_jobs": ["ContainerJob", "Tree", "make_container_jobs", "output_template"],
         "context": ["Context"],
         "control": [
