@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.finding import find_batch as find_batch
     from boinc_gahp.api.folders import folder_name as folder_name
     from boinc_gahp.api.job import BatchJob as BatchJob
+    from boinc_gahp.api.logs import JobLog as JobLog, logs_of as logs_of, page_of as page_of
     from boinc_gahp.api.manifest import (
         Lineage as Lineage,
         Manifest as Manifest,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.api.manifests import Manifests as Manifests
     from boinc_gahp.api.project import Project as Project
+    from boinc_gahp.api.reasons import Reason as Reason
     from boinc_gahp.api.request import (
         Options as Options,
         job_names as job_names,
@@ -80,6 +82,7 @@ __all__ = [
     "InlineFile",
     "Job",
     "JobFailure",
+    "JobLog",
     "JobState",
     "LocalFile",
     "OnProgress",
@@ -88,6 +91,7 @@ __all__ = [
     "Poll",
     "Progress",
     "Project",
+    "Reason",
     "RemoteFile",
     "Session",
     "StagedFile",
@@ -106,9 +110,11 @@ __getattr__, __dir__ = exports(
         "finding": ["find_batch"],
         "folders": ["folder_name"],
         "job": ["BatchJob"],
+        "logs": ["JobLog", "logs_of", "page_of"],
         "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
         "manifests": ["Manifests"],
         "project": ["Project"],
+        "reasons": ["Reason"],
         "request": ["Options", "job_names", "new_batch_name"],
         "rows": ["read_rows"],
         "session": ["Session"],

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import control, fetching, finding, watching
+from boinc_gahp.api import control, fetching, finding, logs, reasons, watching
 from boinc_gahp.api.job import BatchJob
 from boinc_gahp.api.types import JobState
 from boinc_gahp.api.watching import Forecast, Poll
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     from boinc_gahp import rpc
     from boinc_gahp.api.fetching import Fetched, FetchedZip, JobFailure
+    from boinc_gahp.api.logs import JobLog
     from boinc_gahp.api.project import Project
+    from boinc_gahp.api.reasons import Reason
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.errors import GahpError
 
@@ -320,6 +322,42 @@ class Batch:
             RpcError: the project could not be asked.
         """
         return fetching.failures(self, jobs=_several(jobs))
+
+    def reasons(
+        self,
+        *,
+        jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
+        stderr: bool = True,
+    ) -> list[Reason]:
+        """Return the distinct reasons for which jobs failed, the most frequent first.
+
+        The project is asked once for all jobs, and then about one job for each of the five most
+        frequent reasons.
+
+        Args:
+            jobs: names, ids or handles, or one of them; None: all.
+            stderr: whether to ask about these jobs: for the last line of the stderr, which few
+                projects tell, and for what became of the instances.
+
+        Raises:
+            NoSuchJob: one of ``jobs`` does not exist.
+            RpcError: the project could not be asked.
+        """
+        return reasons.reasons(self, jobs=_several(jobs), stderr=stderr)
+
+    def logs(
+        self, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
+    ) -> Iterator[JobLog]:
+        """Yield the stderr of each job, and how it ended; asks the project job by job.
+
+        Args:
+            jobs: names, ids or handles, or one of them; None: all.
+
+        Raises:
+            NoSuchJob: one of ``jobs`` does not exist.
+            RpcError: the project could not be asked, or stopped answering.
+        """
+        return logs.logs_of(self, jobs=_several(jobs))
 
     # -- acting on it
 
