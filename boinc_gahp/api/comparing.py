@@ -171,8 +171,19 @@ class Comparison(Journal):
     def _conflict(self, batch_id: int, text: str) -> BatchConflict:
         return BatchConflict(
             f"batch {self._request.batch_name!r} (id {batch_id}) of {self._session.rpc.host} was "
-            f"submitted with other jobs than these: {text}; choose another name"
+            f"submitted with other jobs than these: {text}; {self._remedy()}"
         )
+
+    def _remedy(self) -> str:
+        """Return what to do to submit the request beside the batch that has its name."""
+        name = self._manifests.free_name(self._request.batch_name)
+        old = {} if self._old is None else self._old.jobs
+        text = f"to submit these as a new batch, give it another name: --name {shlex.quote(name)}"
+        text += f" (in Python name={name!r})"
+        # Names made from the batch's name are new with it.
+        if any(job.name is not None and each in old for each, job in self._request.jobs):
+            text += ", and its jobs, too: a job's name is used once"
+        return text
 
 
 def is_final(error: BaseException) -> bool:

@@ -12,6 +12,7 @@ import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.api.files import read_file
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from boinc_gahp.api.request import Options
-    from boinc_gahp.submit import Input, SubmitRequest
+    from boinc_gahp.submit import Input, Parameter, SubmitRequest
 
 _MD5 = re.compile(r"[0-9a-f]{32}")
 #: Placeholder for the MD5 of a remote file that was not measured.
@@ -88,7 +89,7 @@ class SubmittedJob:
     name: str
     args: tuple[str, ...]
     inputs: Mapping[str, SubmittedInput] = field(default_factory=dict)
-    parameters: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
     priority: int | None = None
     fpops: float | None = None
     memory: float | None = None
@@ -127,15 +128,17 @@ class SubmittedJob:
         if md5s is None:
             md5s = _md5s_now(self.paths)
         inputs = {name: self._file(name, item, md5s) for name, item in self.inputs.items()}
-        more = {name: getattr(self, name) for name in NUMBERS.values()}
-        if self.parameters:
-            more["parameters"] = dict(self.parameters)
         return Job(
             args=self.args,
             inputs=inputs,
+            priority=self.priority,
+            fpops=self.fpops,
             input_template=self.input_template,
             output_template=self.output_template,
-            **{name: value for name, value in more.items() if value is not None},
+            memory=self.memory,
+            disk=self.disk,
+            delay=self.delay,
+            parameters=dict(self.parameters),
         )
 
     def _file(self, open_name: str, item: SubmittedInput, md5s: Mapping[str, str]) -> Input:
@@ -286,16 +289,23 @@ def _files(job: Job, md5s: Mapping[str, str], texts: dict[str, str]) -> dict[str
 
 def _line(job: Job, files: Mapping[str, Any], texts: dict[str, str], retry_of: str | None) -> str:
     content: dict[str, Any] = {"args": job.args, "inputs": files["inputs"]}
-    for key, known_as in NUMBERS.items():
-        content[key] = getattr(job, known_as, None)
+    content["priority"] = job.priority
+    content.update(job.sizes)
     for key in TEMPLATES:
         text = getattr(job, key)
         content[key] = None if text is None else _keep(text, texts)
     content["sources"] = files["sources"] or None
-    content["parameters"] = dict(getattr(job, "parameters", None) or {}) or None
+    content["parameters"] = {str(name): value for name, value in job.parameters.items()} or None
     content["retry_of"] = retry_of
     given = {key: value for key, value in content.items() if value is not None}
-    return json.dumps(given, default=str)
+    return json.dumps(given, default=_plain)
+
+
+def _plain(value: object) -> int | float | str:
+    """Return a parameter of a type that JSON does not know; numbers of numpy stay numbers."""
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else str(value)
 
 
 def _keep(text: str, texts: dict[str, str]) -> str:

@@ -14,6 +14,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ log = logging.getLogger("boinc_gahp.api")
 _KEEP = 365 * 86400.0
 #: Format 1 had no sources, texts, parameters, parent and retry_of. Readers of format 1 read this.
 _FORMAT = 2
+#: A number at the end of a batch's name.
+_NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 
 
 class Manifests:
@@ -49,6 +52,17 @@ class Manifests:
         self._directory: Path | None = None
         with suppress(ConfigError):
             self._directory = state_dir(session.settings) / "submitted"
+
+    def free_name(self, batch_name: str) -> str:
+        """Return a similar name under which nothing was submitted from here: ``sweep-2``."""
+        head, _, tail = batch_name.rpartition("-")
+        number = int(tail) if head and _NUMBER.fullmatch(tail) else 1
+        base = head if number > 1 else batch_name
+        while True:
+            number += 1
+            path = self._path(f"{base}-{number}")
+            if path is None or not path.exists():
+                return f"{base}-{number}"
 
     def find(self, batch_name: str) -> Manifest | None:
         """Return what was sent under this name; None: this machine does not know."""
