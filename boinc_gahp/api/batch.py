@@ -331,8 +331,9 @@ class Batch:
     ) -> list[Reason]:
         """Return the distinct reasons for which jobs failed, the most frequent first.
 
-        The project is asked once for all jobs, and then about one job for each of the five most
-        frequent reasons.
+        Jobs that were sent again (:meth:`retry`), and are done or not over, are left out. The
+        project is asked once for all jobs, once for each retry, and then about one job for each of
+        the five most frequent reasons.
 
         Args:
             jobs: names, ids or handles, or one of them; None: all.
