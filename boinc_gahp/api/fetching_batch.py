@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.fetch import Directories, FetchedFiles
+    from boinc_gahp.rpc import JobInfo
 
 #: Errors of the operating system after which no other job's outputs can be written, either.
 _NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.EMFILE}
@@ -56,11 +57,19 @@ class FinishedJob(NamedTuple):
 
 
 class Jobs(NamedTuple):
-    """A batch's jobs when they were listed: the finished ones, and counts of the others."""
+    """A batch's jobs when they were listed.
+
+    Attributes:
+        finished: those that are done.
+        failed: how many have failed.
+        unfinished: how many are not over.
+        listed: all of them, as the project describes them.
+    """
 
     finished: list[FinishedJob]
     failed: int
     unfinished: int
+    listed: list[JobInfo]
 
 
 def jobs_of(batch: Batch, wanted: Iterable[int | str] | None) -> Jobs:
@@ -76,14 +85,15 @@ def jobs_of(batch: Batch, wanted: Iterable[int | str] | None) -> Jobs:
     """
     finished: list[FinishedJob] = []
     failed = unfinished = 0
-    for job in finding.find_jobs(batch.project.session, batch.id, batch.name, wanted):
+    listed = list(finding.find_jobs(batch.project.session, batch.id, batch.name, wanted))
+    for job in listed:
         if job.state is JobState.DONE:
             finished.append(FinishedJob(job.name, job.id, job.canonical_instance_id))
         elif job.state is JobState.FAILED:
             failed += 1
         else:
             unfinished += 1
-    return Jobs(finished, failed, unfinished)
+    return Jobs(finished, failed, unfinished, listed)
 
 
 def check_answers(session: Session, error: RpcError) -> None:

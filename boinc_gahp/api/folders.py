@@ -33,7 +33,16 @@ if TYPE_CHECKING:
     from boinc_gahp.api.fetching_batch import FinishedJob
     from boinc_gahp.fetch import CancelScope, FetchedFiles
 
-__all__ = ["NOTE", "Folder", "Note", "folder_name", "read_note", "write_note"]
+__all__ = [
+    "NOTE",
+    "Folder",
+    "Note",
+    "folder_name",
+    "note_of",
+    "read_note",
+    "result_of",
+    "write_note",
+]
 
 #: The note's file name.
 NOTE = f"{OWN}.json"
@@ -116,7 +125,7 @@ def read_note(folder: Path) -> Note | None:
         files = {str(name): int(size) for name, size in note["files"].items()}
         stderr = None if note["stderr"] is None else str(note["stderr"])
         # Notes of old versions have neither outputs nor result.
-        outputs = note.get("outputs") or {name: name for name in files if name != stderr}
+        outputs = note.get("outputs", {name: name for name in files if name != stderr})
         result = note.get("result")
         return Note(
             str(note["project"]),
@@ -135,6 +144,12 @@ def read_note(folder: Path) -> Note | None:
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def note_of(folder: Path, project: str, job_id: int) -> Note | None:
+    """Return the note in a folder, if the folder is this job's."""
+    note = read_note(folder)
+    return note if note is not None and (note.project, note.job_id) == (project, job_id) else None
 
 
 def write_note(
