@@ -135,10 +135,12 @@ def _harmless(text: str) -> str:
 def _lines(keys: Sequence[str], rows: Iterable[Row]) -> Iterator[bytes]:
     """Yield the file in pieces: UTF-8, with what cannot be written as an escape."""
     buffer = io.StringIO(newline="")
-    writer = csv.DictWriter(buffer, keys, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow(row)
+    usual = csv.DictWriter(buffer, keys, lineterminator="\n")
+    # csv does not quote a carriage return by itself.
+    quoted = csv.DictWriter(buffer, keys, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    for row in chain([dict(zip(keys, keys, strict=True))], rows):
+        returns = any("\r" in cell for cell in row.values() if isinstance(cell, str))
+        (quoted if returns else usual).writerow(row)
         if buffer.tell() > _CHUNK:
             yield buffer.getvalue().encode("utf-8", "backslashreplace")
             buffer.seek(0)

@@ -226,7 +226,9 @@ def test_two_batches_in_one_directory_share_the_table(working: Site) -> None:
 
 # -- rows and cells
 
-NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8) | st.sampled_from(
+NAMES = st.text(
+    st.characters(codec="utf-8") | st.just("\r"), min_size=1, max_size=8
+) | st.sampled_from(
     ["job", "args", "state", "folder", "input:in", "md5:in", "parameter:job", "parameter:x"]
 )
 VALUES = (
@@ -254,7 +256,7 @@ def test_every_parameter_has_a_key_of_its_own(rows: list[dict[str, Any]]) -> Non
         assert (made["job"], made["input:in"]) == (job, "inline:x")
 
 
-TEXTS = st.text(st.characters(codec="utf-8"), max_size=9)
+TEXTS = st.text(st.characters(codec="utf-8") | st.sampled_from('\r\n",;\0'), max_size=9)
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=4, unique=True), TEXTS, NAMES)
