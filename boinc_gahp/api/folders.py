@@ -34,7 +34,17 @@ if TYPE_CHECKING:
     from boinc_gahp.api.fetching_batch import FinishedJob
     from boinc_gahp.fetch import CancelScope, FetchedFiles
 
-__all__ = ["FAILURE", "NOTE", "Folder", "Note", "folder_name", "read_note", "write_note"]
+__all__ = [
+    "FAILURE",
+    "NOTE",
+    "Folder",
+    "Note",
+    "folder_name",
+    "note_of",
+    "read_note",
+    "result_of",
+    "write_note",
+]
 
 #: Name of the file in a failed job's folder that says why it failed.
 FAILURE = "failure.txt"
@@ -121,7 +131,7 @@ def read_note(folder: Path) -> Note | None:
         files = {str(name): int(size) for name, size in note["files"].items()}
         stderr = None if note["stderr"] is None else str(note["stderr"])
         # Notes of old versions have neither outputs nor result.
-        outputs = note.get("outputs") or {name: name for name in files if name != stderr}
+        outputs = note.get("outputs", {name: name for name in files if name != stderr})
         result = note.get("result")
         return Note(
             str(note["project"]),
@@ -141,6 +151,14 @@ def read_note(folder: Path) -> Note | None:
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def note_of(folder: Path, project: str, job_id: int) -> Note | None:
+    """Return the note in a folder, if the folder is this job's, or has the outputs of a retry."""
+    note = read_note(folder)
+    if note is None or note.project != project:
+        return None
+    return note if job_id == note.job_id or job_id in note.attempts else None
 
 
 def write_note(
@@ -314,7 +332,6 @@ class Folder(Sink):
             with suppress(OSError):
                 (self.directory / FAILURE).unlink()
         return sum(new.values())
-
 
     def _is_of_another_attempt(self, note: Note) -> bool:
         job = self.job
