@@ -104,9 +104,7 @@ def test_outputs_of_a_retry_come_with_those_of_the_batch(
     )
 
 
-def test_a_job_can_be_named_and_must_have_failed(
-    batch: Command, failed: tuple[int, str]
-) -> None:
+def test_a_job_can_be_named_and_must_have_failed(batch: Command, failed: tuple[int, str]) -> None:
     number, name = failed
     status, _, err = batch("retry", number, "--job", f"{name}_0")
     assert (status, "only jobs that failed are sent again" in err) == (1, True)
@@ -122,14 +120,14 @@ def test_another_machine_says_what_to_do(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
     status, out, err = batch("retry", number)
     assert (status, out) == (1, "")
-    assert "retry it on the machine that submitted it" in err
+    assert "retry the batch on the machine that submitted it" in err
     assert "Send them again" not in batch("show", number)[1]
 
 
 def test_a_lost_lease_is_a_reason_to_send_jobs_again(
     batch: Command, site: Site, failed: tuple[int, str]
 ) -> None:
-    number, name = failed
+    number, _ = failed
     site.rpc.set_expire_time(1.0, batch_id=number)
     wait_for(lambda: site.rpc.batch(number).state.name != "IN_PROGRESS", "the end of the lease")
     out = batch("show", number)[1]
