@@ -42,11 +42,18 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.api.manifests import Manifests as Manifests
     from boinc_gahp.api.project import Project as Project
-    from boinc_gahp.api.reasons import Reason as Reason
+    from boinc_gahp.api.reasons import Reason as Reason, reasons_of as reasons_of
     from boinc_gahp.api.request import (
         Options as Options,
         job_names as job_names,
         new_batch_name as new_batch_name,
+    )
+    from boinc_gahp.api.retrying import (
+        RetryPlan as RetryPlan,
+        Standing as Standing,
+        plan_retry as plan_retry,
+        send_retry as send_retry,
+        standing_of as standing_of,
     )
     from boinc_gahp.api.rows import read_rows as read_rows
     from boinc_gahp.api.session import Session as Session
@@ -114,8 +121,9 @@ __getattr__, __dir__ = exports(
         "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
         "manifests": ["Manifests"],
         "project": ["Project"],
-        "reasons": ["Reason"],
+        "reasons": ["Reason", "reasons_of"],
         "request": ["Options", "job_names", "new_batch_name"],
+        "retrying": ["RetryPlan", "Standing", "plan_retry", "send_retry", "standing_of"],
         "rows": ["read_rows"],
         "session": ["Session"],
         "splitting": ["split"],

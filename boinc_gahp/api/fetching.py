@@ -57,6 +57,8 @@ class Fetched:
         nbytes: bytes fetched now.
         errors: by job name: errors of jobs that are done but could not be fetched.
         stopped: whether ``stop`` was set before the fetch was finished.
+        retried: of the jobs that are fetched or here, or could not be fetched, how many failed and
+            are done in a retry (:meth:`Batch.retry`).
         table: the file with a row for each job, ``jobs.csv``; None: two files of the user's own
             have its names.
     """
@@ -69,6 +71,7 @@ class Fetched:
     nbytes: int = 0
     errors: dict[str, GahpError] = field(default_factory=dict)
     stopped: bool = False
+    retried: int = 0
     table: Path | None = None
 
     @property
@@ -98,6 +101,9 @@ def fetch(
     have more outputs than the app's template lists; they are called ``output_N``, because the
     project does not tell their names. Optional outputs that a volunteer did not send are left out.
 
+    The outputs of a job that failed and is done in a retry (:meth:`Batch.retry`) are put into the
+    folder of the job that failed; a job whose retry is not over counts as unfinished.
+
     Called again, it fetches what is missing: outputs of jobs that have become done, and files that
     were deleted or have another size. A hidden file in each folder lists what was fetched, so this
     works for a copy of the directory, too. A file with the name of an output is replaced; other
@@ -118,7 +124,7 @@ def fetch(
     Manifests(batch.project.session).note_fetch(batch.id, root)
 
     def work(job: FinishedJob) -> None:
-        folder = Folder(root / folder_name(job.name), job, stderr=stderr, again=again)
+        folder = Folder(root / folder_name(job.called), job, stderr=stderr, again=again)
         sizes.append(folder.fill(batch.project.url, under_way.bring, under_way.scope, parent))
         results[job.id] = None if folder.note is None else folder.note.result
 
@@ -140,6 +146,7 @@ def fetch(
         nbytes=sum(size for size in sizes if size > 0),
         errors=under_way.errors,
         stopped=under_way.stopped,
+        retried=selected.retried,
         table=table,
     )
 

@@ -12,7 +12,7 @@ import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp import client_exits
-from boinc_gahp.api import finding
+from boinc_gahp.api.fetching_batch import jobs_of
 from boinc_gahp.api.folders import folder_name, note_of
 from boinc_gahp.api.reasons import why
 from boinc_gahp.api.types import JobState
@@ -128,8 +128,7 @@ def records(batch: Batch, which: Iterable[int | str] | None) -> list[Row]:
     maker = RowMaker(batch.manifest, lease_is_over=batch.lease_is_over)
     url = batch.project.url
     root = batch.directory
-    found = finding.find_jobs(batch.project.session, batch.id, batch.name, which)
-    return [maker.row(job, ended_in(root, job, url)) for job in found]
+    return [maker.row(job, ended_in(root, job, url)) for job in jobs_of(batch, which).listed]
 
 
 def ended_in(root: Path | None, job: JobInfo, project: str) -> Ended:
@@ -146,8 +145,9 @@ def ended_in(root: Path | None, job: JobInfo, project: str) -> Ended:
     note = note_of(folder, project, job.id)
     if note is None:
         return Ended(folder=str(folder) if job.state.is_over and folder.is_dir() else None)
-    same = note.instance_id == job.canonical_instance_id
-    return Ended(note.result if same else None, str(folder))
+    # Of a retry and the job that it repeats, the outputs of either count.
+    is_older = note.job_id == job.id and note.instance_id != job.canonical_instance_id
+    return Ended(None if is_older else note.result, str(folder))
 
 
 def as_fetched(

@@ -52,6 +52,7 @@ class FetchedZip:
         failed: jobs that failed.
         unfinished: jobs that are not done yet.
         errors: by job name: errors of jobs that are done but are not in the archive.
+        retried: of the jobs that are done, how many failed and are done in a retry.
     """
 
     path: Path
@@ -61,6 +62,7 @@ class FetchedZip:
     failed: int = 0
     unfinished: int = 0
     errors: dict[str, GahpError] = field(default_factory=dict)
+    retried: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -126,6 +128,7 @@ def fetch_zip(
         failed=selected.failed,
         unfinished=selected.unfinished,
         errors=under_way.errors,
+        retried=selected.retried,
     )
 
 
@@ -175,7 +178,7 @@ class _Packer:
             with self._lock:
                 for path in sorted(filter(None, (*brought.outputs, brought.stderr))):
                     name = path.relative_to(folder.directory)
-                    self._add(path, f"{folder_name(job.name)}/{name}")
+                    self._add(path, f"{folder_name(job.called)}/{name}")
                 self.jobs += 1
                 self.results[job.id] = result_of(brought)
         finally:

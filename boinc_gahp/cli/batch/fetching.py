@@ -125,7 +125,7 @@ def fetch(arguments: list[str], config: str | None) -> int:
 def _folders(batch: Batch, options: Namespace) -> int:
     from boinc_gahp.cli.batch import fetch_view
     from boinc_gahp.cli.batch.jsons import print_json
-    from boinc_gahp.cli.batch.reasons_view import reasons_json
+    from boinc_gahp.cli.batch.reasons_view import failed_in, reasons_json
 
     where = _directory(batch, options)
     with fetch_view.FetchView(quiet=options.json) as view:
@@ -140,8 +140,8 @@ def _folders(batch: Batch, options: Namespace) -> int:
     fetch_view.print_errors(fetched.errors)
     if options.json:
         errors = (fetch_view.error_json(*each) for each in fetched.errors.items())
-        reasons = reasons_json(batch, options.job) if fetched.failed else []
-        print_json(fetch_view.fetched_json(batch, fetched), errors=errors, reasons=reasons)
+        more = reasons_json(failed_in(batch, options.job))
+        print_json(fetch_view.fetched_json(batch, fetched), errors=errors, **more)
     else:
         print(fetch_view.summary(fetched, fetched.here, where))
         _say_more(batch, options, fetched)
@@ -151,7 +151,7 @@ def _folders(batch: Batch, options: Namespace) -> int:
 def _zip(batch: Batch, options: Namespace) -> int:
     from boinc_gahp.cli.batch import fetch_view
     from boinc_gahp.cli.batch.jsons import print_json
-    from boinc_gahp.cli.batch.reasons_view import reasons_json
+    from boinc_gahp.cli.batch.reasons_view import failed_in, reasons_json
 
     with fetch_view.FetchView(quiet=options.json) as view:
         fetched = batch.fetch_zip(
@@ -164,8 +164,8 @@ def _zip(batch: Batch, options: Namespace) -> int:
     fetch_view.print_errors(fetched.errors)
     if options.json:
         errors = (fetch_view.error_json(*each) for each in fetched.errors.items())
-        reasons = reasons_json(batch, options.job) if fetched.failed else []
-        print_json(fetch_view.zip_json(batch, fetched), errors=errors, reasons=reasons)
+        more = reasons_json(failed_in(batch, options.job))
+        print_json(fetch_view.zip_json(batch, fetched), errors=errors, **more)
     else:
         print(fetch_view.summary(fetched, 0, Path(options.zip)))
         if not fetched.files:
@@ -222,9 +222,8 @@ def _say_more(batch: Batch, options: Namespace, fetched: Fetched | FetchedZip) -
 
     if batch.lease_is_over:
         print(states.lease_warning(batch, words.now()))
-    if fetched.failed:
-        for line in reason_lines(options, batch, options.job):
-            print(line)
+    for line in reason_lines(options, batch, options.job):
+        print(line)
     if fetched.errors:
         print("Repeat the command to fetch what is missing, unless the project has deleted it.")
     if fetched.unfinished or not batch.is_over:
