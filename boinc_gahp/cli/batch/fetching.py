@@ -169,7 +169,7 @@ def _zip(batch: Batch, options: Namespace) -> int:
     else:
         print(fetch_view.summary(fetched, 0, Path(options.zip)))
         if not fetched.files:
-            print("The archive is empty: there are no outputs.")
+            print("The archive has only jobs.csv: there are no outputs.")
         _say_more(batch, options, fetched)
     return _status(batch, fetched, 0)
 
