@@ -175,15 +175,18 @@ def _zip(batch: Batch, options: Namespace) -> int:
 
 
 def _failed(batch: Batch, options: Namespace) -> int:
-    from boinc_gahp.api import jobs_of, save_failure
+    from boinc_gahp.api import jobs_of, save_failure, standing_of
     from boinc_gahp.cli.batch import fetch_view, states
     from boinc_gahp.cli.batch.jsons import print_json
+    from boinc_gahp.cli.batch.reasons_view import retry_lines
 
     where = _directory(batch, options)
     selected = jobs_of(batch, options.job)
+    standing = standing_of(batch, options.job)
+    failed = [job.id for job in standing.failed]
     found = []
     with fetch_view.FetchView(quiet=options.json) as view:
-        for failure in batch.failures(jobs=options.job):
+        for failure in batch.failures(jobs=failed) if failed else ():
             found.append((failure, save_failure(failure, where)))
             view.asked(len(found), selected.failed)
     if options.json:
@@ -206,6 +209,9 @@ def _failed(batch: Batch, options: Namespace) -> int:
             print(states.lease_warning(batch, words.now()))
     else:
         print(fetch_view.none_failed(selected))
+    if not options.json:
+        for line in retry_lines(options, standing):
+            print(line)
     return _exit_status(batch, len(selected.finished), len(found), selected.unfinished)
 
 

@@ -81,7 +81,8 @@ def retry(arguments: list[str], config: str | None) -> int:
                 complain(f"interrupted; to continue: {go_on}")
                 return INTERRUPTED
         if options.json:
-            print_json({"batch": None if made is None else batch_json(made)})
+            values = None if made is None else batch_json(made)
+            print_json({"parent": plan.parent.id, "jobs_left": plan.left, "batch": values})
         elif made is None:
             _print_nothing(options, plan)
         else:
@@ -124,8 +125,8 @@ def _print_plan(options: Namespace, plan: RetryPlan) -> None:
         document: dict[str, Any] = {
             "name": plan.name if plan.jobs else None,
             "parent": plan.parent.id,
-            "jobs": list(plan.jobs),
             "jobs_left": plan.left,
+            "jobs": list(plan.jobs),
         }
         print_json(document)
         return
