@@ -59,8 +59,8 @@ _COLUMNS: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = (
     (Column("job", minimum=24, middle=True), lambda job: job.name),
     (Column("state"), lambda job: states.job_words(job.state)),
     (Column("cpu time", rank=2, right=True), lambda job: _cpu_time(job.cpu_time)),
-    (Column("parameters", rank=1, minimum=12), submitted_view.parameters),
-    (Column("arguments", rank=4, minimum=12), submitted_view.arguments),
+    (Column("parameters", rank=1, minimum=16), submitted_view.parameters),
+    (Column("arguments", rank=4, minimum=24), submitted_view.arguments),
 )
 _DETAILS: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = (
     (
