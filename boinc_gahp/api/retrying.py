@@ -18,7 +18,7 @@ from boinc_gahp.api import control, finding
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import BadRequest, BatchConflict, NotFound, NotOwner, StagingError
 from boinc_gahp.rpc import BatchState
-from boinc_gahp.submit import MAX_BATCH_NAME, MAX_JOB_NAME, StagedFile, fold
+from boinc_gahp.submit import MAX_BATCH_NAME, MAX_JOB_NAME, StagedFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -35,6 +35,7 @@ __all__ = [
     "Retry",
     "RetryPlan",
     "Standing",
+    "as_they_count",
     "family_of",
     "plan_retry",
     "retries_of",
@@ -120,11 +121,14 @@ class Family:
         name: the parent's name.
         retries: in their order.
         taken: numbers of retries whose names other batches have.
+        originals: the ids of the parent's jobs for which :func:`as_they_count` put a retry, by
+            their names.
     """
 
     name: str
     retries: tuple[Retry, ...] = ()
     taken: frozenset[int] = frozenset()
+    originals: Mapping[str, int] = field(default_factory=dict)
 
     def attempts(self, job_name: str) -> list[Attempt]:
         """Return the retries of one of the parent's jobs, in their order."""
@@ -133,6 +137,24 @@ class Family:
             for each in self.retries
             if job_name in each.jobs
         ]
+
+    def of(self, job: JobInfo) -> Attempt | None:
+        """Return the retry that :func:`as_they_count` put for a job; None: it did not."""
+        return next((each for each in self.attempts(job.name) if each.job.id == job.id), None)
+
+    def ids(self, job_name: str) -> frozenset[int]:
+        """Return the ids of a job for which a retry was put, and of all of its retries."""
+        retries = (each.job.id for each in self.attempts(job_name))
+        return frozenset((self.originals[job_name], *retries))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often jobs were sent that were sent more than once, by their names."""
+        found: dict[str, int] = {}
+        for retry in self.retries:
+            for name in retry.jobs:
+                found[name] = found.get(name, 1) + 1
+        return found
 
     def latest(self, job: JobInfo) -> Attempt | None:
         """Return the retry that counts for one of the parent's jobs; None: the job itself.
@@ -155,8 +177,8 @@ def family_of(session: Session, name: str) -> Family:
     from boinc_gahp.api.manifests import Manifests  # noqa: PLC0415  (not for lists of batches)
 
     manifests = Manifests(session)
-    retries = []
-    taken = set()
+    retries: list[Retry] = []
+    taken: set[int] = set()
     number = 0
     while True:
         number += 1
@@ -198,6 +220,38 @@ def retries_of(batch: Batch) -> list[Batch]:
     """Return the retries of a batch, in their order; see :meth:`Batch.retries`."""
     found = family_of(batch.project.session, batch.name).retries
     return [type(batch)(batch.project, each.info) for each in found]
+
+
+def as_they_count(
+    session: Session, batch_name: str, jobs: Iterable[JobInfo]
+) -> tuple[list[JobInfo], Family]:
+    """Return jobs of a batch as they count: those that failed as their retries are.
+
+    Args:
+        session: the project.
+        batch_name: the name of their batch.
+        jobs: the jobs.
+
+    Returns:
+        The jobs with their names in this batch, and the retries, which are asked about only if a
+        job has failed.
+
+    Raises:
+        RpcError: the project could not be asked.
+    """
+    listed = list(jobs)
+    if not any(job.state is JobState.FAILED for job in listed):
+        return listed, Family(batch_name)
+    family = family_of(session, batch_name)
+    if not family.retries:
+        return listed, family
+    originals = {}
+    for number, job in enumerate(listed):
+        attempt = family.latest(job)
+        if attempt is not None:
+            originals[job.name] = job.id
+            listed[number] = attempt.job._replace(name=job.name)
+    return listed, replace(family, originals=originals)
 
 
 # -- how jobs stand
@@ -329,9 +383,7 @@ def _may_appear(manifest: Manifest) -> bool:
     return not manifest.refused and time.time() < manifest.at + _AT_WORK
 
 
-def _root(
-    batch: Batch, jobs: Iterable[int | str] | None
-) -> tuple[Batch, list[int | str] | None]:
+def _root(batch: Batch, jobs: Iterable[int | str] | None) -> tuple[Batch, list[int | str] | None]:
     """Return the batch whose jobs are to be sent again, and which of them; None: all.
 
     A retry stands for the jobs of its parent that it repeats, if the parent is known here.
@@ -378,7 +430,9 @@ def _not_failed(parent: Batch, job: JobInfo) -> BatchConflict:
     if job.state is JobState.DONE:
         text = "is done, so it is not sent again; to compute it once more, submit it as a new batch"
     else:
-        text = f"is {job.state.value}: only jobs that failed are sent again; wait for it, or abort it"
+        text = (
+            f"is {job.state.value}: only jobs that failed are sent again; wait for it, or abort it"
+        )
     return BatchConflict(f"{where} {text}")
 
 

@@ -1,4 +1,4 @@
-"""Why jobs of a batch failed, and what became of them: for the end of ``wait``, ``show``, ``fetch``."""
+"""Why jobs failed, and what became of them: the end of ``wait``, ``show`` and ``fetch``."""
 
 from __future__ import annotations
 
