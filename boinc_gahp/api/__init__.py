@@ -104,6 +104,8 @@ __all__ = [
     "RemoteFile",
     "Session",
     "StagedFile",
+    "SubmittedInput",
+    "SubmittedJob",
     "jobs_from",
 ]
 
