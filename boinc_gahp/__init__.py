@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Project,
         RemoteFile,
         StagedFile,
+        jobs_from,
     )
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "RemoteFile",
     "StagedFile",
     "__version__",
+    "jobs_from",
 ]
 
 __getattr__, __dir__ = exports(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.failures import JobFailure as JobFailure, save_failure as save_failure
     from boinc_gahp.api.fetching import Fetched as Fetched, FetchedZip as FetchedZip
     from boinc_gahp.api.fetching_batch import Jobs as Jobs, jobs_of as jobs_of
-    from boinc_gahp.api.files import read_named as read_named, split_args as split_args
+    from boinc_gahp.api.files import split_named as split_named
     from boinc_gahp.api.finding import find_batch as find_batch
     from boinc_gahp.api.folders import folder_name as folder_name
     from boinc_gahp.api.job import BatchJob as BatchJob
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         SubmittedJob as SubmittedJob,
     )
     from boinc_gahp.api.manifests import Manifests as Manifests
+    from boinc_gahp.api.patterns import Patterns as Patterns
     from boinc_gahp.api.project import Project as Project
     from boinc_gahp.api.reasons import Reason as Reason, reasons_of as reasons_of
     from boinc_gahp.api.request import (
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.session import Session as Session
     from boinc_gahp.api.splitting import split as split
     from boinc_gahp.api.submission import Plan as Plan, drop_begun as drop_begun
+    from boinc_gahp.api.table import jobs_from as jobs_from
     from boinc_gahp.api.types import (
         Failure as Failure,
         File as File,
@@ -102,6 +104,9 @@ __all__ = [
     "RemoteFile",
     "Session",
     "StagedFile",
+    "SubmittedInput",
+    "SubmittedJob",
+    "jobs_from",
 ]
 
 __getattr__, __dir__ = exports(
@@ -113,13 +118,14 @@ __getattr__, __dir__ = exports(
         "failures": ["JobFailure", "save_failure"],
         "fetching": ["Fetched", "FetchedZip"],
         "fetching_batch": ["Jobs", "jobs_of"],
-        "files": ["read_named", "split_args"],
+        "files": ["split_named"],
         "finding": ["find_batch"],
         "folders": ["folder_name"],
         "job": ["BatchJob"],
         "logs": ["JobLog", "logs_of", "page_of"],
         "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
         "manifests": ["Manifests"],
+        "patterns": ["Patterns"],
         "project": ["Project"],
         "reasons": ["Reason", "reasons_of"],
         "request": ["Options", "job_names", "new_batch_name"],
@@ -135,6 +141,7 @@ __getattr__, __dir__ = exports(
         "session": ["Session"],
         "splitting": ["split"],
         "submission": ["Plan", "drop_begun"],
+        "table": ["jobs_from"],
         "types": [
             "Failure",
             "File",

@@ -109,7 +109,7 @@ def fetch(
     files are left alone. Several fetches into the same directory do no harm.
 
     At the end ``directory/jobs.csv`` is written, with a row for each job
-    (:class:`~boinc_gahp.api.results.RowMaker` tells its columns).
+    with the columns of :meth:`Batch.to_records`.
 
     Arguments and errors are those of :meth:`Batch.fetch`; ``jobs`` are names or ids.
     """

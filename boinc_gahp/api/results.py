@@ -157,8 +157,9 @@ def ended_in(root: Path | None, job: JobInfo, project: str) -> Ended:
     note = note_of(folder, project, job.id)
     if note is None:
         return Ended(folder=str(folder) if job.state.is_over and folder.is_dir() else None)
-    same = note.instance_id == job.canonical_instance_id
-    return Ended(note.result if same else None, str(folder))
+    # Of a retry and the job that it repeats, the outputs of either count.
+    is_older = note.job_id == job.id and note.instance_id != job.canonical_instance_id
+    return Ended(None if is_older else note.result, str(folder))
 
 
 def as_fetched(
