@@ -265,12 +265,13 @@ class Batch:
 
         All have the same keys: ``job`` (its name), a key for each parameter, ``args`` (as a shell
         splits it), ``input:NAME`` and ``md5:NAME`` for each input, ``state``, ``exit_status``,
-        ``cpu_time`` and ``elapsed_time`` in seconds, ``why`` it failed, ``attempts`` (how often it was
-        sent), and ``folder``, the path of its outputs. A parameter that has one of these names gets
-        the key ``parameter:NAME``. What is not known is None: exit statuses (of jobs that are done),
-        elapsed times and folders before a :meth:`fetch`, and everything that was submitted on other
-        machines. A project does not tell which computers ran a job. It is asked once, and once more
-        for each retry if a job has failed. A job that was sent again counts as its retry does.
+        ``cpu_time`` and ``elapsed_time`` in seconds, ``why`` it failed, ``attempts`` (how often it
+        was sent), and ``folder``, the path of its outputs. A parameter that has one of these names
+        gets the key ``parameter:NAME``. What is not known is None: exit statuses (of jobs that are
+        done), elapsed times and folders before a :meth:`fetch`, and everything that was submitted
+        on other machines. A project does not tell which computers ran a job. It is asked once, and
+        if a job has failed, once more for each retry. A job that was sent again counts as its retry
+        does.
 
         Args:
             jobs: names, ids or handles, or one of them; None: all.

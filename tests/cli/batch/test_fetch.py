@@ -95,6 +95,7 @@ def test_json(batch: Command, here: Path, mixed: tuple[int, str]) -> None:
         "batch": number,
         "name": name,
         "directory": str(here / name),
+        "table": str(here / name / "jobs.csv"),
         "jobs_fetched": 1,
         "jobs_already_here": 0,
         "jobs_failed": 1,
