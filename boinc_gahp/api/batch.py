@@ -481,8 +481,8 @@ class Batch:
 
         Raises:
             NoSuchJob: the batch has no such job.
-            BatchConflict: this machine does not know what was submitted, or a job of ``jobs`` has
-                not failed.
+            NotKnownHere: this machine does not know what was submitted.
+            BatchConflict: one of ``jobs`` has not failed.
             StagingError: an input file has changed, and the project no longer has it.
             JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
                 :meth:`Project.submit`.

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api import control, finding
 from boinc_gahp.api.types import JobState
-from boinc_gahp.errors import BadRequest, BatchConflict, NotFound, NotOwner, StagingError
+from boinc_gahp.errors import (
+    BadRequest,
+    BatchConflict,
+    NotFound,
+    NotKnownHere,
+    NotOwner,
+    StagingError,
+    WrongBatch,
+)
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit import MAX_BATCH_NAME, MAX_JOB_NAME, StagedFile
 
@@ -37,6 +45,7 @@ __all__ = [
     "Standing",
     "as_they_count",
     "family_of",
+    "parent_of",
     "plan_retry",
     "retries_of",
     "retry",
@@ -316,6 +325,14 @@ def standing_of(batch: Batch, which: Iterable[int | str] | None = None) -> Stand
     return found
 
 
+def parent_of(batch: Batch) -> int | None:
+    """Return the id of the batch whose jobs a batch repeats; None: it repeats none from here."""
+    if not _NAME.fullmatch(batch.name):
+        return None
+    manifest = batch.manifest
+    return None if manifest is None else manifest.parent
+
+
 # -- what to send
 
 
@@ -345,7 +362,8 @@ def plan_retry(batch: Batch, jobs: Iterable[int | str] | None = None) -> RetryPl
     """Return what :func:`retry` would send now; changes nothing.
 
     Raises:
-        BatchConflict: what was submitted is not known here, or one of ``jobs`` has not failed.
+        NotKnownHere: this machine does not know what was submitted.
+        BatchConflict: one of ``jobs`` has not failed.
         NoSuchJob: the batch has no such job.
         RpcError: the project could not be asked.
     """
@@ -388,18 +406,16 @@ def _root(batch: Batch, jobs: Iterable[int | str] | None) -> tuple[Batch, list[i
 
     A retry stands for the jobs of its parent that it repeats, if the parent is known here.
     """
-    from boinc_gahp.api.manifests import Manifests  # noqa: PLC0415
-
     session = batch.project.session
     wanted = None if jobs is None else list(jobs)
-    own = Manifests(session).of(batch.name, batch.id)
+    own = batch.manifest
     if own is None or own.parent is None or not _NAME.fullmatch(batch.name):
         return batch, wanted
     try:
         parent = batch.project.batch(own.parent)
-    except NotFound:
+    except WrongBatch:
         return batch, wanted
-    if Manifests(session).of(parent.name, parent.id) is None:
+    if parent.manifest is None:
         return batch, wanted
     listed = finding.find_jobs(session, batch.id, batch.name, wanted)
     repeated = [
@@ -411,16 +427,13 @@ def _root(batch: Batch, jobs: Iterable[int | str] | None) -> tuple[Batch, list[i
 
 
 def _manifest(parent: Batch) -> Manifest:
-    """Return what was sent for a batch."""
-    from boinc_gahp.api.manifests import Manifests  # noqa: PLC0415
-
-    manifest = Manifests(parent.project.session).of(parent.name, parent.id)
+    """Return what was sent for a batch; raises NotKnownHere."""
+    manifest = parent.manifest
     if manifest is None:
-        raise BatchConflict(
-            f"this machine does not know what was submitted as batch {parent.name!r} "
-            f"(id {parent.id}) of {parent.project.host}, and a project does not tell arguments and "
-            "files of jobs: retry it on the machine that submitted it, or submit the failed jobs "
-            "as a new batch"
+        raise NotKnownHere(
+            f"what was submitted as batch {parent.name!r} (id {parent.id}) of "
+            f"{parent.project.host} is not known here, and a project does not tell it: retry the "
+            "batch on the machine that submitted it, or submit the failed jobs as a new batch"
         )
     return manifest
 
@@ -453,7 +466,7 @@ def retry(
         if not plan.jobs:
             return None
         try:
-            return send_retry(plan, progress)
+            return _send(plan, progress)
         except BatchConflict:
             # Another process may have made a batch of this name meanwhile, with other jobs.
             again = plan_retry(batch, wanted)
@@ -462,7 +475,7 @@ def retry(
     raise AssertionError  # pragma: no cover  (the loop returns or raises)
 
 
-def send_retry(plan: RetryPlan, progress: OnProgress | None) -> Batch:
+def _send(plan: RetryPlan, progress: OnProgress | None) -> Batch:
     """Send what was planned; raises what :func:`retry` raises."""
     from boinc_gahp.api import submission  # noqa: PLC0415  (not for lists of batches)
     from boinc_gahp.api.manifest import Lineage  # noqa: PLC0415
@@ -504,16 +517,16 @@ def _jobs(
 
     Raises:
         StagingError: what a job read is neither here nor on the project any more.
-        BatchConflict: a job was not submitted from here.
+        NotKnownHere: a job was not submitted from here.
     """
     from boinc_gahp.api.manifests import readable_md5s  # noqa: PLC0415
 
     strange = next((name for name in plan.jobs if name not in manifest.jobs), None)
     if strange is not None:
-        raise BatchConflict(
-            f"this machine does not know what was submitted as job {strange!r} of batch "
-            f"{plan.parent.name!r} (id {plan.parent.id}): leave it out with --job, or submit it as "
-            "a new batch"
+        raise NotKnownHere(
+            f"what was submitted as job {strange!r} of batch {plan.parent.name!r} (id "
+            f"{plan.parent.id}) is not known here: leave it out (--job names the others), or "
+            "submit it as a new batch"
         )
     kept = [manifest.job(name) for name in plan.jobs]
     paths = (path for job in kept for path in job.paths)

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.api import InlineFile, Job, Manifests, Parameters, Poll, Project
 from boinc_gahp.api.retrying import retry_name
-from boinc_gahp.errors import BatchConflict, GahpError, NoSuchJob, StagingError
+from boinc_gahp.errors import BatchConflict, GahpError, NoSuchJob, NotKnownHere, StagingError
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.submit.checks import check_job_name
 from tests import faultproxy
@@ -141,7 +141,7 @@ def test_reasons_leave_out_what_is_sent_again(site: Site) -> None:
 def test_another_machine_says_that_it_does_not_know_what_was_sent(site: Site) -> None:
     batch = site.batch(1)  # with the web RPCs alone
     spoil(site, batch)
-    with pytest.raises(BatchConflict, match="on the machine that submitted it"):
+    with pytest.raises(NotKnownHere, match="on the machine that submitted it"):
         batch.retry()
 
 

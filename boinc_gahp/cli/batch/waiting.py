@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.cli.batch import arguments as reading, states
 from boinc_gahp.cli.batch.jsons import news_json, print_line
 from boinc_gahp.cli.batch.opening import command, no_more_remarks, opened
-from boinc_gahp.cli.batch.reasons_view import failed_in, reason_lines, reasons_json
+from boinc_gahp.cli.batch.reasons_view import (
+    failed_in,
+    outputs_line,
+    reason_lines,
+    reasons_json,
+)
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import ProjectDown, TransportError
 from boinc_gahp.states import BatchState
@@ -327,7 +332,7 @@ def _say_end(options: Namespace, batch: Batch) -> None:
     if text:
         print(text)
     if done and batch.state is not BatchState.RETIRED:
-        print(f"Its outputs: {command(options, 'fetch', batch.id)}")
+        print(outputs_line(options, batch))
 
 
 def _done(batch: Batch) -> int:
