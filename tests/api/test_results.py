@@ -202,6 +202,10 @@ def test_on_another_machine_outputs_are_fetched_and_the_rest_is_not_known(workin
     # Where it is known, the same directory gets the rest.
     here.fetch(results)
     assert read(results / "jobs.csv")[0]["seed"] == "0"
+    # And keeps it, wherever it is fetched again.
+    whole = (results / "jobs.csv").read_bytes()
+    batch.fetch(results)
+    assert (results / "jobs.csv").read_bytes() == whole
 
 
 def test_a_retired_batch_keeps_its_table(working: Site) -> None:
