@@ -5,16 +5,14 @@ from __future__ import annotations
 import csv
 import shutil
 import zipfile
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api import InlineFile, Job, JobState, LocalFile, Project, jobs_csv
+from boinc_gahp.api import InlineFile, Job, JobState, LocalFile, jobs_csv
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.results import FIRST, LAST, RowMaker
-from boinc_gahp.config import State
 from boinc_gahp.errors import NoSuchJob, NotKnownHere, OutputError
 from boinc_gahp.fetch import NEVER_CANCELLED
 from boinc_gahp.rpc import JobInfo
@@ -33,14 +31,6 @@ pytestmark = pytest.mark.long
 def read(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
-
-
-def elsewhere(site: Site, batch: Batch) -> Batch:
-    """Return the batch as another machine sees it."""
-    state = State(dir=site.directory / "other", cache_dir=site.directory / "cache2")
-    settings = replace(site.project.session.settings, state=state)
-    project = Project(site.proxy.url, site.authenticator, settings=settings)
-    return site.stack.enter_context(project).batch(batch.id)
 
 
 def finished(site: Site, count: int = 3, name: str | None = None) -> Batch:
@@ -189,7 +179,7 @@ def test_a_job_that_is_not_done_tells_that_it_has_no_outputs(site: Site) -> None
 
 def test_on_another_machine_outputs_are_fetched_and_the_rest_is_not_known(working: Site) -> None:
     here = finished(working, 2)
-    batch = elsewhere(working, here)
+    batch = working.elsewhere().batch(here.id)
     results = working.directory / "results"
     batch.fetch(results)
     job = batch[f"{batch.name}_0"]
