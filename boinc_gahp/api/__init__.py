@@ -44,7 +44,11 @@ if TYPE_CHECKING:
     from boinc_gahp.api.rows import read_rows as read_rows
     from boinc_gahp.api.session import Session as Session
     from boinc_gahp.api.splitting import split as split
-    from boinc_gahp.api.submission import Plan as Plan, drop_begun as drop_begun
+    from boinc_gahp.api.submission import (
+        Plan as Plan,
+        drop_begun as drop_begun,
+        left_of as left_of,
+    )
     from boinc_gahp.api.table import jobs_from as jobs_from
     from boinc_gahp.api.types import (
         Failure as Failure,
@@ -110,7 +114,7 @@ __getattr__, __dir__ = exports(
         "rows": ["read_rows"],
         "session": ["Session"],
         "splitting": ["split"],
-        "submission": ["Plan", "drop_begun"],
+        "submission": ["Plan", "drop_begun", "left_of"],
         "table": ["jobs_from"],
         "types": [
             "Failure",
