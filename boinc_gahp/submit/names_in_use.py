@@ -5,7 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import NameInUse, NotFound, NotOwner, ProtocolError, RpcError
+from boinc_gahp.errors import (
+    JobNotFound,
+    NameInUse,
+    PermissionDenied,
+    RpcError,
+    TemplatesMissing,
+)
 
 if TYPE_CHECKING:
     from boinc_gahp.rpc import WebRpcs
@@ -27,16 +33,14 @@ def check_names(project: WebRpcs, request: SubmitRequest) -> None:
 
 
 def _is_in_use(project: WebRpcs, name: str) -> bool:
+    # query_completed_job fails in several ways for jobs that are there (``web-rpcs.rst``,
+    # "query_completed_job"). This RPC answers for jobs of all accounts, whatever their state.
     try:
-        project.query_completed_job(name)
-    except NotFound:
-        return False
-    except NotOwner:
+        project.get_templates(job_name=name)
+    except (PermissionDenied, TemplatesMissing):
         return True
-    except ProtocolError as trouble:
-        # PHP crashes on a job that is there and has no canonical instance (``web-rpcs.rst``,
-        # "query_completed_job").
-        return trouble.php_fatal
+    except JobNotFound:
+        return False
     except RpcError as trouble:
         log.info("The project did not say whether it has a job %s: %s", name, trouble)
         return False

@@ -132,8 +132,8 @@ def _after_begun(typed: Typed, left: BatchDetails, abort: str) -> Iterator[str]:
         yield f"to abort what is left of the batch: {abort}"
     else:
         yield (
-            f"batch {words.printable(typed.name)} has no jobs; the same command fills it, once "
-            f"that is fixed: {typed.as_it_was}"
+            f"batch {words.printable(typed.name)} is there, without jobs; to try again, once that "
+            f"is fixed: {typed.as_it_was}"
         )
         yield f"to give it up: {abort}"
 
