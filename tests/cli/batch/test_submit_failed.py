@@ -200,6 +200,7 @@ def test_an_output_template_that_is_not_there_leaves_nothing(
     assert batch(*words, "--name", told(again)[-1])[0] == 0
 
 
+@pytest.mark.long
 def test_a_project_that_is_in_trouble_is_asked_again_with_the_same_command(
     site: Site, batch: Command, tag: str, proxy: FaultProxy
 ) -> None:
