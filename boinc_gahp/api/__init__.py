@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         job_names as job_names,
         new_batch_name as new_batch_name,
     )
+    from boinc_gahp.api.row_values import WrongRow as WrongRow
     from boinc_gahp.api.rows import read_rows as read_rows
     from boinc_gahp.api.session import Session as Session
     from boinc_gahp.api.splitting import split as split
@@ -91,6 +92,7 @@ __all__ = [
     "RemoteFile",
     "Session",
     "StagedFile",
+    "WrongRow",
     "jobs_from",
 ]
 
@@ -111,6 +113,7 @@ __getattr__, __dir__ = exports(
         "project": ["Project"],
         "records": ["Records"],
         "request": ["Options", "job_names", "new_batch_name"],
+        "row_values": ["WrongRow"],
         "rows": ["read_rows"],
         "session": ["Session"],
         "splitting": ["split"],
