@@ -56,10 +56,15 @@ if TYPE_CHECKING:
         plan_retry as plan_retry,
         standing_of as standing_of,
     )
+    from boinc_gahp.api.row_values import WrongRow as WrongRow
     from boinc_gahp.api.rows import read_rows as read_rows
     from boinc_gahp.api.session import Session as Session
     from boinc_gahp.api.splitting import split as split
-    from boinc_gahp.api.submission import Plan as Plan, drop_begun as drop_begun
+    from boinc_gahp.api.submission import (
+        Plan as Plan,
+        drop_begun as drop_begun,
+        left_of as left_of,
+    )
     from boinc_gahp.api.table import jobs_from as jobs_from
     from boinc_gahp.api.types import (
         Failure as Failure,
@@ -106,6 +111,7 @@ __all__ = [
     "StagedFile",
     "SubmittedInput",
     "SubmittedJob",
+    "WrongRow",
     "jobs_from",
 ]
 
@@ -137,10 +143,11 @@ __getattr__, __dir__ = exports(
             "send_retry",
             "standing_of",
         ],
+        "row_values": ["WrongRow"],
         "rows": ["read_rows"],
         "session": ["Session"],
         "splitting": ["split"],
-        "submission": ["Plan", "drop_begun"],
+        "submission": ["Plan", "drop_begun", "left_of"],
         "table": ["jobs_from"],
         "types": [
             "Failure",
