@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def not_known(batch: Batch) -> str:
     """Return what to say about the jobs of a batch that has no manifest here."""
     if batch.state is BatchState.RETIRED:
-        return "their arguments and parameters are forgotten: the batch is retired"
-    return "submitted elsewhere: arguments and parameters are not known here"
+        return "the batch is retired, so what was submitted is forgotten"
+    return "what was submitted is known only on the machine that did it"
 
 
 @lru_cache(64)

@@ -179,7 +179,7 @@ def test_jobs_are_shown_with_what_was_submitted(
         assert all(len(line) <= columns for line in shown.splitlines())
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
     out = batch("show", name)[1]
-    assert "submitted elsewhere: arguments and parameters are not known here\n" in out
+    assert "what was submitted is known only on the machine that did it\n" in out
     (job, _) = json.loads(batch("show", name, "--json")[1])["jobs"]
     assert job["args"] is job["parameters"] is job["inputs"] is None
 
