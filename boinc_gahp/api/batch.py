@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import time
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import (
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.errors import GahpError
 
+#: How many names of jobs a notebook offers.
+_OFFERED = 1000
 _OVER = (BatchState.COMPLETE, BatchState.ABORTED, BatchState.RETIRED)
 
 
@@ -245,6 +248,10 @@ class Batch:
     def __getitem__(self, which: int | str) -> BatchJob:
         """Return one job; see :meth:`job`."""
         return self.job(which)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """Return what a notebook offers after ``batch["``: the first names that are known here."""
+        return [] if self.manifest is None else list(islice(self.manifest.jobs, _OFFERED))
 
     def __contains__(self, which: object) -> bool:
         """Whether the batch has a job of this name or id, or this job; asks the project."""

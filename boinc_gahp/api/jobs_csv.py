@@ -11,9 +11,12 @@ that were submitted from here are written as they are.
 from __future__ import annotations
 
 import csv
+import fcntl
 import io
 import logging
+import os
 import stat
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -73,6 +76,31 @@ def write(
         OutputError: it cannot be written.
         Exception: whatever a closed scope raises.
     """
+    with _alone(root):
+        return _write(root, keys, jobs, rows, scope, known=known)
+
+
+@contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """Keep other fetches from changing a directory's file between its reading and its writing."""
+    with ExitStack() as stack:
+        # Where there are no locks, a row may be missing until the next fetch.
+        with suppress(OSError):
+            directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            stack.callback(os.close, directory)
+            fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+
+
+def _write(
+    root: Path,
+    keys: Sequence[str],
+    jobs: Collection[str],
+    rows: Iterable[Row],
+    scope: CancelScope,
+    *,
+    known: bool,
+) -> Path | None:
     for name in _NAMES:
         old = None if name in jobs else _read(root / name)
         if old is not None:

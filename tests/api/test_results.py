@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import shutil
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -126,6 +127,7 @@ def test_a_batch_is_a_collection_of_its_jobs(working: Site) -> None:
     assert (job.parameters, job.args) == ({"seed": 2, "state": "s2"}, ("-n", "2"))
     assert job.inputs["in"].source == str(working.directory / "a.txt")
     assert batch[job.id].name == job.name
+    assert job.name in batch._ipython_key_completions_()
     assert job.name in batch
     assert job in batch
     assert "nothing" not in batch
@@ -196,6 +198,14 @@ def test_on_another_machine_outputs_are_fetched_and_the_rest_is_not_known(workin
     whole = (results / "jobs.csv").read_bytes()
     batch.fetch(results)
     assert (results / "jobs.csv").read_bytes() == whole
+
+
+def test_parts_that_are_fetched_at_the_same_time_all_get_their_rows(working: Site) -> None:
+    batch = finished(working, 8)
+    results = working.directory / "results"
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda job: job.fetch(results), batch))
+    assert {row["job"] for row in read(results / "jobs.csv")} == {job.name for job in batch}
 
 
 def test_a_retired_batch_keeps_its_table(working: Site) -> None:
