@@ -55,10 +55,15 @@ if TYPE_CHECKING:
         standing_of as standing_of,
     )
     from boinc_gahp.api.retrying import RetryPlan as RetryPlan, plan_retry as plan_retry
+    from boinc_gahp.api.row_values import WrongRow as WrongRow
     from boinc_gahp.api.rows import read_rows as read_rows
     from boinc_gahp.api.session import Session as Session
     from boinc_gahp.api.splitting import split as split
-    from boinc_gahp.api.submission import Plan as Plan, drop_begun as drop_begun
+    from boinc_gahp.api.submission import (
+        Plan as Plan,
+        drop_begun as drop_begun,
+        left_of as left_of,
+    )
     from boinc_gahp.api.table import jobs_from as jobs_from
     from boinc_gahp.api.types import (
         Failure as Failure,
@@ -105,6 +110,7 @@ __all__ = [
     "StagedFile",
     "SubmittedInput",
     "SubmittedJob",
+    "WrongRow",
     "jobs_from",
 ]
 
@@ -130,10 +136,11 @@ __getattr__, __dir__ = exports(
         "request": ["Options", "job_names", "new_batch_name"],
         "retries": ["Standing", "parent_of", "standing_of"],
         "retrying": ["RetryPlan", "plan_retry"],
+        "row_values": ["WrongRow"],
         "rows": ["read_rows"],
         "session": ["Session"],
         "splitting": ["split"],
-        "submission": ["Plan", "drop_begun"],
+        "submission": ["Plan", "drop_begun", "left_of"],
         "table": ["jobs_from"],
         "types": [
             "Failure",

@@ -16,6 +16,8 @@ from boinc_gahp.api.manifests import Manifests, readable_md5s
 from boinc_gahp.errors import (
     BatchConflict,
     GahpError,
+    JobRefused,
+    JobsNotListed,
     NotFound,
     NotOwner,
     ProjectDown,
@@ -140,8 +142,17 @@ class Comparison(Journal):
         """See :class:`~boinc_gahp.submit.Journal`."""
         self.batch = sending.batch
 
-    def failed(self, sending: Sending, error: BaseException) -> None:  # noqa: ARG002
-        """Note a final refusal: jobs that do not exist by now will not appear."""
+    def failed(self, sending: Sending, error: BaseException) -> None:
+        """Note a final refusal: jobs that do not exist by now will not appear.
+
+        If the same jobs would be refused again, their batch is retired, though nobody can use its
+        name again: otherwise it would be listed as a batch that is being made, and one would wait
+        for it in vain. After any other refusal (of a template's name, a quota, by a full disk) the
+        same request may succeed later: then the batch stays, so that it can be completed under its
+        name.
+        """
+        if isinstance(error, (JobRefused, JobsNotListed)) and sending.made and sending.ours:
+            self._drop(sending.batch_id or 0)
         if not (self._sent and self._old is not None and is_final(error)):
             return
         try:
@@ -150,6 +161,12 @@ class Comparison(Journal):
             )
         except OSError as trouble:
             log.warning("%s", trouble)
+
+    def _drop(self, batch_id: int) -> None:
+        try:
+            self._session.bridge.drop(batch_id, self._request.batch_name)
+        except GahpError as error:
+            log.warning("Batch %d stays on the project: %s", batch_id, error)
 
     def _check_none_is_there(self, old: Manifest, text: str) -> None:
         name = self._request.batch_name

@@ -59,15 +59,24 @@ class Pattern:
                 self._literals.append("")
         self._literals[-1] += text[end:]
 
-    def used(self, names: Collection[str]) -> set[str]:
+    def used(self, names: Collection[str], taken: Collection[str] = ()) -> set[str]:
         """Return those of ``names`` that the placeholders stand for.
 
+        Args:
+            names: those of the values that there are.
+            taken: columns that have another use.
+
         Raises:
-            BadRequest: a placeholder stands for none of them; lists them.
+            BadRequest: a placeholder stands for none of the names; lists them.
         """
         used = set()
         for given in self.given:
             name = _name(given, names)
+            if name is None and _name(given, taken):
+                raise BadRequest(
+                    f"{{{given}}} is not a placeholder: boinc_gahp uses this column itself, so "
+                    "give the value another column, too"
+                )
             if name is None:
                 shown = ", ".join(f"{{{each}}}" for each in names)
                 meant = did_you_mean(given, names, show=lambda name: f"{{{name}}}")
@@ -202,15 +211,15 @@ class Patterns:
         if self._name is not None:
             yield self._name
 
-    def used(self, names: Collection[str]) -> set[str]:
-        """Return those of ``names`` for which there is a placeholder.
+    def used(self, names: Collection[str], taken: Collection[str] = ()) -> set[str]:
+        """Return those of ``names`` for which there is a placeholder; see :meth:`Pattern.used`.
 
         Raises:
             BadRequest: there is one for something else, or ``{batch}`` where it is not known.
         """
         used: set[str] = set()
         for each in self._patterns():
-            found = each.used(names)
+            found = each.used(names, taken)
             if BATCH in found and self.batch is None and each is not self._name:
                 raise BadRequest(
                     f"{{{BATCH}}} is only known when the jobs are submitted: only name may have it"

@@ -85,7 +85,7 @@ class RowJobs:
                 parameters[key] = None
             else:
                 reserved[column] = key
-        used = self._patterns.used([*parameters, INDEX, BATCH])
+        used = self._patterns.used([*parameters, INDEX, BATCH], reserved.values())
         for name in (INDEX, BATCH):
             if name in used and name in parameters:
                 raise BadRequest(
