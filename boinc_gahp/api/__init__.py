@@ -49,13 +49,12 @@ if TYPE_CHECKING:
         job_names as job_names,
         new_batch_name as new_batch_name,
     )
-    from boinc_gahp.api.retrying import (
-        RetryPlan as RetryPlan,
+    from boinc_gahp.api.retries import (
         Standing as Standing,
         parent_of as parent_of,
-        plan_retry as plan_retry,
         standing_of as standing_of,
     )
+    from boinc_gahp.api.retrying import RetryPlan as RetryPlan, plan_retry as plan_retry
     from boinc_gahp.api.row_values import WrongRow as WrongRow
     from boinc_gahp.api.rows import read_rows as read_rows
     from boinc_gahp.api.session import Session as Session
@@ -135,14 +134,8 @@ __getattr__, __dir__ = exports(
         "project": ["Project"],
         "reasons": ["Reason", "reasons_of"],
         "request": ["Options", "job_names", "new_batch_name"],
-        "retrying": [
-            "RetryPlan",
-            "Standing",
-            "parent_of",
-            "plan_retry",
-            "send_retry",
-            "standing_of",
-        ],
+        "retries": ["Standing", "parent_of", "standing_of"],
+        "retrying": ["RetryPlan", "plan_retry"],
         "row_values": ["WrongRow"],
         "rows": ["read_rows"],
         "session": ["Session"],

@@ -15,6 +15,7 @@ from boinc_gahp.api import (
     logs,
     reasons,
     results,
+    retries,
     retrying,
     watching,
 )
@@ -505,7 +506,7 @@ class Batch:
         Raises:
             RpcError: the project could not be asked.
         """
-        return retrying.retries_of(self)
+        return retries.retries_of(self)
 
     # -- acting on it
 

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.cli.batch.opening import command
-from boinc_gahp.errors import RpcError
+from boinc_gahp.errors import GahpError
 from boinc_gahp.states import CANCELLED, BatchState
 from boinc_gahp.terminal import coloured
 from boinc_gahp.text import count, printable
@@ -47,7 +47,7 @@ def failed_in(batch: Batch, jobs: Sequence[str] | None = None) -> Failed | None:
     try:
         standing = standing_of(batch, jobs)
         return Failed(reasons_of(batch, standing.failed), standing)
-    except RpcError:
+    except GahpError:
         return None
 
 
