@@ -178,6 +178,7 @@ class Patterns:
 
     Attributes:
         has_args: whether ``args`` was given.
+        seen: the names that :meth:`used` has returned so far.
 
     Raises:
         BadRequest: a brace stands alone, or the arguments cannot be split.
@@ -198,6 +199,7 @@ class Patterns:
         }
         self._name = None if name is None else Pattern(name)
         self.batch = batch
+        self.seen: set[str] = set()
 
     @property
     def open_names(self) -> Collection[str]:
@@ -225,6 +227,7 @@ class Patterns:
                     f"{{{BATCH}}} is only known when the jobs are submitted: only name may have it"
                 )
             used |= found
+        self.seen |= used
         return used
 
     def args(self, values: Mapping[str, str | None]) -> tuple[object, ...]:
