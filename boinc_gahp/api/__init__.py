@@ -33,13 +33,28 @@ if TYPE_CHECKING:
     from boinc_gahp.api.finding import find_batch as find_batch
     from boinc_gahp.api.folders import folder_name as folder_name
     from boinc_gahp.api.job import BatchJob as BatchJob
+    from boinc_gahp.api.logs import JobLog as JobLog, logs_of as logs_of, page_of as page_of
+    from boinc_gahp.api.manifest import (
+        Lineage as Lineage,
+        Manifest as Manifest,
+        SubmittedInput as SubmittedInput,
+        SubmittedJob as SubmittedJob,
+    )
+    from boinc_gahp.api.manifests import Manifests as Manifests
     from boinc_gahp.api.patterns import Patterns as Patterns
     from boinc_gahp.api.project import Project as Project
-    from boinc_gahp.api.records import Records as Records
+    from boinc_gahp.api.reasons import Reason as Reason, reasons_of as reasons_of
     from boinc_gahp.api.request import (
         Options as Options,
         job_names as job_names,
         new_batch_name as new_batch_name,
+    )
+    from boinc_gahp.api.retrying import (
+        RetryPlan as RetryPlan,
+        Standing as Standing,
+        parent_of as parent_of,
+        plan_retry as plan_retry,
+        standing_of as standing_of,
     )
     from boinc_gahp.api.row_values import WrongRow as WrongRow
     from boinc_gahp.api.rows import read_rows as read_rows
@@ -81,6 +96,7 @@ __all__ = [
     "InlineFile",
     "Job",
     "JobFailure",
+    "JobLog",
     "JobState",
     "LocalFile",
     "OnProgress",
@@ -89,9 +105,12 @@ __all__ = [
     "Poll",
     "Progress",
     "Project",
+    "Reason",
     "RemoteFile",
     "Session",
     "StagedFile",
+    "SubmittedInput",
+    "SubmittedJob",
     "WrongRow",
     "jobs_from",
 ]
@@ -109,10 +128,21 @@ __getattr__, __dir__ = exports(
         "finding": ["find_batch"],
         "folders": ["folder_name"],
         "job": ["BatchJob"],
+        "logs": ["JobLog", "logs_of", "page_of"],
+        "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
+        "manifests": ["Manifests"],
         "patterns": ["Patterns"],
         "project": ["Project"],
-        "records": ["Records"],
+        "reasons": ["Reason", "reasons_of"],
         "request": ["Options", "job_names", "new_batch_name"],
+        "retrying": [
+            "RetryPlan",
+            "Standing",
+            "parent_of",
+            "plan_retry",
+            "send_retry",
+            "standing_of",
+        ],
         "row_values": ["WrongRow"],
         "rows": ["read_rows"],
         "session": ["Session"],

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
         GridmanagerJournal as GridmanagerJournal,
     )
     from boinc_gahp.submit.checks import (
+        MAX_BATCH_NAME as MAX_BATCH_NAME,
+        MAX_JOB_NAME as MAX_JOB_NAME,
         base_name as base_name,
+        extension as extension,
         find_output as find_output,
         fold as fold,
     )
@@ -86,7 +89,14 @@ __getattr__, __dir__ = exports(
         "abort": ["ABORT_AGAIN", "abort_empty", "abort_once", "abort_until_certain", "drop"],
         "association": ["Association"],
         "boinc_submit": ["GridmanagerJournal", "ConsoleJournal"],
-        "checks": ["base_name", "find_output", "fold"],
+        "checks": [
+            "MAX_BATCH_NAME",
+            "MAX_JOB_NAME",
+            "base_name",
+            "extension",
+            "find_output",
+            "fold",
+        ],
         "container_jobs": ["ContainerJob", "Tree", "make_container_jobs", "output_template"],
         "context": ["Context"],
         "control": [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api import InlineFile, Job, Parameters, Project
-from boinc_gahp.api.records import Records, describe, difference
-from boinc_gahp.config import State
+from boinc_gahp.api import InlineFile, Job, Parameters
+from boinc_gahp.api.comparing import difference
+from boinc_gahp.api.manifest import describe
+from boinc_gahp.api.manifests import Manifests
 from boinc_gahp.errors import BatchConflict, RpcError
 from boinc_gahp.submit.types import SubmitRequest
 from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
@@ -33,21 +35,17 @@ def records(site: Site) -> list[Path]:
     return sorted(directory.iterdir()) if directory.exists() else []
 
 
-def elsewhere(site: Site) -> Project:
-    """Return the same account's project on another machine."""
-    state = State(dir=site.directory / "other", cache_dir=site.directory / "cache2")
-    settings = replace(site.project.session.settings, state=state)
-    return site.stack.enter_context(Project(site.proxy.url, site.authenticator, settings=settings))
-
-
 @pytest.mark.parametrize(
     ("other", "told"),
     [
-        (jobs("-n 1", "-n 3"), 'the arguments of job "NAME_1" were "-n 2", now they are "-n 3"'),
-        (jobs("-n 5", "-n 6"), 'were "-n 1", now they are "-n 5" (and 1 more job differs)'),
-        (jobs("-n 1", "-n 2", text="y"), 'the input "in" of job "NAME_0" has other contents'),
-        (jobs("-n 1"), 'job "NAME_1" is missing now'),
-        ([Job("-n 1", {"in": InlineFile("x")}, priority=3), *jobs("-n 2")], "priority of job"),
+        (jobs("-n 1", "-n 3"), "job NAME_1: -n 2 is now -n 3"),
+        (jobs("-n 5", "-n 6"), "-n 1 is now -n 5 (and 1 more job differs)"),
+        (jobs("-n 1", "-n 2", text="y"), 'job NAME_0: the input "in" has other contents'),
+        (jobs("-n 1"), "job NAME_1 is missing now"),
+        (
+            [Job("-n 1", {"in": InlineFile("x")}, priority=3), *jobs("-n 2")],
+            "job NAME_0: priority was not given, now it is 3",
+        ),
     ],
     ids=["an argument", "all arguments", "a file", "fewer jobs", "a priority"],
 )
@@ -69,6 +67,54 @@ def test_the_same_name_with_other_jobs_is_refused_with_the_difference(
     assert isinstance(plan.refusal, BatchConflict)
     again = site.open().submit("uppercase", named, name=name)
     assert (again.id, again.existed, again.compared) == (batch.id, True, True)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        ("--sleep 5", "--sleep 6", "--sleep 5 is now --sleep 6"),
+        ("--n 1 --sleep 5 --x", "--n 1 --sleep 6 --x", "--sleep 5 is now --sleep 6"),
+        ("--sleep=5", "--sleep=6", "--sleep=5 is now --sleep=6"),
+        ("5 6", "5 7", "6 is now 7"),
+        ("", "--fast", "--fast is new"),
+        ("--fast", "", "--fast is missing now"),
+        ("-n 1", "-n 1 -m 2", "-m 2 is new"),
+        ("-n 1 -m 2", "-n 1", "-m 2 is missing now"),
+        ("'a b'", "'a c'", "'a b' is now 'a c'"),
+        ("'\x1b[2J'", "x", r"'\x1b[2J' is now x"),
+        ("x" * 200, "y", f"{'x' * 77}... is now y"),
+    ],
+)
+def test_the_words_that_differ_are_told(before: str, now: str, told: str) -> None:
+    old, new = (
+        describe(SubmitRequest("b", "a", [("pi_3", Job(tuple(shlex.split(args))))]), {})
+        for args in (before, now)
+    )
+    assert difference(old, new) == f"job pi_3: {told}"
+
+
+def test_other_rows_with_the_same_words_are_the_same_jobs(site: Site) -> None:
+    name = f"rows-{site.directory.name}"
+    for seed in (1, 2):
+        batch = site.open().submit(
+            "uppercase", [replace(jobs("-n 1")[0], parameters={"s": seed})], name=name
+        )
+    assert (batch.existed, batch.compared) == (True, True)
+    assert next(iter(batch)).parameters == {"s": 1}
+
+
+def test_a_conflict_tells_a_name_for_a_new_batch(site: Site) -> None:
+    name = f"pi-{site.directory.name}"
+    site.project.submit("uppercase", jobs("-n 1"), name=name)
+    site.project.submit("uppercase", jobs("-n 1"), name=f"{name}-2")
+    for taken in (name, f"{name}-2"):
+        with pytest.raises(BatchConflict) as caught:
+            site.project.submit("uppercase", jobs("-n 2"), name=taken)
+        assert str(caught.value).endswith(f"--name {name}-3 (in Python name='{name}-3')")
+    named = replace(jobs("-n 1")[0], name=f"{name}_x")
+    site.project.submit("uppercase", [named], name=f"{name}-3")
+    with pytest.raises(BatchConflict, match="and its jobs, too: a job's name is used once"):
+        site.project.submit("uppercase", [replace(named, args="-n 2")], name=f"{name}-3")
 
 
 def test_other_parameters_are_other_jobs(site: Site) -> None:
@@ -102,14 +148,14 @@ def test_files_are_compared_by_what_is_in_them(site: Site) -> None:
 def test_what_was_submitted_elsewhere_is_not_compared_and_that_is_reported(site: Site) -> None:
     name = f"elsewhere-{site.directory.name}"
     site.project.submit("uppercase", jobs("-n 1"), name=name)
-    again = elsewhere(site).submit("uppercase", jobs("-n 2"), name=name)
+    again = site.elsewhere().submit("uppercase", jobs("-n 2"), name=name)
     assert (again.existed, again.compared) == (True, False)
 
 
 def test_what_was_begun_elsewhere_and_completed_here_is_not_compared(site: Site) -> None:
     name = f"begun-{site.directory.name}"
     named = [replace(job, name=f"{name}_{n}") for n, job in enumerate(jobs("-n 1", "-n 2"))]
-    begun = elsewhere(site).submit("uppercase", named[:1], name=name)
+    begun = site.elsewhere().submit("uppercase", named[:1], name=name)
     with site.local.core.db.write() as connection:
         connection.execute("UPDATE batch SET state = 0 WHERE id = ?", (begun.id,))
     assert not site.project.submit("uppercase", named, name=name).existed
@@ -213,7 +259,7 @@ def test_two_requests_differ_exactly_if_something_in_them_does(
 
 
 def test_what_is_written_down_is_read_again(site: Site) -> None:
-    kept = Records(site.project.session)
+    kept = Manifests(site.project.session)
     request = SubmitRequest(
         "b", "a", [("\udcff\n\t\"'é", Job(("\udcff\n\t", ""), {"in": InlineFile("\0")}))]
     )
@@ -221,5 +267,5 @@ def test_what_is_written_down_is_read_again(site: Site) -> None:
     assert kept.write("b", record, new=True)
     assert kept.find("b") == record
     assert not kept.write("b", replace(record, batch_id=8), new=True)
-    assert Records(elsewhere(site).session).find("b") is None
-    assert Records(site.somebody_else().session).find("b") is None
+    assert Manifests(site.elsewhere().session).find("b") is None
+    assert Manifests(site.somebody_else().session).find("b") is None

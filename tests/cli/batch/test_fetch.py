@@ -75,11 +75,13 @@ def test_some_failed(batch: Command, here: Path, mixed: tuple[int, str]) -> None
     status, out, _ = batch("fetch", number, "results")
     assert status == 3
     assert out.splitlines()[0] == "1 job fetched (55 bytes), 1 failed; in results"
-    command = out.splitlines()[1].partition("Why jobs failed: ")[2]
-    assert command == f"boinc_gahp batch fetch {number} results --failed"
+    assert out.splitlines()[1:] == [
+        f'1 job failed: 1 × exit status 7 ({name}_1): "failing with 7 as asked"',
+        f"More: boinc_gahp batch logs {number} {name}_1",
+    ]
     assert batch("fetch", number, "results", "--job", f"{name}_0")[0] == 0
     assert batch("fetch", number, "results", "--job", f"{name}_1")[0] == 4
-    status, out, _ = batch(*shlex.split(command)[2:])
+    status, out, _ = batch("fetch", number, "results", "--failed")
     assert status == 3
     assert out.splitlines()[1].split()[:4] == [f"{name}_1", "7", "7", "7"]
     assert "too many instances failed" in out
@@ -95,12 +97,25 @@ def test_json(batch: Command, here: Path, mixed: tuple[int, str]) -> None:
         "batch": number,
         "name": name,
         "directory": str(here / name),
+        "table": str(here / name / "jobs.csv"),
         "jobs_fetched": 1,
         "jobs_already_here": 0,
         "jobs_failed": 1,
         "jobs_unfinished": 0,
+        "jobs_retried": 0,
         "bytes": 55,
         "errors": [],
+        "reasons": [
+            {
+                "reason": "exit status 7",
+                "jobs": 1,
+                "job": f"{name}_1",
+                "exit_status": 7,
+                "errors": ["too_many_error_results"],
+                "stderr": "failing with 7 as asked",
+            }
+        ],
+        "retries": [],
     }
     (failure,) = json.loads(batch("fetch", number, "--failed", "--json")[1])["failures"]
     assert failure["job"] == f"{name}_1"
@@ -133,14 +148,13 @@ def test_an_archive(batch: Command, here: Path, done: tuple[int, str], site: Sit
         "",
     )
     with zipfile.ZipFile(here / "all.zip") as archive:
-        assert sorted(archive.namelist()) == [
-            f"{name}_{job}/{file}" for job in (0, 1) for file in ("out", "stderr.txt")
-        ]
+        files = [f"{name}_{job}/{file}" for job in (0, 1) for file in ("out", "stderr.txt")]
+        assert sorted(archive.namelist()) == [*files, "jobs.csv"]
     empty, _ = site.batch()
     status, out, _ = batch("fetch", empty, "--zip", "empty.zip")
     assert status == 5
-    assert "The archive is empty: there are no outputs." in out
-    assert zipfile.ZipFile(here / "empty.zip").namelist() == []
+    assert "The archive has only jobs.csv: there are no outputs." in out
+    assert zipfile.ZipFile(here / "empty.zip").namelist() == ["jobs.csv"]
 
 
 @pytest.mark.parametrize(
