@@ -193,7 +193,7 @@ class Patterns:
     ) -> None:
         words = split_args(args) if isinstance(args, str) else args or ()
         self.has_args = args is not None
-        self._args = [Pattern(each) if isinstance(each, str) else each for each in words]
+        self._args = [_word_or_pattern(each) for each in words]
         self._inputs = {
             open_name: _file_or_pattern(file) for open_name, file in (inputs or {}).items()
         }
@@ -267,6 +267,13 @@ class Patterns:
         if BATCH not in self._name.given:
             return self._name.fill(values)
         return NameInBatch(*self._name.around(BATCH, values))
+
+
+def _word_or_pattern(word: object) -> object:
+    if not isinstance(word, str):
+        return word
+    pattern = Pattern(word)
+    return pattern if pattern.given else pattern.fill({})
 
 
 def _file_or_pattern(file: File) -> File | Pattern:
