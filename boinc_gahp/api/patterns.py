@@ -178,6 +178,7 @@ class Patterns:
 
     Attributes:
         has_args: whether ``args`` was given.
+        seen: the names that :meth:`used` has returned so far.
 
     Raises:
         BadRequest: a brace stands alone, or the arguments cannot be split.
@@ -192,12 +193,13 @@ class Patterns:
     ) -> None:
         words = split_args(args) if isinstance(args, str) else args or ()
         self.has_args = args is not None
-        self._args = [Pattern(each) if isinstance(each, str) else each for each in words]
+        self._args = [_word_or_pattern(each) for each in words]
         self._inputs = {
             open_name: _file_or_pattern(file) for open_name, file in (inputs or {}).items()
         }
         self._name = None if name is None else Pattern(name)
         self.batch = batch
+        self.seen: set[str] = set()
 
     @property
     def open_names(self) -> Collection[str]:
@@ -225,6 +227,7 @@ class Patterns:
                     f"{{{BATCH}}} is only known when the jobs are submitted: only name may have it"
                 )
             used |= found
+        self.seen |= used
         return used
 
     def args(self, values: Mapping[str, str | None]) -> tuple[object, ...]:
@@ -264,6 +267,13 @@ class Patterns:
         if BATCH not in self._name.given:
             return self._name.fill(values)
         return NameInBatch(*self._name.around(BATCH, values))
+
+
+def _word_or_pattern(word: object) -> object:
+    if not isinstance(word, str):
+        return word
+    pattern = Pattern(word)
+    return pattern if pattern.given else pattern.fill({})
 
 
 def _file_or_pattern(file: File) -> File | Pattern:

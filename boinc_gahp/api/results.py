@@ -100,7 +100,7 @@ class RowMaker:
             ended: how it ended, as far as that is known here.
             attempts: how often it was sent.
         """
-        row = {**self._empty, FIRST: job.name, "state": job.state.name.lower()}
+        row = {**self._empty, FIRST: job.name, "state": job.state.value}
         row.update(self._submitted(job.name))
         row["cpu_time"] = job.cpu_time
         if job.state is JobState.FAILED:

@@ -153,8 +153,9 @@ class RowJobs:
 
     def _inputs(self, given: Mapping[str, Any]) -> dict[str, File]:
         inputs: dict[str, File] = {}
-        for name, file in self._named(given.get("inputs", {})):
-            _add(inputs, name, file)
+        if "inputs" in given:
+            for name, file in self._named(given["inputs"]):
+                _add(inputs, name, file)
         for column, cell in given.items():
             if column.startswith(INPUT):
                 name = column.removeprefix(INPUT)

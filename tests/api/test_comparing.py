@@ -120,7 +120,7 @@ def test_a_conflict_tells_a_name_for_a_new_batch(site: Site) -> None:
 def test_other_parameters_are_other_jobs(site: Site) -> None:
     name = f"parameters-{site.directory.name}"
     site.project.submit("uppercase", jobs(""), name=name, lease=5000)
-    with pytest.raises(BatchConflict, match="delay_bound was not given, now it is 7200"):
+    with pytest.raises(BatchConflict, match="delay was not given, now it is 7200"):
         site.project.submit(
             "uppercase", jobs(""), name=name, parameters=Parameters(delay_bound=7200)
         )

@@ -168,7 +168,7 @@ def test_a_job_that_is_not_done_tells_that_it_has_no_outputs(site: Site) -> None
     batch = site.batch(jobs=2)
     batch.fetch(site.directory / "results")
     first, second = batch
-    with pytest.raises(OutputError, match="is queued, so it has no outputs yet"):
+    with pytest.raises(OutputError, match=f"is {JobState.QUEUED.value}, so it has no outputs yet"):
         _ = first.outputs
     assert first.stderr is None
     batch.abort([second])
@@ -176,7 +176,10 @@ def test_a_job_that_is_not_done_tells_that_it_has_no_outputs(site: Site) -> None
         _ = batch[second.name].outputs
     batch.fetch(site.directory / "results")
     rows = read(site.directory / "results" / "jobs.csv")
-    assert [(row["state"], row["why"]) for row in rows] == [("queued", ""), ("failed", "aborted")]
+    assert [(row["state"], row["why"]) for row in rows] == [
+        (JobState.QUEUED.value, ""),
+        ("failed", "aborted"),
+    ]
 
 
 def test_on_another_machine_outputs_are_fetched_and_the_rest_is_not_known(working: Site) -> None:

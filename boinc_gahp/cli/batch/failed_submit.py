@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: After these the same command may succeed later.
 _PASSING = (ProjectDown, DatabaseTrouble, QuotaExceeded)
+#: After these it cannot, as it is.
+_HOPELESS = (JobRefused, JobsNotListed)
 #: How many names are tried for another batch.
 _TRIES = 20
 
@@ -108,7 +110,7 @@ def _after_one(project: Project, typed: Typed, error: GahpError, njobs: int) -> 
         yield from _after_nothing(error, njobs, again)
         return
     if left.batch.state not in (BatchState.ABORTED, BatchState.RETIRED):
-        yield from _after_begun(typed, left, abort)
+        yield from _after_begun(typed, error, left, again, abort)
         return
     if left.jobs:
         yield (
@@ -126,16 +128,20 @@ def _after_one(project: Project, typed: Typed, error: GahpError, njobs: int) -> 
         )
 
 
-def _after_begun(typed: Typed, left: BatchDetails, abort: str) -> Iterator[str]:
+def _after_begun(
+    typed: Typed, error: GahpError, left: BatchDetails, again: str, abort: str
+) -> Iterator[str]:
     """Yield what to do about a batch that is there."""
-    if left.jobs or left.batch.state is not BatchState.INIT:
-        yield f"to abort what is left of the batch: {abort}"
-    else:
-        yield (
-            f"batch {words.printable(typed.name)} is there, without jobs; to try again, once that "
-            f"is fixed: {typed.as_it_was}"
-        )
+    njobs = len(left.jobs)
+    name = words.printable(typed.name)
+    # Jobs that were made cannot be changed, and other jobs are needed after such an error.
+    is_stuck = njobs > 0 and isinstance(error, _HOPELESS)
+    if left.batch.state is BatchState.INIT and not is_stuck:
+        has = f"with {words.count(njobs, 'job')}" if njobs else "without jobs"
+        yield f"batch {name} is there, {has}; {again}"
         yield f"to give it up: {abort}"
+    else:
+        yield f"to abort what is left of batch {name}: {abort}"
 
 
 def _after_nothing(error: GahpError, njobs: int, again: str) -> Iterator[str]:
@@ -149,7 +155,7 @@ def _after_nothing(error: GahpError, njobs: int, again: str) -> Iterator[str]:
 
 def _after_split(typed: Typed, error: GahpError, njobs: int) -> Iterator[str]:
     """Yield what to do if one of several batches failed; those before it are submitted."""
-    if not isinstance(error, (JobRefused, JobsNotListed)):
+    if not isinstance(error, _HOPELESS):
         yield f"to try again, once that is fixed: {typed.to_continue}"
     elif not isinstance(error, NameInUse) and njobs > 1:
         yield "the same command with --dry-run lists the jobs that would be refused"

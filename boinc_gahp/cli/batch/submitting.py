@@ -68,7 +68,8 @@ def submit_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch submit uppercase --input in=data.txt --args '--seed {index}' "
             "--count 100",
             "boinc_gahp batch submit uppercase --each 'data/*.txt' --name first --dry-run",
-            "boinc_gahp batch submit uppercase --rows jobs.csv --name sweep --delay 2d",
+            "boinc_gahp batch submit uppercase --rows params.csv --args '--seed {seed}' "
+            "--input 'in={path}' --name sweep --delay 2d",
         ),
     )
     add_job_options(parser, config, json="print the batch as JSON; with --dry-run, the plan")

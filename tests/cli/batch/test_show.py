@@ -172,7 +172,7 @@ def test_jobs_are_shown_with_what_was_submitted(
         }
     ]
     out = batch("show", name, "--details")[1]
-    assert re.search(rf"{name}_0 +queued +seed=1 label='a b' +-s 1 +in={tmp_path}/in.txt\n", out)
+    assert re.search(rf"{name}_0 +\w+ +seed=1 label='a b' +-s 1 +in={tmp_path}/in.txt\n", out)
     for columns in (80, 160):
         shown = _ESCAPES.sub("", batch.screen("show", name, columns=columns))
         assert "seed=1 label='a b'" in shown

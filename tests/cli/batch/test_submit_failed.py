@@ -186,6 +186,22 @@ def test_a_refusal_that_may_be_mended_keeps_the_batch_for_the_same_command(
     assert batches(site)[name] == "ABORTED"
 
 
+def test_a_batch_that_an_earlier_submit_made_stays_for_a_corrected_table(
+    site: Site, batch: Command, tag: str, tmp_path: Path
+) -> None:
+    rows(tmp_path, f"{tag}-a")
+    words = ("submit", "uppercase", "--rows", "rows.csv", "--name")
+    assert batch(*words, f"{tag}-1")[0] == 0
+    site.rpc.create_batch(f"{tag}-2", "uppercase", expire_time=0)
+    _, _, err = batch(*words, f"{tag}-2")
+    _, _, again, drop = err.splitlines()
+    assert f"batch {tag}-2 is there, without jobs; to try again, once that is fixed: " in again
+    assert told(again) == [*words, f"{tag}-2"]
+    assert told(drop) == ["abort", f"name:{tag}-2"]
+    rows(tmp_path, f"{tag}-b")
+    assert batch(*told(again))[0] == 0
+
+
 def test_an_output_template_that_is_not_there_leaves_nothing(
     as_is: Site, batch: Command, tag: str
 ) -> None:
