@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.files import read_named as read_named, split_args as split_args
     from boinc_gahp.api.finding import find_batch as find_batch
     from boinc_gahp.api.folders import folder_name as folder_name
+    from boinc_gahp.api.forecast import Forecast as Forecast
     from boinc_gahp.api.job import BatchJob as BatchJob
     from boinc_gahp.api.project import Project as Project
     from boinc_gahp.api.records import Records as Records
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
         RemoteFile as RemoteFile,
         StagedFile as StagedFile,
     )
-    from boinc_gahp.api.watching import Forecast as Forecast, Poll as Poll, watch as watch
+    from boinc_gahp.api.watching import Poll as Poll, watch as watch
 
 #: The documented names; the others are for the command line.
 __all__ = [
@@ -99,6 +100,7 @@ __getattr__, __dir__ = exports(
         "files": ["read_named", "split_args"],
         "finding": ["find_batch"],
         "folders": ["folder_name"],
+        "forecast": ["Forecast"],
         "job": ["BatchJob"],
         "project": ["Project"],
         "records": ["Records"],
@@ -120,7 +122,7 @@ __getattr__, __dir__ = exports(
             "RemoteFile",
             "StagedFile",
         ],
-        "watching": ["Forecast", "Poll", "watch"],
+        "watching": ["Poll", "watch"],
     },
 )
 

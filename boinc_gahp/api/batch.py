@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import control, fetching, finding, watching
+from boinc_gahp.api.forecast import Forecast
 from boinc_gahp.api.job import BatchJob
 from boinc_gahp.api.types import JobState
-from boinc_gahp.api.watching import Forecast, Poll
+from boinc_gahp.api.watching import Poll
 from boinc_gahp.rpc import BatchState
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from boinc_gahp import rpc
+    from boinc_gahp.api.counting import JobTracker
     from boinc_gahp.api.fetching import Fetched, FetchedZip, JobFailure
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.types import OnProgress
@@ -72,6 +74,7 @@ class Batch:
         self.compared = False
         #: The lease is not renewed before this time of time.monotonic().
         self.renew_from = 0.0
+        self._running: int | None = None
         self._forecast = Forecast()
         self._forecast.see(info)
 
@@ -154,6 +157,34 @@ class Batch:
     def expected_end(self) -> float | None:
         """When the last job may end, in seconds since the epoch; None: this cannot be estimated."""
         return None if self.is_over else self._forecast.end
+
+    @property
+    def slowest(self) -> float | None:
+        """How many times as long as usual the slowest 5 in 100 of its jobs take.
+
+        It is known while the batch is watched, when enough jobs are over. None: it is not known, or
+        less than twice.
+        """
+        return self._forecast.slowest
+
+    @property
+    def latest_counts(self) -> Counts | None:
+        """How many jobs were in which state when the batch was last watched; asks nothing.
+
+        None: that is not known. :meth:`wait` and :meth:`Project.watch` count the jobs of batches
+        with up to 40,000 jobs; :meth:`counts` asks the project for all jobs.
+        """
+        if self.gone or self.state in (BatchState.INIT, BatchState.UNKNOWN):
+            return None
+        failed = min(self.nerror_jobs, self.nover)
+        done = self.nover - failed
+        if self.is_over:
+            return Counts(done=done, failed=failed)
+        if self._running is None:
+            return None
+        left = self.njobs - self.nover
+        running = min(self._running, left)
+        return Counts(left - running, running, done, failed)
 
     # -- asking
 
@@ -366,14 +397,16 @@ class Batch:
 
     # -- for people
 
-    def see(self, info: rpc.BatchInfo) -> bool:
+    def see(self, info: rpc.BatchInfo, jobs: JobTracker | None = None) -> bool:
         """Take the project's answer about the batch; return whether anything changed.
 
         :meta private:
         """
-        changed = self.info != info or self.trouble is not None or self.gone
-        self.info, self.trouble, self.gone = info, None, False
-        self._forecast.see(info)
+        running = None if jobs is None else jobs.running
+        changed = (self.info, self._running) != (info, running)
+        changed = changed or self.trouble is not None or self.gone
+        self.info, self.trouble, self.gone, self._running = info, None, False, running
+        self._forecast.see(info, times=None if jobs is None else jobs.times())
         return changed
 
     def vanish(self) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.watching import Forecast, Poll, PollPauses
+from boinc_gahp.api.watching import Poll, PollPauses
 from boinc_gahp.errors import BadRequest, PermissionDenied, ProjectDown, RpcError
 from boinc_gahp.rpc import BatchInfo, BatchState
 from tests import faultproxy
@@ -289,71 +289,3 @@ def test_a_watch_of_an_hour_looks_rarely_though_jobs_end_all_the_time() -> None:
         elapsed += pauses.pause(elapsed, 0.01, changed=True)
         looks += 1
     assert looks < 360
-
-
-# -- the forecast
-
-
-@given(st.floats(0.05, 0.95), st.floats(1, 1e6))
-def test_an_even_speed_gives_the_right_end(fraction: float, duration: float) -> None:
-    forecast = Forecast()
-    for part in (0.25, 0.5, 0.75, 1.0):
-        at = fraction * part
-        forecast.see(replace(INFO, fraction_done=at), NOW + at * duration)
-    assert forecast.end == pytest.approx(NOW + duration, abs=0.01 * duration + 0.01)
-
-
-def test_a_slow_beginning_is_forgotten() -> None:
-    forecast = Forecast()
-    for second in range(51):  # nothing for 1,000 s, then a hundredth a second
-        seen = replace(INFO, fraction_done=second / 100)
-        forecast.see(seen, NOW + 1000 + second)
-    assert forecast.end == pytest.approx(NOW + 1100, abs=5)
-
-
-def test_the_end_goes_off_while_nothing_happens() -> None:
-    forecast = Forecast()
-    half = replace(INFO, fraction_done=0.5)
-    forecast.see(half, NOW + 100)
-    first = forecast.end
-    forecast.see(half, NOW + 300)
-    assert first == NOW + 200
-    assert forecast.end == NOW + 600
-
-
-@pytest.mark.parametrize(
-    ("info", "now", "end"),
-    [
-        (INFO, NOW + 5, None),
-        (replace(INFO, est_completion_time=NOW + 50), NOW + 5, NOW + 50),
-        (replace(INFO, est_completion_time=NOW + 50), NOW + 60, None),
-        (replace(INFO, est_completion_time=NOW + 50, state=BatchState.ABORTED), NOW + 5, None),
-    ],
-    ids=["nothing known", "the project's estimate", "an estimate that is past", "aborted"],
-)
-def test_nothing_done_tells_nothing_but_what_the_project_thinks(
-    info: BatchInfo, now: float, end: float | None
-) -> None:
-    forecast = Forecast()
-    forecast.see(info, now)
-    assert forecast.end == end
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.floats(0, 1e9), st.floats(0, 1), st.floats(0, 4e9), st.sampled_from(BatchState)
-        ),
-        max_size=30,
-    )
-)
-def test_no_end_is_in_the_past(
-    seen: list[tuple[float, float, float, BatchState]],
-) -> None:
-    forecast = Forecast()
-    for ago, fraction, estimate, state in sorted(seen, key=lambda one: one[0], reverse=True):
-        now = NOW - ago
-        forecast.see(
-            replace(INFO, fraction_done=fraction, est_completion_time=estimate, state=state), now
-        )
-        assert forecast.end is None or forecast.end >= now
