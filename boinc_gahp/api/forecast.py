@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: How many samples of progress are kept, and how many durations and ages are looked at.
 _SAMPLES = 200
 _AT_MOST = 400
-_TOO_FAR = 10 * 365 * 86400.0
+_SOON, _TOO_FAR = 1e-3, 10 * 365 * 86400.0
 #: Fewer durations tell little; then durations are spread as those of most programs on volunteers'
 #: computers, which differ in speed.
 _ENOUGH = 5
@@ -39,6 +39,8 @@ _SLOW = 2.0
 #: The last job ends before the estimated time as often as after it: then this number of jobs are
 #: expected to run, since the number of rare events is a Poisson distribution's.
 _LAST = math.log(2)
+#: The progress from which on jobs of which nothing is known may be the last ones.
+_LATE = 0.8
 #: How often the fit is improved, from the last one.
 _STEPS = 25
 
@@ -66,7 +68,7 @@ class Forecast:
     While jobs wait for volunteers, the speed is that of the latest quarter of the progress, so a
     slow start is soon forgotten; it falls while nothing happens. When all jobs that are not over
     run, their end is estimated from the durations of this batch's other jobs. If nothing is known
-    about single jobs, the speed decides, too; in the second half, if it has fallen to half of its
+    about single jobs, the speed decides, too; in the last fifth, if it has fallen to half of its
     maximum, the jobs that are left are taken to run, and each to end at any moment with the same
     probability.
     """
@@ -154,7 +156,7 @@ class Forecast:
             return None
         self._fastest = max(self._fastest, rate)
         left = njobs * (1 - fraction)
-        if fraction < 0.5 or rate > self._fastest / 2:
+        if fraction < _LATE or rate > self._fastest / 2:
             return left / rate
         # Each job that runs ends with the same probability in each second.
         running = njobs * (1 - (before + fraction) / 2)
@@ -210,7 +212,7 @@ def _fitted(times: JobTimes, rate: float, last: _Fit | None) -> _Fit | None:
     """Return the distribution of durations; ``rate`` is how many jobs end in a second."""
     total = times.waiting + len(times.durations) + len(times.ages)
     straggling = 0.5 / (total + 1)
-    over = [math.log(max(each, 1e-3)) for each in _some(times.durations)]
+    over = [math.log(max(each, _SOON)) for each in _some(times.durations)]
     if len(over) < _ENOUGH:
         if over:
             mean = sum(over) / len(over)
@@ -220,7 +222,7 @@ def _fitted(times: JobTimes, rate: float, last: _Fit | None) -> _Fit | None:
         else:
             return None
         return _Fit(mean, _USUAL_SPREAD, straggling)
-    open_ = [math.log(max(each, 1e-3)) for each in _some(times.ages)]
+    open_ = [math.log(max(each, _SOON)) for each in _some(times.ages)]
     # Both are samples: what stands for more counts for more.
     weight = (len(times.ages) / max(1, len(open_))) / (len(times.durations) / len(over))
     middle, spread = (last.middle, last.spread) if last else (sum(over) / len(over), _USUAL_SPREAD)
@@ -259,7 +261,7 @@ def _hazard(z: float) -> float:
 
 def _first(is_over: Callable[[float], bool]) -> float:
     """Return the seconds from which on ``is_over`` is true, to a hundredth."""
-    low, high = 0.0, 1e-3
+    low, high = _SOON, _SOON
     while not is_over(high):
         low, high = high, 2 * high
         if high > _TOO_FAR:
