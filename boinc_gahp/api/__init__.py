@@ -34,8 +34,16 @@ if TYPE_CHECKING:
     from boinc_gahp.api.folders import folder_name as folder_name
     from boinc_gahp.api.forecast import Forecast as Forecast
     from boinc_gahp.api.job import BatchJob as BatchJob
+    from boinc_gahp.api.logs import JobLog as JobLog, logs_of as logs_of, page_of as page_of
+    from boinc_gahp.api.manifest import (
+        Lineage as Lineage,
+        Manifest as Manifest,
+        SubmittedInput as SubmittedInput,
+        SubmittedJob as SubmittedJob,
+    )
+    from boinc_gahp.api.manifests import Manifests as Manifests
     from boinc_gahp.api.project import Project as Project
-    from boinc_gahp.api.records import Records as Records
+    from boinc_gahp.api.reasons import Reason as Reason
     from boinc_gahp.api.request import (
         Options as Options,
         job_names as job_names,
@@ -75,6 +83,7 @@ __all__ = [
     "InlineFile",
     "Job",
     "JobFailure",
+    "JobLog",
     "JobState",
     "LocalFile",
     "OnProgress",
@@ -83,6 +92,7 @@ __all__ = [
     "Poll",
     "Progress",
     "Project",
+    "Reason",
     "RemoteFile",
     "Session",
     "StagedFile",
@@ -102,8 +112,11 @@ __getattr__, __dir__ = exports(
         "folders": ["folder_name"],
         "forecast": ["Forecast"],
         "job": ["BatchJob"],
+        "logs": ["JobLog", "logs_of", "page_of"],
+        "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
+        "manifests": ["Manifests"],
         "project": ["Project"],
-        "records": ["Records"],
+        "reasons": ["Reason"],
         "request": ["Options", "job_names", "new_batch_name"],
         "rows": ["read_rows"],
         "session": ["Session"],

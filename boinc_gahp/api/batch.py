@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import control, fetching, finding, watching
+from boinc_gahp.api import control, fetching, finding, logs, reasons, retrying, watching
 from boinc_gahp.api.forecast import Forecast
 from boinc_gahp.api.job import BatchJob
 from boinc_gahp.api.types import JobState
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from boinc_gahp import rpc
     from boinc_gahp.api.counting import JobTracker
     from boinc_gahp.api.fetching import Fetched, FetchedZip, JobFailure
+    from boinc_gahp.api.logs import JobLog
     from boinc_gahp.api.project import Project
+    from boinc_gahp.api.reasons import Reason
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.errors import GahpError
 
@@ -351,6 +353,95 @@ class Batch:
             RpcError: the project could not be asked.
         """
         return fetching.failures(self, jobs=_several(jobs))
+
+    def reasons(
+        self,
+        *,
+        jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
+        stderr: bool = True,
+    ) -> list[Reason]:
+        """Return the distinct reasons for which jobs failed, the most frequent first.
+
+        The project is asked once for all jobs, and then about one job for each of the five most
+        frequent reasons.
+
+        Args:
+            jobs: names, ids or handles, or one of them; None: all.
+            stderr: whether to ask about these jobs: for the last line of the stderr, which few
+                projects tell, and for what became of the instances.
+
+        Raises:
+            NoSuchJob: one of ``jobs`` does not exist.
+            RpcError: the project could not be asked.
+        """
+        return reasons.reasons(self, jobs=_several(jobs), stderr=stderr)
+
+    def logs(
+        self, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
+    ) -> Iterator[JobLog]:
+        """Yield the stderr of each job, and how it ended; asks the project job by job.
+
+        Args:
+            jobs: names, ids or handles, or one of them; None: all.
+
+        Raises:
+            NoSuchJob: one of ``jobs`` does not exist.
+            RpcError: the project could not be asked, or stopped answering.
+        """
+        return logs.logs_of(self, jobs=_several(jobs))
+
+    # -- again
+
+    def retry(
+        self,
+        jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
+        *,
+        progress: OnProgress | None = None,
+    ) -> Batch | None:
+        """Send the jobs that failed again, as a batch of its own; return it.
+
+        The new batch is called ``<name>-retry1``, the next one ``<name>-retry2``, and so on; each
+        of its jobs has the name of the job that it repeats, with the same ending. A job is sent
+        again if it failed, and all of its retries have failed, too. :meth:`fetch` of this batch
+        then puts the outputs of a retry into the folder of the job that it repeats. A retry of a
+        retry repeats the first batch.
+
+        Each job is sent once, even if this is called twice at the same time, or again after the
+        program was killed: then it completes what was begun, or finds it done.
+
+        Arguments, files and templates, and what was set for the whole batch, are those of the first
+        time. This machine has to know them: only the one that submitted the batch does. A file
+        that has changed is replaced by the project's copy. The lease of this batch is renewed.
+
+        Args:
+            jobs: names, ids or handles of jobs that failed, or one of them; None: all that failed.
+            progress: called with the progress; an exception that it raises ends the submit.
+
+        Returns:
+            None if there is nothing to send: no job has failed, or all are sent again and have not
+            failed again. The handle of a retry that was interrupted may have fewer jobs than
+            failed since then: call it again for the others.
+
+        Raises:
+            NoSuchJob: the batch has no such job.
+            BatchConflict: this machine does not know what was submitted, or a job of ``jobs`` has
+                not failed.
+            StagingError: an input file has changed, and the project no longer has it.
+            JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
+                :meth:`Project.submit`.
+        """
+        return retrying.retry(self, _several(jobs), progress=progress)
+
+    def retries(self) -> list[Batch]:
+        """Return the batches that :meth:`retry` has made of this one, in their order.
+
+        Asks the project once for each of them, and once more. Retired ones are among them as long
+        as the project knows them.
+
+        Raises:
+            RpcError: the project could not be asked.
+        """
+        return retrying.retries_of(self)
 
     # -- acting on it
 

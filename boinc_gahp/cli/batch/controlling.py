@@ -12,6 +12,7 @@ from boinc_gahp.cli.batch import arguments as reading, states
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import command, opened
 from boinc_gahp.errors import BatchConflict, GahpError
+from boinc_gahp.quantities import LEASE, LONGEST
 from boinc_gahp.states import BatchState
 from boinc_gahp.terminal import Parser, complain, remark, words
 from boinc_gahp.text import printable
@@ -110,7 +111,7 @@ def extend_parser(config: str | None = None) -> Parser:
     how = parser.add_mutually_exclusive_group(required=True)
     how.add_argument(
         "--for",
-        type=reading.span,
+        type=reading.quantity(LEASE),
         dest="span",
         metavar="SPAN",
         help="this long from now: seconds, or 12h, 7d, 2w",
@@ -175,7 +176,7 @@ def extend(arguments: list[str], config: str | None) -> int:
     if until <= now:
         parser.error(f"{words.at(until)} is in the past: choose a time in the future")
 
-    if now + reading.LONGEST < until < math.inf:
+    if now + LONGEST < until < math.inf:
         parser.error(f"{words.at(until)} is too far in the future: --until never sets no end")
 
     def act(batch: Batch) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
-from boinc_gahp.cli.batch.opening import command, opened, words_as_typed
+from boinc_gahp.cli.batch.opening import opened, words_as_typed
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.terminal import Parser, command_line, complain, not_empty, words
 
@@ -125,6 +125,7 @@ def fetch(arguments: list[str], config: str | None) -> int:
 def _folders(batch: Batch, options: Namespace) -> int:
     from boinc_gahp.cli.batch import fetch_view
     from boinc_gahp.cli.batch.jsons import print_json
+    from boinc_gahp.cli.batch.reasons_view import reasons_json
 
     where = _directory(batch, options)
     with fetch_view.FetchView(quiet=options.json) as view:
@@ -139,7 +140,8 @@ def _folders(batch: Batch, options: Namespace) -> int:
     fetch_view.print_errors(fetched.errors)
     if options.json:
         errors = (fetch_view.error_json(*each) for each in fetched.errors.items())
-        print_json(fetch_view.fetched_json(batch, fetched), errors=errors)
+        reasons = reasons_json(batch, options.job) if fetched.failed else []
+        print_json(fetch_view.fetched_json(batch, fetched), errors=errors, reasons=reasons)
     else:
         print(fetch_view.summary(fetched, fetched.here, where))
         _say_more(batch, options, fetched)
@@ -149,6 +151,7 @@ def _folders(batch: Batch, options: Namespace) -> int:
 def _zip(batch: Batch, options: Namespace) -> int:
     from boinc_gahp.cli.batch import fetch_view
     from boinc_gahp.cli.batch.jsons import print_json
+    from boinc_gahp.cli.batch.reasons_view import reasons_json
 
     with fetch_view.FetchView(quiet=options.json) as view:
         fetched = batch.fetch_zip(
@@ -161,7 +164,8 @@ def _zip(batch: Batch, options: Namespace) -> int:
     fetch_view.print_errors(fetched.errors)
     if options.json:
         errors = (fetch_view.error_json(*each) for each in fetched.errors.items())
-        print_json(fetch_view.zip_json(batch, fetched), errors=errors)
+        reasons = reasons_json(batch, options.job) if fetched.failed else []
+        print_json(fetch_view.zip_json(batch, fetched), errors=errors, reasons=reasons)
     else:
         print(fetch_view.summary(fetched, 0, Path(options.zip)))
         if not fetched.files:
@@ -214,12 +218,13 @@ def _directory(batch: Batch, options: Namespace) -> Path:
 def _say_more(batch: Batch, options: Namespace, fetched: Fetched | FetchedZip) -> None:
     """Print what to do about jobs whose outputs were not fetched."""
     from boinc_gahp.cli.batch import states
+    from boinc_gahp.cli.batch.reasons_view import reason_lines
 
     if batch.lease_is_over:
         print(states.lease_warning(batch, words.now()))
     if fetched.failed:
-        where = [] if options.directory is None else [options.directory]
-        print(f"Why jobs failed: {command(options, 'fetch', batch.id, *where, '--failed')}")
+        for line in reason_lines(options, batch, options.job):
+            print(line)
     if fetched.errors:
         print("Repeat the command to fetch what is missing, unless the project has deleted it.")
     if fetched.unfinished or not batch.is_over:

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import placeholders
-from boinc_gahp.cli.batch.arguments import add_common, span, whole_number
-from boinc_gahp.cli.batch.placeholders import nbytes, operations
+from boinc_gahp.cli.batch.arguments import add_common, quantity, whole_number
 from boinc_gahp.errors import BadRequest
+from boinc_gahp.quantities import DELAY, DISK, MEMORY, OPERATIONS
 from boinc_gahp.terminal import not_empty
 
 if TYPE_CHECKING:
@@ -145,26 +145,28 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
     )
     needs.add_argument(
         "--fpops-est",
-        type=operations,
+        type=quantity(OPERATIONS),
         metavar="X",
         help="estimated floating-point operations of a job: 2e12 or 2T",
     )
     needs.add_argument(
         "--fpops-bound",
-        type=operations,
+        type=quantity(OPERATIONS),
         metavar="X",
         help="floating-point operations after which a job is aborted",
     )
     needs.add_argument(
         "--memory",
-        type=nbytes,
+        type=quantity(MEMORY),
         metavar="SIZE",
         help="memory that a job may use: 500MB, 2GB, 1.5GiB",
     )
-    needs.add_argument("--disk", type=nbytes, metavar="SIZE", help="disk space that a job may use")
+    needs.add_argument(
+        "--disk", type=quantity(DISK), metavar="SIZE", help="disk space that a job may use"
+    )
     needs.add_argument(
         "--delay",
-        type=span,
+        type=quantity(DELAY),
         metavar="SPAN",
         help="time that a volunteer has for a job: 12h, 7d, 2w",
     )

@@ -12,6 +12,7 @@ from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.listing import lease_lines
 from boinc_gahp.cli.batch.opening import opened
+from boinc_gahp.cli.batch.reasons_view import reason_lines, reasons_json
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import Column, Parser, bar, coloured, table, width_of, words
 from boinc_gahp.text import printable
@@ -145,6 +146,9 @@ def show(arguments: list[str], config: str | None) -> int:
             unsent = states.unsent_words(batch)
             if unsent is not None:
                 print(unsent)
+            if batch.is_over:
+                for line in reason_lines(options, batch, options.job):
+                    print(line)
     return 0
 
 
@@ -162,7 +166,8 @@ def _print_json(
         )
     # Ask for the first job before anything is printed: no answer is better than half of one.
     values = batch_json(batch) if cpu_time is None else {**batch_json(batch), "cpu_time": cpu_time}
-    print_json({"batch": values}, jobs=_begun(shown))
+    reasons = reasons_json(batch, options.job) if batch.is_over else []
+    print_json({"batch": values}, jobs=_begun(shown), reasons=reasons)
 
 
 def _begun(items: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
@@ -258,8 +263,7 @@ def _print_jobs(options: Namespace, batch: Batch, jobs: Iterable[BatchJob]) -> N
         print(f"… and {others:,} more{hint}")
     if options.job is None:
         print()
-        hint = "" if options.details or not counts[JobState.FAILED] else " --details tells why."
-        print(_summary(counts, any_shown) + hint)
+        print(_summary(counts, any_shown))
 
 
 def _lines(

@@ -153,8 +153,8 @@ def test_the_same_name_with_other_arguments_is_refused_here_and_told_elsewhere(
     for dry in ([], ["--dry-run"]):
         status, _, err = batch(*words, "--args", "-x", *dry)
         assert status == 1
-        assert 'were "", now they are "-x" (and' in err
-        assert err.count("choose another name") == 1
+        assert ": -x is new (and" in err
+        assert err.count("give it another name: --name") == 1
     done = batch.piped(*words, "--args", "-x", XDG_STATE_HOME=str(here / "elsewhere"))
     assert (done.returncode, done.stderr) == (0, "")
     assert "It was there already, with jobs of these names: nothing was sent.\n" in done.stdout
