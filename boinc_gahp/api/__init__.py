@@ -24,8 +24,9 @@ from boinc_gahp.states import BatchState, JobState
 
 if TYPE_CHECKING:
     from boinc_gahp.api.app import App as App
-    from boinc_gahp.api.batch import Batch as Batch, Counts as Counts
+    from boinc_gahp.api.batch import Batch as Batch
     from boinc_gahp.api.comparing import is_final as is_final
+    from boinc_gahp.api.counting import Counts as Counts
     from boinc_gahp.api.failures import JobFailure as JobFailure, save_failure as save_failure
     from boinc_gahp.api.fetching import Fetched as Fetched, FetchedZip as FetchedZip
     from boinc_gahp.api.fetching_batch import Jobs as Jobs, jobs_of as jobs_of
@@ -42,6 +43,13 @@ if TYPE_CHECKING:
         SubmittedJob as SubmittedJob,
     )
     from boinc_gahp.api.manifests import Manifests as Manifests
+    from boinc_gahp.api.progress import (
+        StepView as StepView,
+        counts_words as counts_words,
+        rest_words as rest_words,
+        slowest_words as slowest_words,
+        state_words as state_words,
+    )
     from boinc_gahp.api.project import Project as Project
     from boinc_gahp.api.reasons import Reason as Reason
     from boinc_gahp.api.request import (
@@ -102,8 +110,9 @@ __getattr__, __dir__ = exports(
     __name__,
     {
         "app": ["App"],
-        "batch": ["Batch", "Counts"],
+        "batch": ["Batch"],
         "comparing": ["is_final"],
+        "counting": ["Counts"],
         "failures": ["JobFailure", "save_failure"],
         "fetching": ["Fetched", "FetchedZip"],
         "fetching_batch": ["Jobs", "jobs_of"],
@@ -113,6 +122,7 @@ __getattr__, __dir__ = exports(
         "forecast": ["Forecast"],
         "job": ["BatchJob"],
         "logs": ["JobLog", "logs_of", "page_of"],
+        "progress": ["StepView", "counts_words", "rest_words", "slowest_words", "state_words"],
         "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
         "manifests": ["Manifests"],
         "project": ["Project"],

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import control, fetching, finding, logs, reasons, retrying, watching
+from boinc_gahp.api import control, counting, fetching, finding, logs, reasons, retrying, watching
+from boinc_gahp.api.counting import Counts
 from boinc_gahp.api.forecast import Forecast
 from boinc_gahp.api.job import BatchJob
+from boinc_gahp.api.progress import of_steps, of_waiting
 from boinc_gahp.api.types import JobState
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.rpc import BatchState
@@ -30,22 +31,6 @@ if TYPE_CHECKING:
     from boinc_gahp.errors import GahpError
 
 _OVER = (BatchState.COMPLETE, BatchState.ABORTED, BatchState.RETIRED)
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How many jobs of a batch are in which state."""
-
-    queued: int = 0
-    in_progress: int = 0
-    done: int = 0
-    failed: int = 0
-    unknown: int = 0
-
-    @property
-    def total(self) -> int:
-        """The sum of all states."""
-        return self.queued + self.in_progress + self.done + self.failed + self.unknown
 
 
 class Batch:
@@ -176,17 +161,7 @@ class Batch:
         None: that is not known. :meth:`wait` and :meth:`Project.watch` count the jobs of batches
         with up to 40,000 jobs; :meth:`counts` asks the project for all jobs.
         """
-        if self.gone or self.state in (BatchState.INIT, BatchState.UNKNOWN):
-            return None
-        failed = min(self.nerror_jobs, self.nover)
-        done = self.nover - failed
-        if self.is_over:
-            return Counts(done=done, failed=failed)
-        if self._running is None:
-            return None
-        left = self.njobs - self.nover
-        running = min(self._running, left)
-        return Counts(left - running, running, done, failed)
+        return counting.counts(self, self._running)
 
     # -- asking
 
@@ -249,8 +224,8 @@ class Batch:
     def wait(
         self,
         *,
-        timeout: float | None = None,
-        progress: Callable[[Batch], None] | None = None,
+        timeout: float | str | None = None,
+        progress: Callable[[Batch], None] | bool | None = None,
         poll: Poll = Poll(),  # noqa: B008  (frozen)
     ) -> Batch:
         """Wait until the batch is over: complete, aborted, retired, or gone.
@@ -261,9 +236,9 @@ class Batch:
         says what is wrong.
 
         Args:
-            timeout: seconds; None: no limit.
+            timeout: seconds, or a text like ``"2h"``; None: no limit.
             progress: called with this batch after each poll; an exception that it raises ends
-                the wait.
+                the wait. True: shown on a terminal (stderr) or in a notebook.
             poll: how often to ask.
 
         Raises:
@@ -271,7 +246,8 @@ class Batch:
             PermissionDenied: the project does not let the account look at the batch (any more).
             RpcError: the project object was closed meanwhile.
         """
-        return watching.wait(self, timeout=timeout, progress=progress, poll=poll)
+        with of_waiting(progress) as report:
+            return watching.wait(self, timeout=timeout, progress=report, poll=poll)
 
     # -- outputs
 
@@ -281,7 +257,7 @@ class Batch:
         *,
         jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
         threads: int = 4,
-        progress: OnProgress | None = None,
+        progress: OnProgress | bool | None = None,
         stop: threading.Event | None = None,
         again: bool = False,
         stderr: bool = True,
@@ -296,7 +272,8 @@ class Batch:
             jobs: names, ids or handles, or one of them; None: all.
             threads: how many jobs are fetched at a time.
             progress: called in the calling thread with the number of jobs done and the bytes
-                received; the total of bytes is unknown, so it equals the bytes received.
+                received; the total of bytes is unknown, so it equals the bytes received. True:
+                shown on a terminal (stderr) or in a notebook.
             stop: an event that any thread can set to end the fetch soon.
             again: fetch also what is already there.
             stderr: whether to fetch the jobs' stderr, which costs one more RPC per job.
@@ -308,16 +285,17 @@ class Batch:
             TemplateError: the app's output template cannot be read.
         """
         control.renew(self, stale=True)
-        return fetching.fetch(
-            self,
-            directory,
-            jobs=_several(jobs),
-            threads=threads,
-            progress=progress,
-            stop=stop,
-            again=again,
-            stderr=stderr,
-        )
+        with of_steps(progress) as report:
+            return fetching.fetch(
+                self,
+                directory,
+                jobs=_several(jobs),
+                threads=threads,
+                progress=report,
+                stop=stop,
+                again=again,
+                stderr=stderr,
+            )
 
     def fetch_zip(
         self,
@@ -325,7 +303,7 @@ class Batch:
         *,
         jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
         threads: int = 4,
-        progress: OnProgress | None = None,
+        progress: OnProgress | bool | None = None,
         stderr: bool = True,
     ) -> FetchedZip:
         """Fetch the outputs of the jobs that are done as one zip archive; cannot be resumed.
@@ -334,14 +312,15 @@ class Batch:
         other arguments and the errors are those of :meth:`fetch`.
         """
         control.renew(self, stale=True)
-        return fetching.fetch_zip(
-            self,
-            path,
-            jobs=_several(jobs),
-            threads=threads,
-            progress=progress,
-            stderr=stderr,
-        )
+        with of_steps(progress) as report:
+            return fetching.fetch_zip(
+                self,
+                path,
+                jobs=_several(jobs),
+                threads=threads,
+                progress=report,
+                stderr=stderr,
+            )
 
     def failures(
         self, *, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
@@ -396,7 +375,7 @@ class Batch:
         self,
         jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
         *,
-        progress: OnProgress | None = None,
+        progress: OnProgress | bool | None = None,
     ) -> Batch | None:
         """Send the jobs that failed again, as a batch of its own; return it.
 
@@ -415,7 +394,7 @@ class Batch:
 
         Args:
             jobs: names, ids or handles of jobs that failed, or one of them; None: all that failed.
-            progress: called with the progress; an exception that it raises ends the submit.
+            progress: as for :meth:`Project.submit`.
 
         Returns:
             None if there is nothing to send: no job has failed, or all are sent again and have not
@@ -430,7 +409,8 @@ class Batch:
             JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
                 :meth:`Project.submit`.
         """
-        return retrying.retry(self, _several(jobs), progress=progress)
+        with of_steps(progress) as report:
+            return retrying.retry(self, _several(jobs), progress=report)
 
     def retries(self) -> list[Batch]:
         """Return the batches that :meth:`retry` has made of this one, in their order.

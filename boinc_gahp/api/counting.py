@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api.forecast import JobTimes
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from boinc_gahp import rpc
+    from boinc_gahp.api.batch import Batch
 
 log = logging.getLogger("boinc_gahp.api")
 
@@ -38,6 +40,36 @@ FEW = 200
 _PAUSE = 60.0
 #: A batch whose changes cannot be asked for is listed after so many times the time this takes.
 _SHARE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many jobs of a batch are in which state."""
+
+    queued: int = 0
+    in_progress: int = 0
+    done: int = 0
+    failed: int = 0
+    unknown: int = 0
+
+    @property
+    def total(self) -> int:
+        """The sum of all states."""
+        return self.queued + self.in_progress + self.done + self.failed + self.unknown
+
+
+def counts(batch: Batch, running: int | None) -> Counts | None:
+    """Return how many jobs are in which state, if ``running`` jobs run; None: nobody knows."""
+    if batch.gone or batch.state in (BatchState.INIT, BatchState.UNKNOWN):
+        return None
+    failed = min(batch.nerror_jobs, batch.nover)
+    done = batch.nover - failed
+    if batch.is_over:
+        return Counts(done=done, failed=failed)
+    if running is None:
+        return None
+    left = batch.njobs - batch.nover
+    return Counts(max(0, left - running), min(left, running), done, failed)
 
 
 class JobTracker:

@@ -16,6 +16,7 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
+from boinc_gahp.quantities import SPAN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -68,12 +69,13 @@ class Poll:
 def wait(
     batch: Batch,
     *,
-    timeout: float | None,
+    timeout: float | str | None,
     progress: Callable[[Batch], None] | None,
     poll: Poll,
 ) -> Batch:
     """Wait for one batch; see :meth:`Batch.wait`."""
     session = batch.project.session
+    timeout = None if timeout is None else SPAN.read(timeout)
     until = None if timeout is None else time.monotonic() + timeout
     for _ in watch(session, [batch], poll=poll, until=until):
         if progress is not None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
-    from boinc_gahp.api import Batch, Reason
+    from boinc_gahp.api import Batch
 
 #: The most reasons that are printed one by one.
 _TOLD = 5
