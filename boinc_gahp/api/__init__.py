@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.fetching import Fetched as Fetched, FetchedZip as FetchedZip
     from boinc_gahp.api.fetching_batch import Jobs as Jobs, jobs_of as jobs_of
     from boinc_gahp.api.files import read_named as read_named, split_args as split_args
-    from boinc_gahp.api.finding import find_batch as find_batch
+    from boinc_gahp.api.finding import find_batch as find_batch, of_account as of_account
     from boinc_gahp.api.folders import folder_name as folder_name
     from boinc_gahp.api.forecast import Forecast as Forecast
     from boinc_gahp.api.job import BatchJob as BatchJob
@@ -117,7 +117,7 @@ __getattr__, __dir__ = exports(
         "fetching": ["Fetched", "FetchedZip"],
         "fetching_batch": ["Jobs", "jobs_of"],
         "files": ["read_named", "split_args"],
-        "finding": ["find_batch"],
+        "finding": ["find_batch", "of_account"],
         "folders": ["folder_name"],
         "forecast": ["Forecast"],
         "job": ["BatchJob"],

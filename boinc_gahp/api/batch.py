@@ -46,6 +46,7 @@ class Batch:
         info: the project's last answer about the batch.
         trouble: why the last attempt to ask the project failed; None if it succeeded.
         gone: whether the project no longer knows the batch.
+        lease_trouble: why the lease could not be renewed; None if that is not so.
         existed: whether :meth:`Project.submit` found the batch with all of its jobs, by their
             names, and sent nothing.
         compared: whether submit knows, from its records on this machine, that the jobs have the
@@ -61,6 +62,7 @@ class Batch:
         self.compared = False
         #: The lease is not renewed before this time of time.monotonic().
         self.renew_from = 0.0
+        self.lease_trouble: GahpError | None = None
         self._running: int | None = None
         self._forecast = Forecast()
         self._forecast.see(info)

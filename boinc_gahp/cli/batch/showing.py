@@ -11,7 +11,7 @@ from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.listing import lease_lines
-from boinc_gahp.cli.batch.opening import opened
+from boinc_gahp.cli.batch.opening import add_look, opened_to_look
 from boinc_gahp.cli.batch.reasons_view import reason_lines, reasons_json
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import Column, Parser, bar, coloured, table, width_of, words
@@ -123,6 +123,7 @@ def show_parser(config: str | None = None) -> Parser:
     many = parser.add_mutually_exclusive_group()
     many.add_argument("--limit", type=whole_number, metavar="N", help="show at most N jobs")
     many.add_argument("--all", action="store_true", help="show all jobs, even on a terminal")
+    add_look(parser)
     add_common(parser, config)
     return parser
 
@@ -130,7 +131,7 @@ def show_parser(config: str | None = None) -> Parser:
 def show(arguments: list[str], config: str | None) -> int:
     """Print the batch; return 0."""
     options = show_parser(config).read(arguments)
-    with opened(options) as project:
+    with opened_to_look(options) as project:
         batch = project.batch(options.batch)
         jobs: Iterable[BatchJob] = batch.jobs(options.job)
         if options.job is not None:
