@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, whole_number
 from boinc_gahp.cli.batch.jsons import print_json
+from boinc_gahp.cli.batch.opening import add_look, opened_to_look
 from boinc_gahp.states import JobState
 from boinc_gahp.terminal import Parser, coloured, complain, remark
 from boinc_gahp.text import count, printable, show, visible

@@ -266,7 +266,8 @@ def _say_end(options: Namespace, batch: Batch) -> None:
     text = states.lease_warning(batch, words.now()) if batch.lease_is_over else ""
     if text:
         print(text)
-    if done and batch.state is not BatchState.RETIRED:
+    fetched = getattr(options, "fetch", None)
+    if done and batch.state is not BatchState.RETIRED and fetched is None:
         print(f"Its outputs: {command(options, 'fetch', batch.id)}")
 
 

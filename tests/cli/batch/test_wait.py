@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 import pexpect
 import pytest
 
-from boinc_gahp.cli.batch import waiting as waiting_module
+from boinc_gahp.cli.batch import waiting as waiting_module, watch_view
 from boinc_gahp.cli.main import main
 from tests.cli.conftest import write_settings
 from tests.helpers import wait_for
@@ -229,7 +229,7 @@ def test_a_speed_is_reported_in_jobs_that_can_be_counted(
     over: int, left: float, speed: str
 ) -> None:
     at = SimpleNamespace(njobs=100, nover=100 - over)
-    assert waiting_module._speed(cast("Batch", at), left) == speed
+    assert watch_view._speed(cast("Batch", at), left) == speed
 
 
 def test_a_batch_that_cannot_be_found_is_reported_before_any_waiting(
