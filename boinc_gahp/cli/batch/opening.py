@@ -47,6 +47,7 @@ def opened_to_look(options: Namespace) -> Iterator[Project]:
     patience: float | None = options.timeout
     if patience is None and sys.stdout.isatty():
         patience = _PATIENCE
+    began = time.monotonic()
     try:
         with opened(options, timeout=patience) as project:
             yield project
@@ -55,8 +56,8 @@ def opened_to_look(options: Namespace) -> Iterator[Project]:
             raise
         complain(
             error.told(
-                f"{error}; gave up after {words.span(patience)}: try again later, or wait longer "
-                "for an answer with --timeout 5min"
+                f"{error}; gave up after {words.span(time.monotonic() - began)}: try again later, "
+                "or wait longer for an answer with --timeout 5min"
             )
         )
         raise SystemExit(FAILED) from None

@@ -240,7 +240,8 @@ def _print_result(project: Project, options: Namespace, batch: Batch) -> None:
             print(states.NOT_COMPARED)
     if batch.expire_time:
         end = words.at(batch.expire_time)[:-3]
-        left = words.span(batch.expire_time - words.now())
+        # A lease of 14 days has almost as many now.
+        left = words.span(batch.expire_time - words.now() + 60)
         print(
             f"It is kept until {end} ({left}); waiting for it and fetching from it keep it longer."
         )

@@ -154,7 +154,8 @@ def _row(batch: Batch, now: float) -> tuple[Cell, ...]:
         _number(0 if counts is None else counts.in_progress),
         _number(max(0, batch.nover - batch.nerror_jobs)),
         (f"{batch.nerror_jobs:,}", "red") if batch.nerror_jobs else "",
-        "" if end is None else _speed(batch, end - now),
+        # When all run, each ends in its own time.
+        "" if end is None or not (counts and counts.queued) else _speed(batch, end - now),
         states.end_words(batch, now) if end is not None or batch.is_over else "",
     )
 
