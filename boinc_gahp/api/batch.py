@@ -12,6 +12,7 @@ from boinc_gahp.api.job import BatchJob
 from boinc_gahp.api.types import JobState
 from boinc_gahp.api.watching import Forecast, Poll
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.tracebacks import concise, offered
 
 if TYPE_CHECKING:
     import os
@@ -44,6 +45,7 @@ class Counts:
         return self.queued + self.in_progress + self.done + self.failed + self.unknown
 
 
+@concise
 class Batch:
     """One of the account's batches, as methods of :class:`Project` return it.
 
@@ -382,6 +384,9 @@ class Batch:
         :meta private:
         """
         self.gone, self.trouble = True, None
+
+    def __dir__(self) -> Iterable[str]:
+        return offered(super().__dir__(), "see", "vanish", "renew_from")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Batch):

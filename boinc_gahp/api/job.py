@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from boinc_gahp.tracebacks import concise
+
 if TYPE_CHECKING:
     import os
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch import Failure
 
 
+@concise
 class BatchJob:
     """A job of a batch, as the project described it when it was asked.
 
