@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Project,
         RemoteFile,
         StagedFile,
+        jobs_from,
     )
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "RemoteFile",
     "StagedFile",
     "__version__",
+    "jobs_from",
 ]
 
 _get, _ = exports(__name__, {"api": [name for name in __all__ if name != "__version__"]})

@@ -59,6 +59,7 @@ ARROWS = {
     "threads": set(),
     "states": set(),
     "client_exits": set(),
+    "quantities": set(),
     "files": set(),
     "_version": set(),
     # The name that api had.
@@ -77,6 +78,7 @@ OPEN_TO_ALL = {
     "backoff",
     "states",
     "client_exits",
+    "quantities",
 }
 OPEN_TO_ALL |= {"config", "_version", ""}
 

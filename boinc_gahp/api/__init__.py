@@ -29,21 +29,38 @@ if TYPE_CHECKING:
     from boinc_gahp.api.failures import JobFailure as JobFailure, save_failure as save_failure
     from boinc_gahp.api.fetching import Fetched as Fetched, FetchedZip as FetchedZip
     from boinc_gahp.api.fetching_batch import Jobs as Jobs, jobs_of as jobs_of
-    from boinc_gahp.api.files import read_named as read_named, split_args as split_args
+    from boinc_gahp.api.files import split_named as split_named
     from boinc_gahp.api.finding import find_batch as find_batch
     from boinc_gahp.api.folders import folder_name as folder_name
     from boinc_gahp.api.job import BatchJob as BatchJob
+    from boinc_gahp.api.logs import JobLog as JobLog, logs_of as logs_of, page_of as page_of
+    from boinc_gahp.api.manifest import (
+        Lineage as Lineage,
+        Manifest as Manifest,
+        SubmittedInput as SubmittedInput,
+        SubmittedJob as SubmittedJob,
+    )
+    from boinc_gahp.api.manifests import Manifests as Manifests
+    from boinc_gahp.api.patterns import Patterns as Patterns
     from boinc_gahp.api.project import Project as Project
-    from boinc_gahp.api.records import Records as Records
+    from boinc_gahp.api.reasons import Reason as Reason, reasons_of as reasons_of
     from boinc_gahp.api.request import (
         Options as Options,
         job_names as job_names,
         new_batch_name as new_batch_name,
     )
+    from boinc_gahp.api.retrying import (
+        RetryPlan as RetryPlan,
+        Standing as Standing,
+        plan_retry as plan_retry,
+        send_retry as send_retry,
+        standing_of as standing_of,
+    )
     from boinc_gahp.api.rows import read_rows as read_rows
     from boinc_gahp.api.session import Session as Session
     from boinc_gahp.api.splitting import split as split
     from boinc_gahp.api.submission import Plan as Plan, drop_begun as drop_begun
+    from boinc_gahp.api.table import jobs_from as jobs_from
     from boinc_gahp.api.types import (
         Failure as Failure,
         File as File,
@@ -74,6 +91,7 @@ __all__ = [
     "InlineFile",
     "Job",
     "JobFailure",
+    "JobLog",
     "JobState",
     "LocalFile",
     "OnProgress",
@@ -82,9 +100,11 @@ __all__ = [
     "Poll",
     "Progress",
     "Project",
+    "Reason",
     "RemoteFile",
     "Session",
     "StagedFile",
+    "jobs_from",
 ]
 
 __getattr__, __dir__ = exports(
@@ -96,17 +116,23 @@ __getattr__, __dir__ = exports(
         "failures": ["JobFailure", "save_failure"],
         "fetching": ["Fetched", "FetchedZip"],
         "fetching_batch": ["Jobs", "jobs_of"],
-        "files": ["read_named", "split_args"],
+        "files": ["split_named"],
         "finding": ["find_batch"],
         "folders": ["folder_name"],
         "job": ["BatchJob"],
+        "logs": ["JobLog", "logs_of", "page_of"],
+        "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
+        "manifests": ["Manifests"],
+        "patterns": ["Patterns"],
         "project": ["Project"],
-        "records": ["Records"],
+        "reasons": ["Reason", "reasons_of"],
         "request": ["Options", "job_names", "new_batch_name"],
+        "retrying": ["RetryPlan", "Standing", "plan_retry", "send_retry", "standing_of"],
         "rows": ["read_rows"],
         "session": ["Session"],
         "splitting": ["split"],
         "submission": ["Plan", "drop_begun"],
+        "table": ["jobs_from"],
         "types": [
             "Failure",
             "File",

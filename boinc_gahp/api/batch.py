@@ -7,10 +7,21 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import control, fetching, finding, watching
+from boinc_gahp.api import (
+    control,
+    fetching,
+    finding,
+    logs,
+    reasons,
+    results,
+    retrying,
+    watching,
+)
 from boinc_gahp.api.job import BatchJob
+from boinc_gahp.api.manifests import Manifests
 from boinc_gahp.api.types import JobState
 from boinc_gahp.api.watching import Forecast, Poll
+from boinc_gahp.errors import NoSuchJob
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.tracebacks import concise, offered
 
@@ -18,11 +29,15 @@ if TYPE_CHECKING:
     import os
     import threading
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
     from typing import Any
 
     from boinc_gahp import rpc
     from boinc_gahp.api.fetching import Fetched, FetchedZip, JobFailure
+    from boinc_gahp.api.logs import JobLog
+    from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.project import Project
+    from boinc_gahp.api.reasons import Reason
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.errors import GahpError
 
@@ -76,6 +91,7 @@ class Batch:
         self.renew_from = 0.0
         self._forecast = Forecast()
         self._forecast.see(info)
+        self._manifest: Manifest | None = None
 
     # -- what it is
 
@@ -148,8 +164,29 @@ class Batch:
         return ended and 0 < self.info.expire_time <= time.time()
 
     @property
+    def manifest(self) -> Manifest | None:
+        """What was submitted; None: this machine does not know.
+
+        Only the machine that submitted a batch knows it, until the batch is retired.
+
+        :meta private:
+        """
+        if self._manifest is None:
+            self._manifest = Manifests(self.project.session).of(self.name, self.id)
+        return self._manifest
+
+    @property
+    def directory(self) -> Path | None:
+        """Where the batch was last fetched on this machine; None: it was not, or is not known."""
+        return Manifests(self.project.session).fetched_into(self.id)
+
+    @property
     def completion_time(self) -> float | None:
-        """When the last job ended, by the project's clock; None if it has not, or is not known."""
+        """When the batch was first seen to be over, by the project's clock; None: it was not yet.
+
+        A project notes this when somebody asks about the batch for the first time after its last
+        job; it does not tell when that job ended.
+        """
         return self.info.completion_time or None
 
     @property
@@ -194,6 +231,56 @@ class Batch:
             RpcError: the project could not be asked.
         """
         return BatchJob(self, finding.find_job(self.project.session, self.id, self.name, which))
+
+    def __len__(self) -> int:
+        """How many jobs the batch has; see :attr:`njobs`."""
+        return self.njobs
+
+    def __bool__(self) -> bool:
+        """True, also for a batch without jobs."""
+        return True
+
+    def __iter__(self) -> Iterator[BatchJob]:
+        """Yield all jobs; see :meth:`jobs`."""
+        return self.jobs()
+
+    def __getitem__(self, which: int | str) -> BatchJob:
+        """Return one job; see :meth:`job`."""
+        return self.job(which)
+
+    def __contains__(self, which: object) -> bool:
+        """Whether the batch has a job of this name or id, or this job; asks the project."""
+        if isinstance(which, BatchJob):
+            return which.batch == self
+        if not isinstance(which, (int, str)):
+            return False
+        try:
+            self.job(which)
+        except NoSuchJob:
+            return False
+        return True
+
+    def to_records(
+        self, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
+    ) -> list[dict[str, Any]]:
+        """Return what is known of each job as a flat dict, as ``pandas.DataFrame`` takes it.
+
+        All have the same keys: ``job`` (its name), a key for each parameter, ``args`` (as a shell
+        splits it), ``input:NAME`` and ``md5:NAME`` for each input, ``state``, ``exit_status``,
+        ``cpu_time`` and ``elapsed_time`` in seconds, ``why`` it failed, and ``folder``, the path of
+        its outputs. A parameter that has one of these names gets the key ``parameter:NAME``. What
+        is not known is None: exit statuses (of jobs that are done), elapsed times and folders
+        before a :meth:`fetch`, and everything that was submitted on other machines. The project is
+        asked once.
+
+        Args:
+            jobs: names, ids or handles, or one of them; None: all.
+
+        Raises:
+            NoSuchJob: one of ``jobs`` does not exist.
+            RpcError: the project could not be asked.
+        """
+        return results.records(self, _several(jobs))
 
     def counts(self) -> Counts:
         """Count the jobs by their states; asks the project for all jobs."""
@@ -322,6 +409,96 @@ class Batch:
             RpcError: the project could not be asked.
         """
         return fetching.failures(self, jobs=_several(jobs))
+
+    def reasons(
+        self,
+        *,
+        jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
+        stderr: bool = True,
+    ) -> list[Reason]:
+        """Return the distinct reasons for which jobs failed, the most frequent first.
+
+        Jobs that were sent again (:meth:`retry`), and are done or not over, are left out. The
+        project is asked once for all jobs, once for each retry, and then about one job for each of
+        the five most frequent reasons.
+
+        Args:
+            jobs: names, ids or handles, or one of them; None: all.
+            stderr: whether to ask about these jobs: for the last line of the stderr, which few
+                projects tell, and for what became of the instances.
+
+        Raises:
+            NoSuchJob: one of ``jobs`` does not exist.
+            RpcError: the project could not be asked.
+        """
+        return reasons.reasons(self, jobs=_several(jobs), stderr=stderr)
+
+    def logs(
+        self, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
+    ) -> Iterator[JobLog]:
+        """Yield the stderr of each job, and how it ended; asks the project job by job.
+
+        Args:
+            jobs: names, ids or handles, or one of them; None: all.
+
+        Raises:
+            NoSuchJob: one of ``jobs`` does not exist.
+            RpcError: the project could not be asked, or stopped answering.
+        """
+        return logs.logs_of(self, jobs=_several(jobs))
+
+    # -- again
+
+    def retry(
+        self,
+        jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
+        *,
+        progress: OnProgress | None = None,
+    ) -> Batch | None:
+        """Send the jobs that failed again, as a batch of its own; return it.
+
+        The new batch is called ``<name>-retry1``, the next one ``<name>-retry2``, and so on; each
+        of its jobs has the name of the job that it repeats, with the same ending. A job is sent
+        again if it failed, and all of its retries have failed, too. :meth:`fetch` of this batch
+        then puts the outputs of a retry into the folder of the job that it repeats. A retry of a
+        retry repeats the first batch.
+
+        Each job is sent once, even if this is called twice at the same time, or again after the
+        program was killed: then it completes what was begun, or finds it done.
+
+        Arguments, files and templates, and what was set for the whole batch, are those of the first
+        time. This machine has to know them: only the one that submitted the batch does. A file
+        that has changed is replaced by the project's copy. The lease of this batch is renewed.
+
+        Args:
+            jobs: names, ids or handles of jobs that failed, or one of them; None: all that failed.
+            progress: called with the progress; an exception that it raises ends the submit.
+
+        Returns:
+            None if there is nothing to send: no job has failed, or all are sent again and have not
+            failed again. The handle of a retry that was interrupted may have fewer jobs than
+            failed since then: call it again for the others.
+
+        Raises:
+            NoSuchJob: the batch has no such job.
+            BatchConflict: this machine does not know what was submitted, or a job of ``jobs`` has
+                not failed.
+            StagingError: an input file has changed, and the project no longer has it.
+            JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
+                :meth:`Project.submit`.
+        """
+        return retrying.retry(self, _several(jobs), progress=progress)
+
+    def retries(self) -> list[Batch]:
+        """Return the batches that :meth:`retry` has made of this one, in their order.
+
+        Asks the project once for each of them, and once more. Retired ones are among them as long
+        as the project knows them.
+
+        Raises:
+            RpcError: the project could not be asked.
+        """
+        return retrying.retries_of(self)
 
     # -- acting on it
 

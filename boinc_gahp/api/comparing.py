@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import errno
+import json
 import logging
+import shlex
 import time
 from dataclasses import replace
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api.records import Records, describe, difference, readable_md5s
+from boinc_gahp.api.manifest import COMMON, NUMBERS, TEMPLATES, describe
+from boinc_gahp.api.manifests import Manifests, readable_md5s
 from boinc_gahp.errors import (
     BatchConflict,
     GahpError,
@@ -21,11 +25,13 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.submit import Journal, LocalFile
+from boinc_gahp.text import quoted, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
-    from boinc_gahp.api.records import Record
+    from boinc_gahp.api.manifest import Lineage, Manifest
     from boinc_gahp.api.session import Session
     from boinc_gahp.rpc import BatchInfo
     from boinc_gahp.submit import Sending, SubmitRequest
@@ -35,24 +41,30 @@ log = logging.getLogger("boinc_gahp.api")
 #: After a submit_batch without an answer, its jobs may still appear for so many seconds: one as
 #: large as PHP takes needs 2.2 s, and one of 100,000 jobs 6.6 s (``web-rpcs.rst``, "Timings").
 _AT_WORK = 60.0
+#: How many characters of a job's arguments an error shows.
+_LONGEST = 80
 
 
 class Comparison(Journal):
-    """Compares a request with the records, and records what is sent.
+    """Compares a request with the manifest of its name, and keeps what is sent.
 
     Args:
         session: the project and the account.
         request: what is to be submitted.
+        lineage: what it repeats; None: nothing.
 
     Attributes:
         batch: after the submit, the batch as the project showed it with all its jobs.
     """
 
-    def __init__(self, session: Session, request: SubmitRequest) -> None:
+    def __init__(
+        self, session: Session, request: SubmitRequest, lineage: Lineage | None = None
+    ) -> None:
         self._session = session
         self._request = request
-        self._records = Records(session)
-        self._old: Record | None = None
+        self._lineage = lineage
+        self._manifests = Manifests(session)
+        self._old: Manifest | None = None
         self._same = False
         self._md5s: Mapping[str, str] = {}
         self._sent = False
@@ -67,7 +79,7 @@ class Comparison(Journal):
             StagingError: a local file changed while it was read.
             RpcError: the project could not be asked about jobs that differ.
         """
-        self._old = self._records.find(self._request.batch_name)
+        self._old = self._manifests.find(self._request.batch_name)
         if self._old is None:
             return
         paths = (
@@ -77,7 +89,7 @@ class Comparison(Journal):
             if isinstance(item, LocalFile)
         )
         self._md5s = readable_md5s(self._session, paths, progress=self._request.progress)
-        text = difference(self._old, describe(self._request, self._md5s))
+        text = difference(self._old, describe(self._request, self._md5s, self._lineage))
         self._same = not text
         if text:
             self._check_none_is_there(self._old, text)
@@ -92,28 +104,28 @@ class Comparison(Journal):
         self._md5s = {**self._md5s, **md5s}
 
     def about_to_send(self, batch_id: int) -> None:
-        """Record what is about to be sent; see :class:`~boinc_gahp.submit.Journal`.
+        """Write down what is about to be sent; see :class:`~boinc_gahp.submit.Journal`.
 
         Raises:
             BatchConflict: another process is sending other jobs into the batch.
         """
         name = self._request.batch_name
         if self._old is None and self._has_jobs(batch_id):
-            return  # this machine has no record of those jobs
-        new = describe(self._request, self._md5s)
+            return  # this machine has no manifest of those jobs
+        new = describe(self._request, self._md5s, self._lineage)
         if self._old is not None and self._same and self._old.batch_id == batch_id:
-            # The old record knows the contents of files that may be deleted by now.
+            # The old manifest knows the contents of files that may be deleted by now.
             new = self._old
         new = replace(new, batch_id=batch_id, at=time.time(), refused=False)
         try:
-            if not self._records.write(name, new, new=self._old is None):
-                old = self._records.find(name)
+            if not self._manifests.write(name, new, new=self._old is None):
+                old = self._manifests.find(name)
                 text = "" if old is None or old.batch_id != batch_id else difference(old, new)
                 if text:
                     raise self._conflict(batch_id, text)
-                self._records.write(name, new, new=False)
+                self._manifests.write(name, new, new=False)
         except OSError as error:
-            log.warning("Cannot record what is submitted as batch %s: %s", name, error)
+            log.warning("Cannot keep what is submitted as batch %s: %s", name, error)
         self._old, self._same, self._sent = new, True, True
 
     def _has_jobs(self, batch_id: int) -> bool:
@@ -133,13 +145,13 @@ class Comparison(Journal):
         if not (self._sent and self._old is not None and is_final(error)):
             return
         try:
-            self._records.write(
+            self._manifests.write(
                 self._request.batch_name, replace(self._old, refused=True), new=False
             )
         except OSError as trouble:
             log.warning("%s", trouble)
 
-    def _check_none_is_there(self, old: Record, text: str) -> None:
+    def _check_none_is_there(self, old: Manifest, text: str) -> None:
         name = self._request.batch_name
         try:
             details = self._session.rpc.query_batch(batch_name=name)
@@ -159,8 +171,19 @@ class Comparison(Journal):
     def _conflict(self, batch_id: int, text: str) -> BatchConflict:
         return BatchConflict(
             f"batch {self._request.batch_name!r} (id {batch_id}) of {self._session.rpc.host} was "
-            f"submitted with other jobs than these: {text}; choose another name"
+            f"submitted with other jobs than these: {text}; {self._remedy()}"
         )
+
+    def _remedy(self) -> str:
+        """Return what to do to submit the request beside the batch that has its name."""
+        name = self._manifests.free_name(self._request.batch_name)
+        old = {} if self._old is None else self._old.jobs
+        text = f"to submit these as a new batch, give it another name: --name {shlex.quote(name)}"
+        text += f" (in Python name={name!r})"
+        # Names made from the batch's name are new with it.
+        if any(job.name is not None and each in old for each, job in self._request.jobs):
+            text += ", and its jobs, too: a job's name is used once"
+        return text
 
 
 def is_final(error: BaseException) -> bool:
@@ -170,3 +193,84 @@ def is_final(error: BaseException) -> bool:
         return error.errno in (errno.EFBIG, errno.EEXIST)
     passing = (TransportError, ProtocolError, ProjectDown)
     return isinstance(error, GahpError) and not isinstance(error, passing)
+
+
+# -- how two differ
+
+
+def difference(old: Manifest, new: Manifest) -> str:
+    """Return how a request differs from what was sent; empty: not at all, as far as is known.
+
+    Parameters are not compared: without other arguments or files, the jobs compute the same.
+    """
+    for name in COMMON:
+        before, now = old.common.get(name), new.common.get(name)
+        if before != now:
+            return f"{name} was {_shown(before)}, now it is {_shown(now)}"
+    texts = (
+        _job_difference(name, old.jobs.get(name), line)
+        for name, line in new.jobs.items()
+        if old.jobs.get(name) != line
+    )
+    differing = [text for text in texts if text]
+    missing = [name for name in old.jobs if name not in new.jobs]
+    if missing:
+        differing.append(f"job {_name(missing[0])} is missing now")
+    if not differing:
+        return ""
+    count = len(differing) + max(0, len(missing) - 1)
+    more = f" (and {count - 1} more jobs differ)" if count > 2 else ""
+    return differing[0] + (" (and 1 more job differs)" if count == 2 else more)
+
+
+def _job_difference(name: str, before: str | None, now: str) -> str:
+    if before is None:
+        return f"job {_name(name)} is new"
+    text = next(_differences(json.loads(before), json.loads(now)), "")
+    return text and f"job {_name(name)}: {text}"
+
+
+def _differences(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+    if old["args"] != new["args"]:
+        yield _other_words(old["args"], new["args"])
+    if old["inputs"].keys() != new["inputs"].keys():
+        was, is_ = (quoted(" ".join(sorted(each["inputs"]))) for each in (old, new))
+        yield f"its inputs were {was}, now they are {is_}"
+    for open_name, content in new["inputs"].items():
+        before = old["inputs"].get(open_name)
+        if None not in (content, before) and content != before:
+            source = new.get("sources", {}).get(open_name, "")
+            place = f" ({visible(source)})" if source.startswith("/") else ""
+            yield f"the input {quoted(open_name)}{place} has other contents than it had"
+    for key in NUMBERS:
+        if old.get(key) != new.get(key):
+            yield f"{key} was {_shown(old.get(key))}, now it is {_shown(new.get(key))}"
+    for key in TEMPLATES:
+        if old.get(key) != new.get(key):
+            yield f"the {key} has changed"
+
+
+def _other_words(old: Sequence[str], new: Sequence[str]) -> str:
+    """Return the first difference of two command lines, with the option that it belongs to."""
+    changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    _, start, end, new_start, new_end = next(each for each in changes if each[0] != "equal")
+    if start and new_start and old[start - 1].startswith("-"):
+        start, new_start = start - 1, new_start - 1
+    was, is_ = _words(old[start:end]), _words(new[new_start:new_end])
+    if not was:
+        return f"{is_} is new"
+    return f"{was} is now {is_}" if is_ else f"{was} is missing now"
+
+
+def _words(words: Sequence[str]) -> str:
+    text = shlex.join(words)
+    return visible(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}...")
+
+
+def _name(name: str) -> str:
+    """Return a job's name without quotes, if it needs none."""
+    return quoted(name).strip('"') if shlex.quote(name) == name else quoted(name)
+
+
+def _shown(value: object) -> str:
+    return "not given" if value is None else str(value)

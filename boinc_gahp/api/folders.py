@@ -10,11 +10,22 @@ import hashlib
 import json
 import os
 import stat
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch import OWN, Delivery, Directories, Sink, new_file, registry, shown, sweep
+from boinc_gahp.fetch import (
+    OWN,
+    Delivery,
+    Directories,
+    FetchResult,
+    Sink,
+    new_file,
+    registry,
+    shown,
+    sweep,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,8 +34,20 @@ if TYPE_CHECKING:
     from boinc_gahp.api.fetching_batch import FinishedJob
     from boinc_gahp.fetch import CancelScope, FetchedFiles
 
-__all__ = ["NOTE", "Folder", "Note", "folder_name", "read_note", "write_note"]
+__all__ = [
+    "FAILURE",
+    "NOTE",
+    "Folder",
+    "Note",
+    "folder_name",
+    "note_of",
+    "read_note",
+    "result_of",
+    "write_note",
+]
 
+#: Name of the file in a failed job's folder that says why it failed.
+FAILURE = "failure.txt"
 #: The note's file name.
 NOTE = f"{OWN}.json"
 
@@ -71,6 +94,10 @@ class Note:
         instance_id: the canonical instance that made the outputs.
         files: the size of each file in bytes, by its path in the folder; includes stderr.
         stderr: the path of stderr; None if it was not fetched.
+        outputs: the path of each output, by its open name.
+        result: the exit status, and the elapsed and CPU time; None if stderr was not fetched, for
+            the project tells them together, or if an old version fetched.
+        attempts: if the job is a retry, the ids of the job that it repeats and of all its retries.
     """
 
     project: str
@@ -78,6 +105,9 @@ class Note:
     instance_id: int
     files: dict[str, int]
     stderr: str | None
+    outputs: dict[str, str] = field(default_factory=dict)
+    result: FetchResult | None = None
+    attempts: tuple[int, ...] = ()
 
     def there(self, folder: Path) -> dict[str, int]:
         """Return the files that are still in place with the same size."""
@@ -99,15 +129,36 @@ def read_note(folder: Path) -> Note | None:
         if note["format"] != _FORMAT:
             return None
         files = {str(name): int(size) for name, size in note["files"].items()}
+        stderr = None if note["stderr"] is None else str(note["stderr"])
+        # Notes of old versions have neither outputs nor result.
+        outputs = note.get("outputs", {name: name for name in files if name != stderr})
+        result = note.get("result")
         return Note(
             str(note["project"]),
             int(note["job_id"]),
             int(note["instance_id"]),
             files,
-            None if note["stderr"] is None else str(note["stderr"]),
+            stderr,
+            {str(name): str(path) for name, path in outputs.items()},
+            None
+            if result is None
+            else FetchResult(
+                int(result["exit_status"]),
+                float(result["elapsed_time"]),
+                float(result["cpu_time"]),
+            ),
+            tuple(map(int, note.get("attempts", ()))),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def note_of(folder: Path, project: str, job_id: int) -> Note | None:
+    """Return the note in a folder, if the folder is this job's, or that of one of its retries."""
+    note = read_note(folder)
+    if note is None or note.project != project or job_id not in (note.job_id, *note.attempts):
+        return None
+    return note
 
 
 def write_note(
@@ -132,6 +183,9 @@ def write_note(
             "instance_id": note.instance_id,
             "stderr": note.stderr,
             "files": note.files,
+            "outputs": note.outputs,
+            "result": None if note.result is None else asdict(note.result),
+            "attempts": list(note.attempts),
         }
     )
     with registry.file(folder / NOTE, scope, folder.parent, directories) as file:
@@ -155,21 +209,26 @@ class Folder(Sink):
     Attributes:
         job: the job.
         have: size in bytes of each file that is in place, by its path in the folder.
+        note: what the folder holds, once :meth:`fill` has returned.
     """
 
     def __init__(self, path: Path, job: FinishedJob, *, stderr: bool, again: bool) -> None:
         super().__init__(job.name, path)
         self.again = again
         self.have: dict[str, int] = {}
+        self.note: Note | None = None
         self.job = job
+        self._outputs: dict[str, str] = {}
         self._wants_stderr = stderr
 
     def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
         """Return all outputs."""
-        return self.distinct(
+        found = self.distinct(
             self._delivery(name, new_file(shown(plain), self.describe(name)))
             for name, plain in outputs.items()
         )
+        self._outputs = {item.output: self._name(item.destination) for item in found}
+        return found
 
     def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:
         """Return where stderr goes; no output has that name."""
@@ -230,17 +289,26 @@ class Folder(Sink):
         """
         _clear(self.directory)
         note = read_note(self.directory)
+        if note is not None and note.project == project and self._is_of_another_attempt(note):
+            if not self.again and note.there(self.directory).keys() == note.files.keys():
+                # Another attempt was done when the folder was filled: its outputs are as good.
+                self.note = note
+                return -1
+            note = None
         if note is not None and (note.project, note.job_id) != (project, self.job.id):
             raise OutputError(
                 f"{str(self.directory)!r} holds the outputs of another job (id {note.job_id} on "
                 f"{note.project}): fetch into another directory, or delete that one"
             )
         stderr: str | None = None
+        result: FetchResult | None = None
         if note is not None and note.instance_id == self.job.instance_id and not self.again:
             self.have = note.there(self.directory)
             stderr = note.stderr if note.stderr in self.have else None
-            outputs = note.files.keys() - {note.stderr}
-            if outputs <= self.have.keys() and (stderr or not self._wants_stderr):
+            result = note.result
+            wanted = note.files.keys() - {note.stderr}
+            if wanted <= self.have.keys() and (stderr or not self._wants_stderr):
+                self.note = note
                 return -1
         with Directories(scope, synced_later=parent) as directories:
             self.make(directories)
@@ -250,10 +318,32 @@ class Folder(Sink):
                 stderr = self._name(brought.stderr)
                 new[stderr] = _size(brought.stderr)
             files = {**self.have, **new}
-            written = Note(project, self.job.id, self.job.instance_id, files, stderr)
+            outputs = {name: path for name, path in self._outputs.items() if path in files}
+            result = result_of(brought) or result
+            job = self.job
+            ids = (project, job.id, job.instance_id)
+            attempts = tuple(sorted(job.attempts))
+            written = Note(*ids, files, stderr, outputs, result, attempts)
             # Its name may be on the disk before theirs: a note's files are looked for again.
             write_note(self.directory, written, self.job_name, scope, directories)
+            self.note = written
+        if self.job.repeats and FAILURE not in files:
+            # It was about the job that failed, and is done now.
+            with suppress(OSError):
+                (self.directory / FAILURE).unlink()
         return sum(new.values())
+
+    def _is_of_another_attempt(self, note: Note) -> bool:
+        job = self.job
+        return note.job_id != job.id and (note.job_id in job.attempts or job.id in note.attempts)
+
+
+def result_of(brought: FetchedFiles) -> FetchResult | None:
+    """Return the exit status and the times of a job whose stderr was fetched; None: it was not."""
+    told = brought.completed
+    if told is None:
+        return None
+    return FetchResult(told.exit_status, told.elapsed_time, told.cpu_time)
 
 
 def _clear(folder: Path) -> None:

@@ -169,7 +169,7 @@ class Project:
         parameters: Parameters = Parameters(),  # noqa: B008  (frozen)
         priority: int | None = None,
         app_version_num: int | None = None,
-        lease: float | None = None,
+        lease: float | str | None = None,
         input_template_filename: str | None = None,
         output_template_filename: str | None = None,
         progress: OnProgress | None = None,
@@ -193,9 +193,10 @@ class Project:
             app_version_num: run the jobs with this version of the app only. A project does not list
                 its versions: it accepts jobs for one that does not exist, and they stay queued for
                 ever.
-            lease: seconds that the batch is kept if nobody waits for it, fetches from it or calls
-                :meth:`Batch.extend`; None: as long as its jobs may take with their deadlines and
-                retries, but at least ``[jobs] batch_lease`` (14 days).
+            lease: how long the batch is kept if nobody waits for it, fetches from it or calls
+                :meth:`Batch.extend`, in seconds or as a text like ``"30d"``; None: as long as its
+                jobs may take with their deadlines and retries, but at least ``[jobs] batch_lease``
+                (14 days).
             input_template_filename: a file in the project's own directory of templates; None: the
                 app's.
             output_template_filename: likewise, for outputs.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import os
-import re
 import secrets
 import string
 import time
@@ -15,6 +13,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, TypedDict
 
 from boinc_gahp.api.files import split_args
+from boinc_gahp.api.patterns import NameInBatch, prefix_of
 from boinc_gahp.api.types import (
     InlineFile,
     Job,
@@ -24,6 +23,7 @@ from boinc_gahp.api.types import (
     StagedFile,
 )
 from boinc_gahp.errors import BadRequest, JobRefused, StagingError
+from boinc_gahp.quantities import DELAY, DISK, LEASE, MEMORY, OPERATIONS
 from boinc_gahp.submit import SubmitRequest
 
 if TYPE_CHECKING:
@@ -32,13 +32,22 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from boinc_gahp.quantities import Quantity
     from boinc_gahp.submit import File, OnProgress
 
     _Shared = dict[tuple[tuple[str, File], ...], dict[str, File]]
     Measure = Callable[[Sequence[str]], Mapping[str, RemoteFile]]
 
-#: Characters that a batch's name may have, but not a job's (``web-rpcs.rst``, "Job names").
-_NOT_IN_JOB_NAMES = re.compile(r"[\s/]")
+#: The sizes that a job may ask for itself, by the fields of :class:`Job`.
+JOB_SIZES = {"fpops": OPERATIONS, "memory": MEMORY, "disk": DISK, "delay": DELAY}
+#: Those for a batch, by the fields of :class:`Parameters`.
+_PARAMETERS = {
+    "fpops_est": OPERATIONS,
+    "fpops_bound": OPERATIONS,
+    "memory_bound": MEMORY,
+    "disk_bound": DISK,
+    "delay_bound": DELAY,
+}
 #: Placeholder with as many digits as the size of a large file.
 _NO_SIZE = 10**12
 _NO_MD5 = "0" * 32
@@ -58,9 +67,13 @@ def job_names(batch_name: str, jobs: Sequence[Job]) -> list[str]:
     submit completes the first one.
     """
     width = len(str(len(jobs) - 1))
-    prefix = _NOT_IN_JOB_NAMES.sub("_", batch_name)
+    prefix = prefix_of(batch_name)
     return [
-        f"{prefix}_{number:0{width}d}" if job.name is None else job.name
+        f"{prefix}_{number:0{width}d}"
+        if job.name is None
+        else job.name.within(batch_name)
+        if isinstance(job.name, NameInBatch)
+        else job.name
         for number, job in enumerate(jobs)
     ]
 
@@ -95,7 +108,7 @@ def build_request(
         _check_texts("", optional=True, **{each: given.get(each)})
     for each in ("priority", "app_version_num"):
         _check_whole("", **{each: given.get(each)})
-    _check_numbers("", lease=given.get("lease"))
+    given["lease"] = _quantity("lease", LEASE, given.get("lease"))
     given["parameters"] = _checked(given.get("parameters", Parameters()))
     names = job_names(batch_name, listed)
     for job, job_name in zip(listed, names, strict=True):
@@ -135,14 +148,19 @@ def _checked(parameters: Parameters) -> Parameters:
             f"parameters is a {type(parameters).__name__}: expected boinc_gahp.Parameters"
         )
     given = asdict(parameters)
-    _check_numbers("", **given)
-    return Parameters(**{field: _plain(number) for field, number in given.items()})
+    return Parameters(
+        **{field: _quantity(field, kind, given[field]) for field, kind in _PARAMETERS.items()}
+    )
 
 
-def _check_numbers(where: str, **given: object) -> None:
-    for what, found in given.items():
-        if found is not None and not (_is_number(found) and 0 < found < math.inf):
-            raise BadRequest(f"{where}{what} is {found!r}: expected a positive number")
+def _quantity(what: str, kind: Quantity, given: object) -> float | None:
+    """Return an amount as a number; None stays None."""
+    if given is None:
+        return None
+    try:
+        return kind.read(given)
+    except BadRequest as error:
+        raise BadRequest(f"{what}: {error}") from None
 
 
 def _check_whole(where: str, **given: object) -> None:
@@ -182,11 +200,14 @@ def _check_job(job: Job, name: str) -> None:
             f"{where}inputs is a {type(job.inputs).__name__}: expected files by open names, as in "
             "{'in': 'data.txt'}"
         )
+    if not isinstance(job.parameters, Mapping):
+        raise BadRequest(
+            f"{where}parameters is a {type(job.parameters).__name__}: expected values by name"
+        )
     if not isinstance(job.args, Iterable):
         raise BadRequest(
             f"{where}args is a {type(job.args).__name__}: expected words, or one string"
         )
-    _check_numbers(where, fpops=job.fpops)
     _check_whole(where, priority=job.priority)
     _check_texts(
         where,
@@ -218,7 +239,8 @@ def _is_usual(job: Job) -> bool:
     return (
         type(job.args) in (str, tuple, list)
         and job.priority is None
-        and job.fpops is None
+        and not job.sizes
+        and type(job.parameters) is dict
         and (job.input_template is None or isinstance(job.input_template, str))
         and (job.output_template is None or isinstance(job.output_template, str))
         and all(isinstance(name, str) for name in job.inputs)
@@ -242,9 +264,22 @@ def _resolved(job: Job, name: str, remote: Mapping[str, RemoteFile], shared: _Sh
     }
     with suppress(TypeError):  # a path of a class without a hash
         inputs = shared.setdefault(tuple(inputs.items()), inputs)
-    priority, fpops = _plain(job.priority), _plain(job.fpops)
-    templates = job.input_template, job.output_template
-    return Job(_words(job, name), inputs, job.name, priority, fpops, *templates)
+    sizes = {}
+    if job.sizes:
+        sizes = {
+            each: _quantity(f"job {name!r}: {each}", kind, getattr(job, each))
+            for each, kind in JOB_SIZES.items()
+        }
+    return Job(
+        _words(job, name),
+        inputs,
+        job.name,
+        _plain(job.priority),
+        input_template=job.input_template,
+        output_template=job.output_template,
+        parameters=job.parameters,
+        **sizes,
+    )
 
 
 def _words(job: Job, name: str) -> tuple[str, ...]:
@@ -307,7 +342,7 @@ class Options(TypedDict, total=False):
     parameters: Parameters
     priority: int | None
     app_version_num: int | None
-    lease: float | None
+    lease: float | str | None
     input_template_filename: str | None
     output_template_filename: str | None
     progress: OnProgress | None

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from boinc_gahp.api.manifest import Lineage
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import Job, RemoteFile
@@ -122,9 +123,20 @@ class Plan:
 
 
 def submit(
-    session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]
+    session: Session,
+    app_name: str,
+    jobs: Iterable[Job],
+    lineage: Lineage | None = None,
+    **options: Unpack[Options],
 ) -> tuple[BatchInfo, bool]:
     """Create the jobs on the project, each exactly once.
+
+    Args:
+        session: the project and the account.
+        app_name: the app.
+        jobs: those of the batch.
+        lineage: what the batch repeats, for its manifest; None: nothing.
+        options: as :meth:`boinc_gahp.api.Project.submit` has them.
 
     Returns:
         The batch as the project shows it with the jobs, and whether these are known to have the
@@ -146,7 +158,7 @@ def submit(
     """
     measure = partial(_measure, session, options.get("progress"))
     request = build_request(app_name, jobs, measure=measure, **options)
-    comparison = Comparison(session, request)
+    comparison = Comparison(session, request, lineage)
     comparison.check()
     try:
         batch_id = session.bridge.submit(request, comparison)

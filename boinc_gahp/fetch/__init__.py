@@ -57,6 +57,11 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.locate import Located as Located, NoResult as NoResult
     from boinc_gahp.fetch.names import new_file as new_file, shown as shown
     from boinc_gahp.fetch.sinks import Delivery as Delivery, Sink as Sink
+    from boinc_gahp.fetch.stderr import (
+        last_line as last_line,
+        lines_of as lines_of,
+        unwrap as unwrap,
+    )
     from boinc_gahp.fetch.temporary import TryLater as TryLater, registry as registry
     from boinc_gahp.fetch.types import (
         OWN as OWN,
@@ -84,6 +89,7 @@ __getattr__, __dir__ = exports(
         "locate": ["Located", "NoResult"],
         "names": ["new_file", "shown"],
         "sinks": ["Delivery", "Sink"],
+        "stderr": ["last_line", "lines_of", "unwrap"],
         "temporary": ["TryLater", "registry"],
         "types": [
             "AdFiles",

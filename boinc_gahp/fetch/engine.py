@@ -59,10 +59,17 @@ _REMEMBERED = 1.0
 
 @dataclass(frozen=True, slots=True)
 class FetchedFiles:
-    """Where the new files are, which the sink did not have; ``stderr`` only if it was wanted."""
+    """Where the new files are, which the sink did not have.
+
+    Attributes:
+        outputs: the outputs.
+        stderr: None if it was not wanted, or the sink had it.
+        completed: the answer of query_completed_job; None if it was not needed.
+    """
 
     outputs: tuple[Path, ...]
     stderr: Path | None
+    completed: CompletedJob | None = None
 
 
 @turn.taken()
@@ -136,7 +143,9 @@ def fetch(
             job.remember()
         job.empty_streams()
     return FetchedFiles(
-        tuple(dict.fromkeys(job.places)), None if stderr is None else stderr.destination
+        tuple(dict.fromkeys(job.places)),
+        None if stderr is None else stderr.destination,
+        completed,
     )
 
 

@@ -88,7 +88,7 @@ def failure_of(context: FetchContext, job: JobInfo) -> Failure:
         learned.stderr,
         learned.result,
         learned.trouble,
-        tuple(instance.state for instance in learned.instances),
+        learned.instances,
     )
 
 

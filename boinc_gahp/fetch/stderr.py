@@ -1,4 +1,4 @@
-"""A job's stderr without the client's wrapper."""
+"""A job's stderr without the client's wrapper, its lines, and the line that says most."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ _HEAD = re.compile(
 _BEGIN = "<stderr_txt>"
 _END = "</stderr_txt>"
 _TAIL = "]]>"
+#: Lines of BOINC's own library and wrappers (``api/boinc_api.cpp``, boinc_msg_prefix and
+#: boinc_finish_message; ``samples/docker_wrapper``).
+_OWN = re.compile(r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d \(\d+\):|called boinc_finish\(|stderr end$")
+_LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def unwrap(text: str) -> str:
@@ -33,3 +37,16 @@ def unwrap(text: str) -> str:
         return beginning.removesuffix("\n")
     ended = body.rstrip()
     return ended.removesuffix(_TAIL).rstrip() if ended.endswith(_TAIL) else body
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a stderr; what a program wrote over with a carriage return is a line."""
+    lines = _LINE_END.split(text)
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def last_line(text: str) -> str:
+    """Return the last line of a stderr that is not BOINC's own, else its last one; "": none."""
+    lines = [line.strip() for line in lines_of(text) if line.strip()]
+    theirs = (line for line in reversed(lines) if not _OWN.match(line))
+    return next(theirs, lines[-1] if lines else "")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from boinc_gahp.errors import RpcError
+    from boinc_gahp.rpc import ResultInfo
 
 
 #: Prefix of the names of boinc_gahp's own files beside outputs.
@@ -120,8 +121,8 @@ class Failure:
         stderr: an instance's stderr; empty if the project cannot tell, as most cannot.
         result: exit status (never 0) and times; None if no exit status is known.
         trouble: why the instances are not known; None: they are, or there is nothing to ask.
-        states: the states of all instances, in their order, in the project's words; empty if not
-            known.
+        instances: all instances, in their order, with the project's words for their states; empty
+            if they are not known.
     """
 
     words: tuple[str, ...]
@@ -131,7 +132,12 @@ class Failure:
     stderr: str
     result: FetchResult | None
     trouble: RpcError | None = None
-    states: tuple[str, ...] = ()
+    instances: tuple[ResultInfo, ...] = ()
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The states of all instances, in their order, in the project's words."""
+        return tuple(instance.state for instance in self.instances)
 
     @property
     def text(self) -> str:

@@ -85,19 +85,6 @@ MEANINGS = {
 }
 #: The client's own statuses; negative ones are the client's, too, or of a crash on Windows.
 _OF_CLIENT = range(client_exits.EXIT_SIGNAL, client_exits.EXIT_OUT_OF_MEMORY + 1)
-#: The program was not run, or somebody stopped it: this says nothing about the program.
-_NOT_RUN = {
-    client_exits.ERR_RESULT_START,
-    client_exits.ERR_RESULT_DOWNLOAD,
-    client_exits.EXIT_ABORTED_BY_CLIENT,
-    client_exits.EXIT_CLIENT_EXITING,
-    client_exits.EXIT_UNSTARTED_LATE,
-    client_exits.EXIT_MISSING_COPROC,
-    client_exits.EXIT_ABORTED_BY_PROJECT,
-    client_exits.EXIT_ABORTED_VIA_GUI,
-    # Of clients before version 7.
-    *(-195, -197, -221, -232, -233, -234),
-}
 #: How the states of instances begin if the program ended well, so that the validator got them
 #: (``html/inc/result.inc``, state_string), and if it did not.
 _WELL = ("Completed", "Validate error")
@@ -269,7 +256,7 @@ def exit_code(failure: Failure) -> int | None:
 
     If there are several instances, the last one that ran its program counts.
     """
-    ran = [status for status in statuses(failure) if status and status not in _NOT_RUN]
+    ran = [status for status in statuses(failure) if status and status not in client_exits.NOT_RUN]
     if not ran or not _is_of_program(ran[-1]) or _ended_well(failure):
         return None
     return ran[-1]

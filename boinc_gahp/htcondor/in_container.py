@@ -100,5 +100,5 @@ def container_job(description: JobDescription) -> ContainerJob:
         network=inside.network,
         cpus=inside.cpus,
         quorum=inside.quorum,
-        output_bytes=description.parameters.disk_bound or 1e9,
+        output_bytes=description.parameters.by_element["rsc_disk_bound"] or 1e9,
     )

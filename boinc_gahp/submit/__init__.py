@@ -22,7 +22,10 @@ if TYPE_CHECKING:
         GridmanagerJournal as GridmanagerJournal,
     )
     from boinc_gahp.submit.checks import (
+        MAX_BATCH_NAME as MAX_BATCH_NAME,
+        MAX_JOB_NAME as MAX_JOB_NAME,
         base_name as base_name,
+        extension as extension,
         find_output as find_output,
         fold as fold,
     )
@@ -67,6 +70,7 @@ if TYPE_CHECKING:
         JobIds as JobIds,
         LocalFile as LocalFile,
         OnProgress as OnProgress,
+        Parameter as Parameter,
         Parameters as Parameters,
         Progress as Progress,
         RemoteFile as RemoteFile,
@@ -83,7 +87,7 @@ __getattr__, __dir__ = exports(
         "abort": ["ABORT_AGAIN", "abort_empty", "abort_once", "abort_until_certain"],
         "association": ["Association"],
         "boinc_submit": ["GridmanagerJournal", "ConsoleJournal"],
-        "checks": ["base_name", "find_output", "fold"],
+        "checks": ["MAX_BATCH_NAME", "MAX_JOB_NAME", "base_name", "extension", "find_output", "fold"],
         "container_jobs": ["ContainerJob", "Tree", "make_container_jobs", "output_template"],
         "context": ["Context"],
         "control": [
@@ -115,6 +119,7 @@ __getattr__, __dir__ = exports(
             "JobIds",
             "LocalFile",
             "OnProgress",
+            "Parameter",
             "Parameters",
             "Progress",
             "RemoteFile",

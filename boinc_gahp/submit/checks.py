@@ -7,7 +7,6 @@ on their arguments.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import unicodedata
@@ -229,16 +228,6 @@ def _check_inline(job_name: str, open_name: str, file: InlineFile) -> None:
         raise JobRefused(
             f"{where} holds {character_name(bad[0])}, which a request to a project cannot "
             "contain: put the contents into a file, and give its path",
-            job_name=job_name,
-        )
-
-
-def check_fpops(job_name: str, fpops: float | None) -> None:
-    """Raise JobRefused if a job's own number of floating-point operations is not positive."""
-    if fpops is not None and not 0 < fpops < math.inf:
-        raise JobRefused(
-            f"job {quoted(job_name)}: rsc_fpops_est is {fpops}; expected the number of "
-            "floating-point operations that the job takes, more than 0",
             job_name=job_name,
         )
 

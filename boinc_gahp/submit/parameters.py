@@ -27,6 +27,21 @@ ELEMENTS = tuple(Parameters().by_element)
 _MOST = dict.fromkeys(ELEMENTS, sys.float_info.max) | {"delay_bound": 2**31 - 1}
 
 
+def check_sizes(name: str, job: Job) -> None:
+    """Raise JobRefused if a job asks for a size that a project cannot store."""
+    for element, value in job.sizes.items():
+        if not 0 < value <= _MOST[element]:
+            raise JobRefused(
+                f"job {quoted(name)}: {element} is {value}; expected a number above 0, at most "
+                f"{_MOST[element]:.15g}",
+                job_name=name,
+            )
+
+
+def _whole(element: str, value: float) -> float:
+    return math.ceil(value) if element == "delay_bound" else value
+
+
 class RequestedSizes:
     """The sizes that the jobs of a request ask for; for one thread.
 
@@ -43,11 +58,11 @@ class RequestedSizes:
         given = request.parameters.by_element
         self._given = {name: value for name, value in given.items() if value}
         self.params = {
-            name: math.ceil(value) if name == "delay_bound" else value
+            name: _whole(name, value)
             for name, value in self._given.items()
             if 0 < value <= _MOST[name]
         }
-        self._filled: dict[tuple[str | None, float | None], FilledSizes] = {}
+        self._filled: dict[tuple[object, ...], FilledSizes] = {}
 
     def check(self) -> None:
         """Raise JobRefused for bad sizes, and for sizes that may have no effect."""
@@ -61,7 +76,7 @@ class RequestedSizes:
         if request.input_template_filename is None:
             return
         for _, job in request.jobs:
-            sizes = self._of(job)
+            sizes = {**self.params, **job.sizes}
             if sizes and job.input_template is None:
                 raise JobRefused(
                     f"batch {quoted(request.batch_name)}: its jobs ask for {', '.join(sizes)}, but "
@@ -71,9 +86,10 @@ class RequestedSizes:
                 )
 
     def _of(self, job: Job) -> dict[str, float]:
-        if job.fpops is None:
+        own = job.sizes
+        if not own:
             return self.params
-        return {**self.params, "rsc_fpops_est": job.fpops}
+        return {**self.params, **{name: _whole(name, value) for name, value in own.items()}}
 
     def filled(self, name: str, job: Job, template: InputTemplate, text: str) -> FilledSizes:
         """Return what becomes of the sizes that a job asks for.
@@ -87,7 +103,7 @@ class RequestedSizes:
         Raises:
             JobRefused: a value cannot be filled in.
         """
-        key = (job.input_template, job.fpops)
+        key = (job.input_template, *job.sizes.items())
         if key not in self._filled:
             self._filled[key] = self._fill(name, job, template, text)
         return self._filled[key]

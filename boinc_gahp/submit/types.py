@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -117,6 +117,9 @@ class Parameters:
     goes with the jobs. They cannot be combined with ``input_template_filename``, because such a
     template cannot be read from here.
 
+    Each is a number, or a text with a unit (:mod:`boinc_gahp.quantities`): ``"2T"``, ``"2GB"``,
+    ``"12h"``. The Python API turns texts into numbers; a :class:`SubmitRequest` only has numbers.
+
     Attributes:
         fpops_est: floating-point operations that a job takes, about.
         fpops_bound: the number of them at which a volunteer's client aborts the job.
@@ -125,22 +128,27 @@ class Parameters:
         delay_bound: seconds that a volunteer has for a job.
     """
 
-    fpops_est: float | None = None
-    fpops_bound: float | None = None
-    memory_bound: float | None = None
-    disk_bound: float | None = None
-    delay_bound: float | None = None
+    fpops_est: float | str | None = None
+    fpops_bound: float | str | None = None
+    memory_bound: float | str | None = None
+    disk_bound: float | str | None = None
+    delay_bound: float | str | None = None
 
     @property
     def by_element(self) -> dict[str, float | None]:
-        """The values by the names of their elements in ``job_params`` and in templates."""
-        return {
+        """The numbers by the names of their elements in ``job_params`` and in templates."""
+        values = {
             "rsc_fpops_est": self.fpops_est,
             "rsc_fpops_bound": self.fpops_bound,
             "rsc_memory_bound": self.memory_bound,
             "rsc_disk_bound": self.disk_bound,
             "delay_bound": self.delay_bound,
         }
+        return cast("dict[str, float | None]", values)
+
+
+#: A value of a table of parameters.
+Parameter = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,19 +163,41 @@ class Job:
         name: unique over the whole project, for ever; None: made of the batch's name and the job's
             number in it.
         priority: None: the batch's.
-        fpops: floating-point operations that the job takes, about; None: the batch's. It overrides
-            the template as :class:`Parameters` do.
+        fpops: floating-point operations that the job takes, about, as a number or a text like
+            ``"2T"``; None: the batch's. It overrides the template as :class:`Parameters` do.
         input_template: XML text of the job's own template; None: the app's.
         output_template: likewise.
+        memory: bytes of memory that the job may use, as a number or a text like ``"2GB"``; None:
+            the batch's.
+        disk: likewise, bytes of disk.
+        delay: seconds that a volunteer has for the job, or a text like ``"12h"``; None: the
+            batch's.
+        parameters: what the job computes, by name: the values of its row in a table of parameters.
+            They stay on this machine.
     """
 
     args: Sequence[str] | str = ()
     inputs: Mapping[str, File] = field(default_factory=dict)
     name: str | None = None
     priority: int | None = None
-    fpops: float | None = None
+    fpops: float | str | None = None
     input_template: str | None = None
     output_template: str | None = None
+    memory: float | str | None = None
+    disk: float | str | None = None
+    delay: float | str | None = None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+
+    @property
+    def sizes(self) -> dict[str, float]:
+        """The job's own values by the names of :attr:`Parameters.by_element`, as numbers."""
+        values = (
+            ("rsc_fpops_est", self.fpops),
+            ("rsc_memory_bound", self.memory),
+            ("rsc_disk_bound", self.disk),
+            ("delay_bound", self.delay),
+        )
+        return {name: cast("float", value) for name, value in values if value is not None}
 
     @property
     def files(self) -> dict[str, Input]:

@@ -17,7 +17,7 @@ from boinc_gahp.errors import (
 from boinc_gahp.rpc import BatchSubmission, InputFile, JobParams, JobSubmission
 from boinc_gahp.submit import checks
 from boinc_gahp.submit.digests import stat_input
-from boinc_gahp.submit.parameters import RequestedSizes
+from boinc_gahp.submit.parameters import RequestedSizes, check_sizes
 from boinc_gahp.submit.staging import placeholder
 from boinc_gahp.submit.types import LocalFile, RemoteFile, StagedFile, Validation
 from boinc_gahp.templates import DEFAULTS, TemplateError, read_input_template, read_output_template
@@ -166,9 +166,10 @@ class BatchValidator:
         """
         of_app = self._input_of_app
         templates = [*self._templates.values(), *([] if of_app is None else [of_app])]
-        delay_bound = self._requested_sizes.params.get("delay_bound")
-        longest = (_longest(each, delay_bound) for each in templates)
-        return max(self._context.settings.jobs.batch_lease, *longest)
+        of_batch = self._requested_sizes.params.get("delay_bound")
+        delays = {job.sizes.get("delay_bound", of_batch) for _, job in self._request.jobs}
+        longest = (_longest(each, delay) for each in templates for delay in delays)
+        return max([self._context.settings.jobs.batch_lease, *longest])
 
     def estimate(self) -> float:
         """Return how many seconds the project thinks the jobs take; nothing is created.
@@ -320,7 +321,7 @@ class BatchValidator:
             id(job.inputs),  # the request keeps it
             job.input_template,
             job.output_template,
-            job.fpops,
+            *job.sizes.items(),
             job.priority,
             bool(job.args),
             tuple(self._request.outputs.get(name, ())),
@@ -370,7 +371,7 @@ class BatchValidator:
         given = job.files
         for open_name, item in given.items():
             checks.check_input(name, open_name, item)
-        checks.check_fpops(name, job.fpops)
+        check_sizes(name, job)
         # No RPC tells the names in a template file on the project, nor how many there are.
         named = request.input_template_filename is not None
         own = self._own_template(name, job)
@@ -448,7 +449,7 @@ class BatchValidator:
             name=name,
             command_line=command,
             input_files=input_files,
-            rsc_fpops_est=job.fpops,
+            rsc_fpops_est=job.sizes.get("rsc_fpops_est"),
             priority=job.priority,
             input_template=self._input_template(name, job),
             output_template=job.output_template,
@@ -519,7 +520,7 @@ def _longest(template: InputTemplate, delay_bound: float | None = None) -> float
 
     Args:
         template: the job's input template.
-        delay_bound: the request's value, which is filled into the template if that has another
+        delay_bound: what is asked for, which is filled into the template if that has another value
             (:mod:`boinc_gahp.submit.parameters`).
     """
     deadline = delay_bound or template.delay_bound or DEFAULTS["delay_bound"]

@@ -84,7 +84,7 @@ for number, rate in enumerate(RATES):
 
 # %% Check
 # This sends nothing. It finds mistakes in the jobs, and says how large the batch would be.
-needs = Parameters(fpops_est=3.0 * GENERATIONS, delay_bound=86400)
+needs = Parameters(fpops_est=1000.0 * GENERATIONS, delay_bound=86400)
 plan = project.plan("logistic", jobs.values(), name="logistic-sweep", parameters=needs)
 print(plan)
 for name, problem in plan.problems.items():

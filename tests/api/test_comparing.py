@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.api import InlineFile, Job, Parameters, Project
-from boinc_gahp.api.records import Records, describe, difference
+from boinc_gahp.api.comparing import difference
+from boinc_gahp.api.manifest import describe
+from boinc_gahp.api.manifests import Manifests
 from boinc_gahp.config import State
 from boinc_gahp.errors import BatchConflict, RpcError
 from boinc_gahp.submit.types import SubmitRequest
@@ -43,11 +45,14 @@ def elsewhere(site: Site) -> Project:
 @pytest.mark.parametrize(
     ("other", "told"),
     [
-        (jobs("-n 1", "-n 3"), 'the arguments of job "NAME_1" were "-n 2", now they are "-n 3"'),
-        (jobs("-n 5", "-n 6"), 'were "-n 1", now they are "-n 5" (and 1 more job differs)'),
-        (jobs("-n 1", "-n 2", text="y"), 'the input "in" of job "NAME_0" has other contents'),
-        (jobs("-n 1"), 'job "NAME_1" is missing now'),
-        ([Job("-n 1", {"in": InlineFile("x")}, priority=3), *jobs("-n 2")], "priority of job"),
+        (jobs("-n 1", "-n 3"), "job NAME_1: -n 2 is now -n 3"),
+        (jobs("-n 5", "-n 6"), "-n 1 is now -n 5 (and 1 more job differs)"),
+        (jobs("-n 1", "-n 2", text="y"), 'job NAME_0: the input "in" has other contents'),
+        (jobs("-n 1"), "job NAME_1 is missing now"),
+        (
+            [Job("-n 1", {"in": InlineFile("x")}, priority=3), *jobs("-n 2")],
+            "job NAME_0: priority was not given, now it is 3",
+        ),
     ],
     ids=["an argument", "all arguments", "a file", "fewer jobs", "a priority"],
 )
@@ -213,7 +218,7 @@ def test_two_requests_differ_exactly_if_something_in_them_does(
 
 
 def test_what_is_written_down_is_read_again(site: Site) -> None:
-    kept = Records(site.project.session)
+    kept = Manifests(site.project.session)
     request = SubmitRequest(
         "b", "a", [("\udcff\n\t\"'é", Job(("\udcff\n\t", ""), {"in": InlineFile("\0")}))]
     )
@@ -221,5 +226,5 @@ def test_what_is_written_down_is_read_again(site: Site) -> None:
     assert kept.write("b", record, new=True)
     assert kept.find("b") == record
     assert not kept.write("b", replace(record, batch_id=8), new=True)
-    assert Records(elsewhere(site).session).find("b") is None
-    assert Records(site.somebody_else().session).find("b") is None
+    assert Manifests(elsewhere(site).session).find("b") is None
+    assert Manifests(site.somebody_else().session).find("b") is None

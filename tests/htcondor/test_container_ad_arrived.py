@@ -95,7 +95,9 @@ def test_a_job_that_asks_for_credentials_is_refused(
 
 
 def disk_bound(iwd: Path, **values: Any) -> float | None:
-    return job(iwd, ContainerImage="docker://python", **values).parameters.disk_bound
+    return job(iwd, ContainerImage="docker://python", **values).parameters.by_element[
+        "rsc_disk_bound"
+    ]
 
 
 def test_without_request_disk_a_job_has_1_gb_beside_its_image_and_inputs(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from boinc_gahp.htcondor import failures
 from boinc_gahp.htcondor.fetching import Fetcher
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.localproject.states import Outcome
+from boinc_gahp.rpc import ResultInfo
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import change
@@ -218,7 +219,8 @@ def test_a_program_that_ended_well_after_all_has_no_exit_code(
 
 
 def failure_with(*statuses: int, states: tuple[str, ...] = (), words: str = "x") -> Failure:
-    return Failure((words,), "x", statuses, "report", "", None, states=states)
+    instances = tuple(ResultInfo(n, f"j_{n}", state) for n, state in enumerate(states))
+    return Failure((words,), "x", statuses, "report", "", None, instances=instances)
 
 
 @given(st.integers(-(2**31), 2**31 - 1).filter(bool))

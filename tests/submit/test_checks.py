@@ -215,9 +215,3 @@ def test_a_physical_name_has_at_most_255_characters(length: int) -> None:
             checks.check_input("j", "in", item)
     else:
         checks.check_input("j", "in", item)
-
-
-@pytest.mark.parametrize("fpops", [0.0, -1.0, float("inf"), float("nan")], ids=repr)
-def test_a_job_takes_some_floating_point_operations(fpops: float) -> None:
-    with pytest.raises(JobRefused, match="rsc_fpops_est"):
-        checks.check_fpops("j", fpops)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from boinc_gahp.terminal import Parser
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.quantities import SPAN
 
-_UNITS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
-#: Seconds of the longest time span, a hundred years: sums with longer ones are not valid times.
-LONGEST = 36525 * 86400.0
-_SPAN = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)")
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boinc_gahp.quantities import Quantity
+    from boinc_gahp.terminal import Parser
 
 
 def add_batch(parser: Parser, *, several: bool = False) -> None:
@@ -52,18 +52,20 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
-def span(text: str) -> float:
-    """Read a time span, ``90``, ``30min``, ``12h``, ``7d``, ``2w``; return seconds."""
-    found = _SPAN.fullmatch(text.strip().casefold())
-    unit = _UNITS.get(found[2] or "s") if found else None
-    if not found or unit is None:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a time span: a number with s, min, h, d or w, as in 12h or 7d"
-        )
-    seconds = float(found[1]) * unit
-    if seconds > LONGEST:
-        raise argparse.ArgumentTypeError(f"{text!r} is longer than a hundred years")
-    return seconds
+def quantity(kind: Quantity) -> Callable[[str], float]:
+    """Return a function that reads an option's value."""
+
+    def read(text: str) -> float:
+        try:
+            return kind.read(text)
+        except BadRequest as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return read
+
+
+#: Reads a time span, ``90``, ``30min``, ``12h``, ``7d``, ``2w``; returns seconds.
+span = quantity(SPAN)
 
 
 def moment(text: str) -> float:

@@ -87,11 +87,11 @@ def unsent_words(batch: Batch) -> str | None:
 
     Only the machine that submitted them knows the version they are for.
     """
-    from boinc_gahp.api import Records
+    from boinc_gahp.api import Manifests
 
     if batch.state is not BatchState.IN_PROGRESS or batch.fraction_done or batch.gone:
         return None
-    version = Records(batch.project.session).common(batch.name, batch.id).get("app_version_num")
+    version = Manifests(batch.project.session).common(batch.name, batch.id).get("app_version_num")
     if version is None:
         return None
     return f"No job of batch {batch.id} is done yet. {version_words(batch.app_name, version)}"

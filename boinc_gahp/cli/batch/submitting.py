@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import states
-from boinc_gahp.cli.batch.arguments import span
+from boinc_gahp.cli.batch.arguments import quantity
 from boinc_gahp.cli.batch.job_options import (
     add_job_options,
     read_options,
@@ -28,6 +28,7 @@ from boinc_gahp.errors import (
     ProjectDown,
     ProjectError,
 )
+from boinc_gahp.quantities import LEASE
 from boinc_gahp.terminal import Parser, Work, command_line, complain, words
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def submit_parser(config: str | None = None) -> Parser:
     )
     parser.add_argument(
         "--lease",
-        type=span,
+        type=quantity(LEASE),
         metavar="SPAN",
         help="how long the project keeps the batch if nobody waits for it, fetches from it "
         "or extends it: 12h, 7d, 2w (default: long enough for the deadlines and "
@@ -105,7 +106,6 @@ def submit(arguments: list[str], config: str | None) -> int:
         if options.dry_run:
             from boinc_gahp.cli.batch.plan_view import dry_run
 
-            more["name"] = options.name
             return dry_run(project, options, more)
         from boinc_gahp.api import new_batch_name
 
@@ -182,7 +182,7 @@ class _Refused(Exception):
 def _sent(project: Project, options: Namespace, more: Options, work: Work) -> list[Batch]:
     from boinc_gahp.api import drop_begun, is_final
 
-    jobs = look_up_jobs(project, options, work)
+    jobs = look_up_jobs(project, options, work, more["name"] or "")
     more["progress"] = partial(show_progress, work)
 
     def is_dropped() -> bool:

@@ -6,11 +6,12 @@ import shutil
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import arguments as reading, states
 from boinc_gahp.cli.batch.jsons import news_json, print_line
 from boinc_gahp.cli.batch.opening import command, no_more_remarks, opened
+from boinc_gahp.cli.batch.reasons_view import failed_in, reason_lines, reasons_json
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import ProjectDown, TransportError
 from boinc_gahp.states import BatchState
@@ -144,7 +145,7 @@ def _wait(
         news = _News(batches)
         for _ in polls:
             for batch in news.changed():
-                print_line(news_json(batch, words.now()))
+                print_line(_news_json(batch))
         return
     view = _View(batches)
     with Live(view.lines, keep=True) as live:
@@ -159,6 +160,12 @@ def _wait(
             for _ in polls:
                 for batch in news.changed():
                     live.say(_line(batch, words.now()))
+
+
+def _news_json(batch: Batch) -> dict[str, Any]:
+    """Return a batch's news; the last ones have the reasons for which jobs failed."""
+    failed = failed_in(batch) if batch.is_over and not batch.gone else None
+    return {**news_json(batch, words.now()), **reasons_json(failed)}
 
 
 class _News:
@@ -313,11 +320,9 @@ def _say_end(options: Namespace, batch: Batch) -> None:
     done = _done(batch)
     text, colour = states.batch_words(batch)
     head = f"Batch {batch.id} {printable(batch.name)} is {coloured(text, colour, sys.stdout)}"
-    if batch.nerror_jobs:
-        why = command(options, "show", batch.id, "--state", "failed", "--details")
-        print(f"{head}: {done:,} of {words.count(batch.njobs, 'job')} done. Why jobs failed: {why}")
-    else:
-        print(f"{head}: {done:,} of {words.count(batch.njobs, 'job')} done.")
+    print(f"{head}: {done:,} of {words.count(batch.njobs, 'job')} done.")
+    for line in reason_lines(options, batch):
+        print(line)
     text = states.lease_warning(batch, words.now()) if batch.lease_is_over else ""
     if text:
         print(text)

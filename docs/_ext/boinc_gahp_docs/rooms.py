@@ -22,6 +22,7 @@ OPEN = (
     "errors",
     "files",
     "lazy",
+    "quantities",
     "secret",
     "states",
     "text",

@@ -153,8 +153,8 @@ def test_the_same_name_with_other_arguments_is_refused_here_and_told_elsewhere(
     for dry in ([], ["--dry-run"]):
         status, _, err = batch(*words, "--args", "-x", *dry)
         assert status == 1
-        assert 'were "", now they are "-x" (and' in err
-        assert err.count("choose another name") == 1
+        assert ": -x is new (and" in err
+        assert err.count("give it another name: --name") == 1
     done = batch.piped(*words, "--args", "-x", XDG_STATE_HOME=str(here / "elsewhere"))
     assert (done.returncode, done.stderr) == (0, "")
     assert "It was there already, with jobs of these names: nothing was sent.\n" in done.stdout
@@ -181,16 +181,20 @@ def test_templates_of_ones_own_and_on_the_project(sent: Sent, here: Path, site: 
     [
         (["--rows", "r", "--each", "d"], "--rows and --each do not go together"),
         (["--each", "d", "--count", "3"], "--each and --count do not go together"),
-        (["--rows", "r", "--args", "-x"], "--rows and --args do not go together"),
         (["--format", "csv"], "there is no --rows"),
         (["--as", "in"], "there is no --each"),
-        (["--args", "{stem}"], "{stem} is for files of --each"),
-        (["--args", "{indx}"], "did you mean index?"),
+        (["--args", "{stem}"], "{stem} is not a placeholder; there are {index}, {batch}"),
+        (["--args", "{stem}"], "stem are for files of --each, and there is no --each"),
+        (["--args", "{indx}"], "did you mean {index}?"),
+        (["--input", "in={seed}"], "{seed} is not a placeholder"),
         (["--args", "a } b"], "a } stands alone: write }} for a brace"),
         (["--name-jobs", "{"], "a { stands alone"),
         (["--count", "0"], "not a whole number"),
         (["--delay", "3x"], "'3x' is not a time span"),
         (["--memory", "2QB"], "'2QB' is not a size"),
+        (["--memory", "2"], "2 bytes of memory: did you mean 2MB or 2GB? (2B is taken as it is)"),
+        (["--delay", "7"], "7 s for a volunteer to finish a job: did you mean 7h or 7d?"),
+        (["--lease", "30"], "a lease of 30 s: did you mean 30h or 30d?"),
         (["--fpops-est", "many"], "'many' is not a number of floating-point operations"),
         (["--priority", "1.5"], "'1.5' is not a whole number"),
         (["--format", "xml"], "did you mean jsonl?|invalid choice"),

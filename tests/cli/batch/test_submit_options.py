@@ -1,39 +1,10 @@
-"""Units and placeholders of command lines."""
+"""Slips on command lines."""
 
 from __future__ import annotations
 
-import argparse
-from pathlib import PurePath
-
 import pytest
-from hypothesis import given, strategies as st
 
-from boinc_gahp.cli.batch.placeholders import Filling, WrongPattern, check, nbytes, operations
 from boinc_gahp.cli.main import main
-
-
-@pytest.mark.parametrize(
-    ("text", "amount"),
-    [
-        ("500", 500),
-        ("2GB", 2e9),
-        ("2 gb", 2e9),
-        ("2G", 2e9),
-        ("1.5GiB", 1.5 * 2**30),
-        ("0.5kB", 500),
-        ("3e6", 3e6),
-        ("1PiB", 2**50),
-    ],
-)
-def test_a_size_has_a_unit_or_is_bytes(text: str, amount: float) -> None:
-    assert nbytes(text) == amount
-
-
-@pytest.mark.parametrize(
-    ("text", "amount"), [("2e12", 2e12), ("2T", 2e12), ("5 GFLOP", 5e9), ("1.5tflops", 1.5e12)]
-)
-def test_an_amount_of_computing_has_a_unit_or_is_operations(text: str, amount: float) -> None:
-    assert operations(text) == amount
 
 
 @pytest.mark.parametrize(
@@ -62,36 +33,3 @@ def test_an_empty_variable_or_a_slip_is_reported_before_anything_is_begun(
     out, err = capsys.readouterr()
     assert (status, out) == (2, "")
     assert reason in err
-
-
-@pytest.mark.parametrize("text", ["", "GB", "-1", "0", "0GB", "2QB", "1e999", "1_000", "٣", "inf"])
-def test_what_is_no_amount_is_reported(text: str) -> None:
-    for read, what in ((nbytes, "not a size: "), (operations, "not a number of floating-point")):
-        with pytest.raises(argparse.ArgumentTypeError) as caught:
-            read(text)
-        assert f"{text!r} is {what}" in str(caught.value)
-
-
-@given(st.text())
-def test_doubled_braces_are_braces_and_nothing_else_changes(text: str) -> None:
-    pattern = text.replace("{", "{{").replace("}", "}}")
-    check(pattern, with_file=False)
-    assert Filling(5)(pattern) == text
-
-
-@given(st.integers(0, 10**6), st.text(min_size=1), st.integers(0, 20))
-def test_placeholders_are_those_of_the_job(index: int, path: str, width: int) -> None:
-    pattern = f"{{index}}|{{index:{width}}}|{{path}}|{{name}}|{{stem}}"
-    check(pattern, with_file=True)
-    pure = PurePath(path)
-    expected = "|".join((str(index), str(index).zfill(width), path, pure.name, pure.stem))
-    assert Filling(index, path)(pattern) == expected
-
-
-@given(st.text(st.sampled_from("{}indexpath:3 ")))
-def test_any_pattern_is_filled_in_or_refused(pattern: str) -> None:
-    try:
-        check(pattern, with_file=True)
-    except WrongPattern:
-        return
-    Filling(1, "a/b.c")(pattern)

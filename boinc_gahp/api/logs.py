@@ -1,0 +1,126 @@
+"""The stderr of jobs, and what else is known about how each of them ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from boinc_gahp.api import finding
+from boinc_gahp.api.fetching_batch import check_answers
+from boinc_gahp.api.reasons import why
+from boinc_gahp.api.types import JobState
+from boinc_gahp.errors import RpcError
+from boinc_gahp.fetch import unwrap
+from boinc_gahp.threads import in_order
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.rpc import JobInfo, ResultInfo
+
+__all__ = ["JobLog", "log_of", "logs_of", "page_of"]
+
+#: How many jobs are asked about at a time.
+_THREADS = 4
+#: A project's web page about an instance; it shows the stderr (``html/user/result.php``).
+_PAGE = "result.php?resultid="
+
+
+@dataclass(frozen=True, slots=True)
+class JobLog:
+    """What is known about how a job ended.
+
+    Attributes:
+        name: the job's name.
+        id: its number on the project.
+        state: its state.
+        why: of a failed job: why it failed, on one line; otherwise "".
+        exit_statuses: of a failed job: one for each instance that failed; of a job that is done:
+            that of its canonical instance.
+        stderr: what the job wrote to its stderr; None: it is not over, or the project does not
+            tell. Few projects tell the stderr of failed jobs (``web-rpcs.rst``,
+            "query_completed_job").
+        instances: of a failed job: its instances, with the project's words for their states; empty
+            if they are not known.
+        trouble: why the project could not be asked about this job; None: it could.
+    """
+
+    name: str
+    id: int
+    state: JobState
+    why: str = ""
+    exit_statuses: tuple[int, ...] = ()
+    stderr: str | None = None
+    instances: tuple[ResultInfo, ...] = ()
+    trouble: RpcError | None = None
+
+
+def page_of(project: str, instance: ResultInfo) -> str:
+    """Return the address of a project's web page that shows the stderr of an instance.
+
+    On a project as BOINC ships it, one must be logged in to see it (``html/user/result.php``).
+    """
+    return f"{project}{_PAGE}{instance.id}"
+
+
+def logs_of(
+    batch: Batch,
+    *,
+    jobs: Iterable[int | str] | None = None,
+    wanted: Callable[[JobInfo], bool] | None = None,
+) -> Iterator[JobLog]:
+    """Yield what is known of each job, in order; asks the project about each job that is over.
+
+    Args:
+        batch: the batch.
+        jobs: names or ids of jobs; None: all.
+        wanted: tells which of these to yield; None: all.
+
+    Raises:
+        NoSuchJob: one of ``jobs`` does not exist.
+        RpcError: the project could not be asked for the jobs, or stopped answering.
+    """
+    session = batch.project.session
+    listed = finding.find_jobs(session, batch.id, batch.name, jobs)
+    chosen = (job for job in listed if wanted is None or wanted(job))
+    yield from in_order(partial(log_of, batch), chosen, threads=_THREADS, name="logs")
+
+
+def log_of(batch: Batch, job: JobInfo) -> JobLog:
+    """Return what is known of a job; asks the project about it if it is over.
+
+    Raises:
+        RpcError: the project does not answer any more, or refuses the account.
+    """
+    session = batch.project.session
+    if job.state is JobState.FAILED:
+        failure = session.bridge.failure_of(job)
+        if failure.trouble is not None:
+            check_answers(session, failure.trouble)
+        return JobLog(
+            job.name,
+            job.id,
+            job.state,
+            why(job, lease_is_over=batch.lease_is_over),
+            job.exit_statuses,
+            failure.stderr or None,
+            failure.instances,
+            failure.trouble,
+        )
+    if job.state is not JobState.DONE:
+        return JobLog(job.name, job.id, job.state)
+    try:
+        completed = session.rpc.query_completed_job(job.name)
+    except RpcError as error:
+        check_answers(session, error)
+        return JobLog(job.name, job.id, job.state, trouble=error)
+    return JobLog(
+        job.name,
+        job.id,
+        job.state,
+        "",
+        (completed.exit_status,),
+        unwrap(completed.stderr_out),
+    )

@@ -1,0 +1,210 @@
+"""Keeps manifests of what was submitted from this machine: a file for each batch.
+
+They are written before the jobs are sent, into the directory ``submitted`` of the state directory.
+If that is not possible, jobs are submitted all the same.
+
+A file has gzipped lines: a JSON object about the whole batch, then for each job its name, a tab,
+and a JSON object. Templates and the texts of inline files are in the first line, each once.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import logging
+import os
+import re
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.api.manifest import Manifest, readable
+from boinc_gahp.config import state_dir, url_identity
+from boinc_gahp.errors import ConfigError
+from boinc_gahp.files import make_private_directory, open_private_file, whole_file, write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from boinc_gahp.api.session import Session
+
+log = logging.getLogger("boinc_gahp.api")
+
+#: Seconds after its last use when a manifest is removed: by then its batch is over.
+_KEEP = 365 * 86400.0
+#: Format 1 had no sources, texts, parameters, parent and retry_of. Readers of format 1 read this.
+_FORMAT = 2
+#: A number at the end of a batch's name.
+_NUMBER = re.compile(r"[1-9][0-9]{0,5}")
+
+
+class Manifests:
+    """The manifests of one project and one account; raises nothing but OSError.
+
+    Args:
+        session: the project, the account, and the settings, which name the directory.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._place = f"{url_identity(session.rpc.url)} {session.rpc.account}"
+        self._directory: Path | None = None
+        with suppress(ConfigError):
+            self._directory = state_dir(session.settings) / "submitted"
+
+    def free_name(self, batch_name: str) -> str:
+        """Return a similar name under which nothing was submitted from here: ``sweep-2``."""
+        head, _, tail = batch_name.rpartition("-")
+        number = int(tail) if head and _NUMBER.fullmatch(tail) else 1
+        base = head if number > 1 else batch_name
+        while True:
+            number += 1
+            path = self._path(f"{base}-{number}")
+            if path is None or not path.exists():
+                return f"{base}-{number}"
+
+    def find(self, batch_name: str) -> Manifest | None:
+        """Return what was sent under this name; None: this machine does not know."""
+        path = self._path(batch_name)
+        if path is None:
+            return None
+        try:
+            with (
+                os.fdopen(open_private_file(path, os.O_RDONLY), "rb") as file,
+                gzip.open(file, "rt", encoding="utf-8") as lines,
+            ):
+                return _read(lines)
+        except FileNotFoundError:
+            return None
+        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+            log.warning("The manifest of what was submitted cannot be read: %s: %s", path, error)
+            return None
+
+    def of(self, batch_name: str, batch_id: int) -> Manifest | None:
+        """Return what was sent for a batch; None: this machine does not know."""
+        manifest = self.find(batch_name)
+        return manifest if manifest is not None and manifest.batch_id == batch_id else None
+
+    def common(self, batch_name: str, batch_id: int) -> Mapping[str, Any]:
+        """Return what applies to all jobs of a batch; empty if this machine does not know."""
+        manifest = self.of(batch_name, batch_id)
+        return {} if manifest is None else manifest.common
+
+    def write(self, batch_name: str, manifest: Manifest, *, new: bool) -> bool:
+        """Write a manifest before sending; return False if ``new`` is set and there is one already.
+
+        The file gets its name only when it is complete.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        path = self._path(batch_name)
+        if path is None:
+            raise FileNotFoundError("there is no state directory")
+        self._make(path.parent)
+        try:
+            with (
+                whole_file(path, 0o600, replace=not new, durable=True) as file,
+                gzip.open(file, "wt", 6, encoding="utf-8") as lines,
+            ):
+                lines.writelines(_lines(manifest))
+        except FileExistsError:
+            return False
+        return True
+
+    def forget(self, batch_name: str, batch_id: int) -> None:
+        """Remove the manifest of a retired batch, if it is of that batch."""
+        path = self._path(batch_name)
+        if path is not None and self.of(batch_name, batch_id) is not None:
+            with suppress(OSError):
+                path.unlink()
+
+    # -- where batches were fetched
+
+    def note_fetch(self, batch_id: int, directory: Path) -> None:
+        """Remember the directory into which a batch is fetched."""
+        path = self._named(f"id {batch_id}", "fetched.json")
+        if path is None:
+            return
+        try:
+            self._make(path.parent)
+            write_whole(path, json.dumps({"directory": str(directory)}), 0o600)
+        except OSError as error:
+            log.warning("Cannot remember where batch %d is fetched: %s", batch_id, error)
+
+    def fetched_into(self, batch_id: int) -> Path | None:
+        """Return the directory of a batch's last fetch; None: none is known on this machine."""
+        path = self._named(f"id {batch_id}", "fetched.json")
+        if path is None:
+            return None
+        try:
+            with os.fdopen(open_private_file(path, os.O_RDONLY), "rb") as file:
+                return Path(json.load(file)["directory"])
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            log.warning("Where batch %d was fetched cannot be read: %s", batch_id, error)
+            return None
+
+    def _path(self, batch_name: str) -> Path | None:
+        return self._named(batch_name, "json.gz")
+
+    def _named(self, what: str, ending: str) -> Path | None:
+        if self._directory is None:
+            return None
+        text = f"{self._place} {what}".encode("utf-8", "surrogatepass")
+        return self._directory / f"{hashlib.sha256(text).hexdigest()[:40]}.{ending}"
+
+    def _make(self, directory: Path) -> None:
+        make_private_directory(directory)
+        limit = time.time() - _KEEP
+        for path in directory.iterdir():
+            with suppress(OSError):
+                if path.lstat().st_mtime < limit:
+                    path.unlink()
+
+
+def _lines(manifest: Manifest) -> Iterator[str]:
+    head = {
+        "format": _FORMAT,
+        "batch_id": manifest.batch_id,
+        "at": manifest.at,
+        "refused": manifest.refused,
+        "parent": manifest.parent,
+        "common": manifest.common,
+        "texts": manifest.texts,
+    }
+    yield json.dumps(head) + "\n"
+    for name, line in manifest.jobs.items():
+        yield f"{json.dumps(name)}\t{line}\n"
+
+
+def _read(lines: Iterable[str]) -> Manifest:
+    coming = iter(lines)
+    head = json.loads(next(coming, ""))
+    jobs = {}
+    for text in coming:
+        name, _, line = text.rstrip("\n").partition("\t")
+        jobs[json.loads(name)] = line
+    parent = head.get("parent")
+    return Manifest(
+        int(head["batch_id"]),
+        float(head["at"]),
+        refused=bool(head["refused"]),
+        common=dict(head["common"]),
+        jobs=jobs,
+        parent=None if parent is None else int(parent),
+        texts=dict(head.get("texts", {})),
+    )
+
+
+def readable_md5s(session: Session, paths: Iterable[str], **how: Any) -> dict[str, str]:
+    """Return the MD5s, in hex, of the local files that can be read.
+
+    Raises:
+        StagingError: a file changed while it was read.
+        Exception: whatever ``progress`` raises.
+    """
+    names = session.bridge.physical_names(readable(paths), **how)
+    return {path: name[:32] for path, name in names.items()}

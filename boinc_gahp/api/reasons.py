@@ -1,0 +1,143 @@
+"""The distinct reasons for which jobs of a batch failed.
+
+The project tells the errors and exit statuses of all jobs in one reply. Only the last line of a
+stderr takes RPCs of its own: two for each reason, about one of its jobs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from boinc_gahp import client_exits
+from boinc_gahp.api.retrying import standing_of
+from boinc_gahp.fetch import last_line
+from boinc_gahp.states import CANCELLED, ERROR_MEANINGS
+from boinc_gahp.text import printable, quoted, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.rpc import JobInfo
+
+__all__ = ["Reason", "reasons", "reasons_of", "why"]
+
+#: About so many reasons one job each is asked about, the most frequent ones.
+ASKED = 5
+#: Characters of a line of stderr that are kept.
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A reason for which jobs of a batch failed.
+
+    Attributes:
+        text: the reason on one line: ``exit status 3``, ``aborted``, ``no volunteer could take it``.
+        count: how many jobs failed for it.
+        job: the name of the first of them.
+        exit_status: the exit status that the reason is about; None if it is about none.
+        errors: the project's words for what went wrong with the first job.
+        stderr: the last line of that job's stderr; "" if there is none, or the project does not
+            tell it, or it was not asked.
+    """
+
+    text: str
+    count: int
+    job: str
+    exit_status: int | None
+    errors: tuple[str, ...]
+    stderr: str = ""
+
+    def __str__(self) -> str:
+        said = f": {quoted(self.stderr, _LONGEST)}" if self.stderr else ""
+        return f"{self.count:,} × {printable(self.text)} ({printable(self.job)}){said}"
+
+
+def why(job: JobInfo, *, lease_is_over: bool = False) -> str:
+    """Return on one line why a job failed, as far as query_batch tells.
+
+    Args:
+        job: a job that failed.
+        lease_is_over: whether its batch was aborted, and its lease is over.
+    """
+    if not CANCELLED.isdisjoint(job.errors):
+        return "its batch's lease ended, or it was aborted" if lease_is_over else "aborted"
+    status = client_exits.telling(job.exit_statuses)
+    if status is not None:
+        meaning = client_exits.MEANINGS.get(status)
+        return f"exit status {status}" + (f": {meaning}" if meaning else "")
+    words = [ERROR_MEANINGS.get(word, word.replace("_", " ")) for word in job.errors]
+    return ", ".join(words) or "the project gives no reason"
+
+
+def reasons(
+    batch: Batch, *, jobs: Iterable[int | str] | None = None, stderr: bool = True
+) -> list[Reason]:
+    """Return the distinct reasons for which jobs of a batch failed, the most frequent first.
+
+    Jobs that were sent again, and are done or not over, are left out.
+
+    Args:
+        batch: the batch.
+        jobs: names or ids of jobs; None: all.
+        stderr: whether to ask for the last line of stderr. It takes two RPCs for each of the five
+            most frequent reasons, and few projects tell it (``web-rpcs.rst``,
+            "query_completed_job").
+
+    Raises:
+        NoSuchJob: one of ``jobs`` does not exist.
+        RpcError: the project could not be asked for the jobs.
+    """
+    return reasons_of(batch, standing_of(batch, jobs).failed, stderr=stderr)
+
+
+def reasons_of(batch: Batch, failed: Iterable[JobInfo], *, stderr: bool = True) -> list[Reason]:
+    """Return the distinct reasons for which these jobs failed; see :func:`reasons`."""
+    first: dict[str, JobInfo] = {}
+    counts: dict[str, int] = {}
+    is_over = batch.lease_is_over
+    for job in failed:
+        text = why(job, lease_is_over=is_over)
+        first.setdefault(text, job)
+        counts[text] = counts.get(text, 0) + 1
+    found = [
+        Reason(
+            text,
+            counts[text],
+            job.name,
+            client_exits.telling(job.exit_statuses) if _is_of_exit(job) else None,
+            job.errors,
+        )
+        for text, job in first.items()
+    ]
+    found.sort(key=lambda reason: -reason.count)
+    return _with_stderr(batch, found, first) if stderr else found
+
+
+def _is_of_exit(job: JobInfo) -> bool:
+    return CANCELLED.isdisjoint(job.errors)
+
+
+def _with_stderr(
+    batch: Batch, found: list[Reason], first: dict[str, JobInfo]
+) -> list[Reason]:
+    """Return the reasons with lines of stderr, and with what became of instances."""
+    told = list(found)
+    bridge = batch.project.session.bridge
+    for number, reason in enumerate(found[:ASKED]):
+        job = first[reason.text]
+        if not _is_of_exit(job):
+            continue
+        failure = bridge.failure_of(job)
+        text = reason.text
+        if reason.exit_status is None and failure.states:
+            # The project's words only say that there were too many instances.
+            text += f" ({', '.join(dict.fromkeys(failure.states))})"
+        line = shorten(last_line(failure.stderr), _LONGEST)
+        told[number] = replace(reason, text=text, stderr=line)
+        if failure.trouble is not None:
+            # The project stopped answering: what is known is enough.
+            break
+    return told

@@ -1,0 +1,233 @@
+"""``boinc_gahp batch logs``."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.cli.batch.arguments import add_batch, add_common, whole_number
+from boinc_gahp.cli.batch.jsons import print_json
+from boinc_gahp.cli.batch.opening import opened
+from boinc_gahp.states import JobState
+from boinc_gahp.terminal import Parser, coloured, complain, remark
+from boinc_gahp.text import count, printable, show, visible
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable, Iterator
+
+    from boinc_gahp.api import Batch, JobLog
+    from boinc_gahp.rpc import JobInfo
+
+_DESCRIPTION = """\
+Shows what jobs wrote to their stderr. Without JOB it shows the jobs that are over, on a terminal
+the first 20 of them.
+
+Of a failed job it shows why it failed, and what became of its instances: its runs on volunteers'
+computers. Few projects tell programs the stderr of a failed job. But a project's web site shows it
+on the page of each instance, to people who are logged in there; the command prints the addresses of
+these pages.
+
+Each job takes at least one request. Characters that could control a terminal are shown as Python
+writes them.
+"""
+
+_STATUSES = {
+    0: "what is known is shown",
+    1: "a job could not be asked about, or there is none to show",
+}
+
+#: Jobs shown on a terminal if none are named.
+_SHOWN = 20
+
+_NOT_TOLD = (
+    "This project does not tell the stderr of failed jobs, as BOINC's server does not. People see "
+    "it on the web pages above, once they are logged in on the project's web site."
+)
+
+
+def logs_parser(config: str | None = None) -> Parser:
+    """Return the parser of ``batch logs``."""
+    parser = Parser(
+        "batch logs",
+        _DESCRIPTION,
+        examples=(
+            "boinc_gahp batch logs 12 sweep_007",
+            "boinc_gahp batch logs sweep --failed --lines 5",
+            "boinc_gahp batch logs sweep --all > logs.txt",
+        ),
+        statuses=_STATUSES,
+    )
+    add_batch(parser)
+    parser.add_argument("job", nargs="*", metavar="JOB", help="name or id of a job")
+    parser.add_argument("--failed", action="store_true", help="only jobs that failed")
+    parser.add_argument(
+        "--lines", type=whole_number, metavar="N", help="only the last N lines of each stderr"
+    )
+    parser.add_argument("--all", action="store_true", help="show all jobs, even on a terminal")
+    add_common(parser, config)
+    return parser
+
+
+def logs(arguments: list[str], config: str | None) -> int:
+    """Print the logs; return 0 if all could be asked for."""
+    options = logs_parser(config).read(arguments)
+    with opened(options) as project:
+        batch = project.batch(options.batch)
+        return _print_json(options, batch) if options.json else _print(options, batch)
+
+
+class _Choice:
+    """Chooses jobs, and counts the others by their states.
+
+    Args:
+        options: the options of the command.
+        most: how many jobs to choose; None: any number.
+    """
+
+    def __init__(self, options: Namespace, most: int | None) -> None:
+        self._options = options
+        self._most = most
+        self._chosen = 0
+        self.others: Counter[JobState] = Counter()
+        self.left_out = 0
+
+    def __call__(self, job: JobInfo) -> bool:
+        """Tell whether a job is to be shown."""
+        named, failed = bool(self._options.job), self._options.failed
+        if (failed and job.state is not JobState.FAILED) or not (named or job.state.is_over):
+            self.others[job.state] += 1
+            return False
+        if self._most is not None and self._chosen >= self._most:
+            self.left_out += 1
+            return False
+        self._chosen += 1
+        return True
+
+
+def _found(options: Namespace, batch: Batch, choice: _Choice) -> Iterator[JobLog]:
+    from boinc_gahp.api import logs_of
+
+    return logs_of(batch, jobs=options.job or None, wanted=choice)
+
+
+def _print(options: Namespace, batch: Batch) -> int:
+    limited = sys.stdout.isatty() and not options.job and not options.all
+    choice = _Choice(options, _SHOWN if limited else None)
+    status, untold = 0, False
+    coming = _found(options, batch, choice)
+    first = list(islice(coming, 2))
+    is_single = len(first) == 1
+    number = 0
+    for log in _chain(first, coming):
+        if not is_single:
+            if number:
+                print()
+            print(coloured(f"==> {printable(log.name)}: {_state(log)} <==", "bold", sys.stdout))
+        number += 1
+        for line in _body(options, batch, log, is_single=is_single):
+            print(line)
+        if log.trouble is not None and log.state is JobState.DONE:
+            complain(log.trouble.told(f"job {printable(log.name)!r}: {log.trouble}"))
+            status = 1
+        untold = untold or (log.state is JobState.FAILED and bool(log.instances) and not log.stderr)
+    if untold:
+        remark(_NOT_TOLD)
+    if choice.left_out:
+        remark(f"… and {count(choice.left_out, 'more job')}; --all shows them, too.")
+    if number:
+        return status
+    remark(_nothing(options, choice))
+    return 1
+
+
+def _chain(first: Iterable[JobLog], rest: Iterator[JobLog]) -> Iterator[JobLog]:
+    yield from first
+    yield from rest
+
+
+def _state(log: JobLog) -> str:
+    return f"{log.state.value}: {printable(log.why)}" if log.why else log.state.value
+
+
+def _body(options: Namespace, batch: Batch, log: JobLog, *, is_single: bool) -> Iterator[str]:
+    """Yield the lines about a job below its head line."""
+    from boinc_gahp.api import page_of
+
+    if is_single and log.state is not JobState.DONE:
+        yield f"Job {printable(log.name)}: {_state(log)}"
+    if log.state is JobState.FAILED:
+        if log.exit_statuses:
+            yield f"exit statuses of its instances: {', '.join(map(str, log.exit_statuses))}"
+        for each in log.instances:
+            page = "" if log.stderr else f"  {page_of(batch.project.url, each)}"
+            yield f"instance {printable(each.name)}: {printable(each.state)}{page}"
+        if log.stderr:
+            yield "stderr of the last one that failed:"
+    elif log.state is not JobState.DONE:
+        yield "It is not over yet: a job's stderr comes with its outputs."
+    if log.stderr is not None:
+        yield from _lines(log.stderr, options.lines)
+    if log.stderr == "":
+        remark(f"Job {printable(log.name)} wrote nothing to stderr.")
+
+
+def _lines(text: str, most: int | None) -> Iterator[str]:
+    from boinc_gahp.fetch import lines_of
+
+    lines = lines_of(text)
+    for line in lines if most is None else lines[-most:]:
+        yield visible(line, _shown)
+
+
+def _shown(character: str) -> str:
+    return character if character == "\t" else show(character)
+
+
+def _nothing(options: Namespace, choice: _Choice) -> str:
+    others = ", ".join(f"{number:,} {state.value}" for state, number in choice.others.items())
+    what = "No job has failed" if options.failed else "No job is over yet"
+    return f"{what}: {others}." if others else "The batch has no jobs."
+
+
+def _print_json(options: Namespace, batch: Batch) -> int:
+    from boinc_gahp.api import page_of
+
+    status = 0
+
+    def each() -> Iterator[dict[str, Any]]:
+        nonlocal status
+        for log in _found(options, batch, _Choice(options, None)):
+            if log.trouble is not None and log.state is JobState.DONE:
+                complain(log.trouble.told(f"job {printable(log.name)!r}: {log.trouble}"))
+                status = 1
+            yield {
+                "job": log.name,
+                "id": log.id,
+                "state": log.state.name.lower(),
+                "why": log.why or None,
+                "exit_statuses": list(log.exit_statuses),
+                "stderr": _tail(log.stderr, options.lines),
+                "instances": [
+                    {
+                        "id": instance.id,
+                        "name": instance.name,
+                        "state": instance.state,
+                        "page": page_of(batch.project.url, instance),
+                    }
+                    for instance in log.instances
+                ],
+            }
+
+    print_json({"batch": batch.id, "name": batch.name}, jobs=each())
+    return status
+
+
+def _tail(text: str | None, most: int | None) -> str | None:
+    if text is None or most is None:
+        return text
+    from boinc_gahp.fetch import lines_of
+
+    return "".join(f"{line}\n" for line in lines_of(text)[-most:])

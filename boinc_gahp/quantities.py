@@ -1,0 +1,164 @@
+"""Sizes, time spans and numbers of operations, with or without a unit: ``2GB``, ``30min``, ``2T``.
+
+Numbers without a unit are bytes, seconds and operations. Where such a number is far too small to be
+meant, it is refused: somebody who writes ``--memory 2`` means 2 GB.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.text import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Seconds of the longest time span, a hundred years: sums with longer ones are not valid times.
+LONGEST = 36525 * 86400.0
+
+_AMOUNT = re.compile(r"([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*([a-z]*)", re.IGNORECASE)
+
+#: By the unit in lower case: 2GB is 2e9 bytes, 2GiB 2 * 2**30.
+_POWERS = "kmgtp"
+_BYTES = {
+    "": 1,
+    "b": 1,
+    **{f"{unit}{b}": 1000**n for n, unit in enumerate(_POWERS, 1) for b in ("", "b")},
+    **{f"{unit}i{b}": 1024**n for n, unit in enumerate(_POWERS, 1) for b in ("", "b")},
+}
+_OPERATIONS = {
+    f"{unit}{word}": 1000**n
+    for n, unit in enumerate(["", *_POWERS])
+    for word in ("", "flop", "flops", "fpops")
+}
+_SECONDS = {
+    unit: seconds
+    for units, seconds in (
+        (("", "s", "sec", "second", "seconds"), 1),
+        (("m", "min", "minute", "minutes"), 60),
+        (("h", "hour", "hours"), 3600),
+        (("d", "day", "days"), 86400),
+        (("w", "week", "weeks"), 7 * 86400),
+    )
+    for unit in units
+}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A kind of quantity: its units, and which numbers without a unit are surely a slip.
+
+    Attributes:
+        noun: what it is, as in "is not a time span".
+        form: how it is written.
+        units: what each unit counts, by its lower-case name; "" is for numbers without one.
+        most: larger amounts are refused.
+        too_long: what is said of these.
+        may_be_zero: whether 0 is one.
+        least: smaller numbers without a unit are refused.
+        counted: what such a number would mean, with ``{}`` for it.
+        unit: the unit that states this explicitly.
+        meant: the units that were probably meant.
+    """
+
+    noun: str
+    form: str
+    units: Mapping[str, int]
+    most: float = math.inf
+    too_long: str = ""
+    may_be_zero: bool = False
+    least: float = 0
+    counted: str = ""
+    unit: str = ""
+    meant: tuple[str, ...] = ()
+
+    def read(self, given: object) -> float:
+        """Return an amount in bytes, seconds or operations; whole numbers stay ``int``.
+
+        Args:
+            given: a text, with a unit or without; or a number, which has none.
+
+        Raises:
+            BadRequest: it is not such a quantity, is not positive, or is surely a slip.
+        """
+        if not isinstance(given, bool) and isinstance(given, Real):
+            number = int(given) if isinstance(given, Integral) else float(given)
+            unit = ""
+        else:
+            found = _AMOUNT.fullmatch(given.strip()) if isinstance(given, str) else None
+            if found is None or found[2].casefold() not in self.units:
+                raise self._wrong(given)
+            number, unit = _number(found[1]), found[2].casefold()
+        amount = number * self.units[unit]
+        if not 0 < amount < math.inf and not (amount == 0 and self.may_be_zero):
+            raise self._wrong(given)
+        if amount > self.most:
+            raise BadRequest(f"{_shown(given)} is {self.too_long}")
+        if not unit and amount < self.least:
+            shown = f"{number:.15g}"
+            meant = " or ".join(f"{shown}{unit}" for unit in self.meant)
+            raise BadRequest(
+                f"{self.counted.format(shown)}: did you mean {meant}? "
+                f"({shown}{self.unit} is taken as it is)"
+            )
+        return amount
+
+    def _wrong(self, given: object) -> BadRequest:
+        return BadRequest(f"{_shown(given)} is not a {self.noun}: {self.form}")
+
+
+def _number(digits: str) -> float:
+    return int(digits) if digits.isdigit() and len(digits) < 19 else float(digits)
+
+
+def _shown(given: object) -> str:
+    return shorten(repr(given), 60)
+
+
+_SIZE = Quantity(
+    "size",
+    "a number of bytes, or one with kB, MB, GB, GiB, as in 2GB",
+    _BYTES,
+    least=1_000_000,
+    unit="B",
+    meant=("MB", "GB"),
+)
+#: Bytes of a job's memory.
+MEMORY = replace(_SIZE, counted="{} bytes of memory")
+#: Bytes of a job's disk space.
+DISK = replace(_SIZE, counted="{} bytes of disk space")
+#: Floating-point operations of a job.
+OPERATIONS = Quantity(
+    "number of floating-point operations",
+    "a number, or one with M, G, T or P, as in 2e12 or 2T",
+    _OPERATIONS,
+    least=1_000_000,
+    counted="{} floating-point operations",
+    unit="flop",
+    meant=("G", "T"),
+)
+#: Seconds.
+SPAN = Quantity(
+    "time span",
+    "a number with s, min, h, d or w, as in 12h or 7d",
+    _SECONDS,
+    most=LONGEST,
+    too_long="longer than a hundred years",
+    may_be_zero=True,
+)
+#: Seconds that a volunteer has for a job.
+DELAY = replace(
+    SPAN,
+    may_be_zero=False,
+    least=60,
+    counted="{} s for a volunteer to finish a job",
+    unit="s",
+    meant=("h", "d"),
+)
+#: Seconds that a project keeps a batch without a renewal.
+LEASE = replace(DELAY, counted="a lease of {} s")

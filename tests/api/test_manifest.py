@@ -1,0 +1,137 @@
+"""A manifest keeps all that is needed to send a job again."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, strategies as st
+
+from boinc_gahp.api import (
+    InlineFile,
+    Job,
+    LocalFile,
+    Parameters,
+    RemoteFile,
+    StagedFile,
+)
+from boinc_gahp.api.manifest import Lineage, describe
+from boinc_gahp.api.manifests import Manifests
+from boinc_gahp.errors import StagingError
+from boinc_gahp.submit import SubmitRequest
+from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from boinc_gahp.api import SubmittedJob
+    from tests.api.conftest import Site
+
+
+def md5(text: str) -> str:
+    return hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+
+
+def kept(job: Job, **md5s: str) -> SubmittedJob:
+    return describe(SubmitRequest("b", "app", [("j", job)]), md5s).job("j")
+
+
+texts = st.text(max_size=6)
+jobs = st.builds(
+    Job,
+    args=st.lists(texts, max_size=3).map(tuple),
+    inputs=st.dictionaries(
+        texts,
+        st.builds(InlineFile, st.text(min_size=1, max_size=6))
+        | st.builds(StagedFile, st.from_regex(r"[a-z0-9.]{1,40}", fullmatch=True))
+        | st.builds(
+            RemoteFile,
+            st.from_regex(r"https?://[a-z]{1,3}/[a-z,]{0,5}", fullmatch=True),
+            st.integers(0, 10**12),
+            texts.map(md5),
+        ),
+        max_size=3,
+    ),
+    priority=st.none() | st.integers(-5, 5),
+    fpops=st.none() | st.floats(1, 1e15),
+    input_template=st.none() | texts,
+    output_template=st.none() | texts,
+)
+
+
+@given(jobs)
+def test_a_job_is_sent_again_as_it_was_sent(job: Job) -> None:
+    assert kept(job).again() == job
+
+
+def test_a_local_file_is_sent_again_if_it_is_the_same_else_the_projects_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "a.txt"
+    path.write_text("one")
+    job = kept(Job("", {"in": LocalFile("a.txt")}), **{"a.txt": md5("one")})
+    assert job.paths == [str(path)]
+    assert job.again().inputs == {"in": LocalFile(str(path))}
+    assert job.again({str(path): md5("one")}).inputs == {"in": LocalFile(str(path))}
+    path.write_text("two")
+    assert job.again().inputs == {"in": StagedFile(f"{md5('one')}.txt")}
+    path.unlink()
+    assert job.again().inputs == {"in": StagedFile(f"{md5('one')}.txt")}
+    with pytest.raises(StagingError, match="not known what was in its input 'in'"):
+        kept(Job("", {"in": path})).again()
+
+
+def test_what_is_kept_is_read_again(site: Site) -> None:
+    manifests = Manifests(site.project.session)
+    request = SubmitRequest(
+        "b",
+        "app",
+        [
+            ("one", Job(("-x", "é"), {"in": InlineFile("t")}, input_template="<a/>")),
+            ("two", Job((), {"in": InlineFile("t")}, priority=3)),
+        ],
+        parameters=Parameters(delay_bound=7200.0),
+        app_version_num=5,
+    )
+    manifest = replace(describe(request, {}, Lineage(6, {"two": "lost"})), batch_id=7)
+    manifests.write("b", manifest, new=True)
+    found = manifests.of("b", 7)
+    assert found == manifest
+    assert manifests.of("b", 8) is None
+    assert (found.app_name, found.parent) == ("app", 6)
+    assert found.options["parameters"] == Parameters(delay_bound=7200.0)
+    assert found.options["app_version_num"] == 5
+    assert (found.job("one").retry_of, found.job("two").retry_of) == (None, "lost")
+    assert found.job("one").again() == request.jobs[0][1]
+    assert set(found.texts.values()) == {"t", "<a/>"}
+
+
+def test_a_manifest_of_an_old_version_is_read_and_compared_but_cannot_be_sent_again(
+    site: Site,
+) -> None:
+    name = f"old-{site.directory.name}"
+    listed = [Job("-n 1", {"in": InlineFile("x")}), Job("-n 2", {"in": InlineFile("x")})]
+    batch = site.project.submit("uppercase", listed, name=name)
+    (path,) = (site.directory / "state" / "submitted").iterdir()
+    with gzip.open(path, "rt") as file:
+        head, *lines = file
+    old = {key: json.loads(head)[key] for key in ("batch_id", "at", "refused", "common")}
+    with gzip.open(path, "wt") as file:
+        file.write(json.dumps(old) + "\n")
+        for line in lines:
+            job, _, content = line.partition("\t")
+            values = json.loads(content)
+            del values["sources"]
+            file.write(f"{job}\t{json.dumps(values)}\n")
+    assert site.open().submit("uppercase", listed, name=name).compared
+    found = Manifests(site.project.session).of(name, batch.id)
+    assert found is not None
+    second = found.job(f"{name}_1")
+    assert (second.args, second.inputs["in"].md5, second.parameters) == (("-n", "2"), md5("x"), {})
+    with pytest.raises(StagingError, match="version of boinc_gahp that did not keep"):
+        second.again()
