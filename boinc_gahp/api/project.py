@@ -10,6 +10,7 @@ from boinc_gahp.api import control, finding, splitting, submission, watching
 from boinc_gahp.api.app import look_up
 from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.comparing import is_final
+from boinc_gahp.api.progress import of_steps
 from boinc_gahp.api.session import open_session
 from boinc_gahp.api.types import Parameters
 from boinc_gahp.api.watching import Poll
@@ -172,7 +173,7 @@ class Project:
         lease: float | str | None = None,
         input_template_filename: str | None = None,
         output_template_filename: str | None = None,
-        progress: OnProgress | None = None,
+        progress: OnProgress | bool | None = None,
     ) -> Batch:
         """Send files and jobs, so that each job exists exactly once; return their batch.
 
@@ -200,7 +201,8 @@ class Project:
             input_template_filename: a file in the project's own directory of templates; None: the
                 app's.
             output_template_filename: likewise, for outputs.
-            progress: called with the progress; an exception that it raises ends the submit.
+            progress: called with the progress; an exception that it raises ends the submit. True:
+                shown on a terminal (stderr) or in a notebook.
 
         Raises:
             BadRequest: a value has the wrong type.
@@ -221,23 +223,24 @@ class Project:
         def report(news: Progress) -> None:
             nonlocal sending
             sending = sending or news.step == "submitting"
-            if progress is not None:
-                progress(news)
+            if shown is not None:
+                shown(news)
 
         try:
-            info, compared = submission.submit(
-                self.session,
-                app_name,
-                jobs,
-                name=name,
-                parameters=parameters,
-                priority=priority,
-                app_version_num=app_version_num,
-                lease=lease,
-                input_template_filename=input_template_filename,
-                output_template_filename=output_template_filename,
-                progress=report,
-            )
+            with of_steps(progress) as shown:
+                info, compared = submission.submit(
+                    self.session,
+                    app_name,
+                    jobs,
+                    name=name,
+                    parameters=parameters,
+                    priority=priority,
+                    app_version_num=app_version_num,
+                    lease=lease,
+                    input_template_filename=input_template_filename,
+                    output_template_filename=output_template_filename,
+                    progress=report,
+                )
         except GahpError as error:
             if is_made_up and is_final(error):
                 # Only this call knows the made-up name.
@@ -290,7 +293,9 @@ class Project:
             JobRefused: a job's arguments cannot be split; all other problems of jobs are in the
                 plan.
         """
-        return submission.plan(self.session, _name(app), jobs, **options)
+        with of_steps(options.get("progress")) as report:
+            options["progress"] = report
+            return submission.plan(self.session, _name(app), jobs, **options)
 
     def estimate(self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]) -> float:
         """Return how many seconds the project thinks the jobs would take; creates nothing.

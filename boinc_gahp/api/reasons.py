@@ -120,9 +120,7 @@ def _is_of_exit(job: JobInfo) -> bool:
     return CANCELLED.isdisjoint(job.errors)
 
 
-def _with_stderr(
-    batch: Batch, found: list[Reason], first: dict[str, JobInfo]
-) -> list[Reason]:
+def _with_stderr(batch: Batch, found: list[Reason], first: dict[str, JobInfo]) -> list[Reason]:
     """Return the reasons with lines of stderr, and with what became of instances."""
     told = list(found)
     bridge = batch.project.session.bridge

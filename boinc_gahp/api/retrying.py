@@ -18,7 +18,7 @@ from boinc_gahp.api import control, finding
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import BadRequest, BatchConflict, NotFound, NotOwner, StagingError
 from boinc_gahp.rpc import BatchState
-from boinc_gahp.submit import MAX_BATCH_NAME, MAX_JOB_NAME, StagedFile, fold
+from boinc_gahp.submit import MAX_BATCH_NAME, MAX_JOB_NAME, StagedFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -329,9 +329,7 @@ def _may_appear(manifest: Manifest) -> bool:
     return not manifest.refused and time.time() < manifest.at + _AT_WORK
 
 
-def _root(
-    batch: Batch, jobs: Iterable[int | str] | None
-) -> tuple[Batch, list[int | str] | None]:
+def _root(batch: Batch, jobs: Iterable[int | str] | None) -> tuple[Batch, list[int | str] | None]:
     """Return the batch whose jobs are to be sent again, and which of them; None: all.
 
     A retry stands for the jobs of its parent that it repeats, if the parent is known here.
@@ -378,7 +376,9 @@ def _not_failed(parent: Batch, job: JobInfo) -> BatchConflict:
     if job.state is JobState.DONE:
         text = "is done, so it is not sent again; to compute it once more, submit it as a new batch"
     else:
-        text = f"is {job.state.value}: only jobs that failed are sent again; wait for it, or abort it"
+        text = (
+            f"is {job.state.value}: only jobs that failed are sent again; wait for it, or abort it"
+        )
     return BatchConflict(f"{where} {text}")
 
 

@@ -87,7 +87,14 @@ __getattr__, __dir__ = exports(
         "abort": ["ABORT_AGAIN", "abort_empty", "abort_once", "abort_until_certain"],
         "association": ["Association"],
         "boinc_submit": ["GridmanagerJournal", "ConsoleJournal"],
-        "checks": ["MAX_BATCH_NAME", "MAX_JOB_NAME", "base_name", "extension", "find_output", "fold"],
+        "checks": [
+            "MAX_BATCH_NAME",
+            "MAX_JOB_NAME",
+            "base_name",
+            "extension",
+            "find_output",
+            "fold",
+        ],
         "container_jobs": ["ContainerJob", "Tree", "make_container_jobs", "output_template"],
         "context": ["Context"],
         "control": [
