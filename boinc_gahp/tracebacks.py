@@ -11,19 +11,23 @@ import functools
 import logging
 import sys
 from types import FunctionType, GeneratorType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import GahpError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from typing import ParamSpec, TypeVar
 
+    P = ParamSpec("P")
+    R = TypeVar("R")
     T = TypeVar("T")
 
 log = logging.getLogger("boinc_gahp")
 
 #: Errors that say everything. Others are bugs, or come from functions of the caller's.
 _TELLING = (GahpError, TimeoutError)
+_PRIVATE = ":meta private:"
 #: What Python itself calls.
 _CALLED = {"__init__", "__len__", "__iter__", "__getitem__", "__contains__"}
 
@@ -41,11 +45,11 @@ def concise(cls: type[T]) -> type[T]:
     return cls
 
 
-def concise_function(function: Callable[..., Any]) -> Any:
+def concise_function(function: Callable[P, R]) -> Callable[P, R]:
     """Return the function with shorter tracebacks, also of the steps of a generator."""
 
     @functools.wraps(function)
-    def called(*args: Any, **options: Any) -> Any:
+    def called(*args: P.args, **options: P.kwargs) -> Any:
         outside = sys.exc_info()[1]
         try:
             result = function(*args, **options)
@@ -56,9 +60,13 @@ def concise_function(function: Callable[..., Any]) -> Any:
     return called
 
 
-def offered(names: Iterable[str], *internal: str) -> list[str]:
-    """Return the names of an object for ``dir()``, without those that are for this program."""
-    return sorted(set(names) - set(internal))
+def offered(thing: object, names: Iterable[str], *internal: str) -> list[str]:
+    """Return the names of an object for ``dir()``, without those that are for this program.
+
+    These are ``internal``, and those whose docstring has ``:meta private:``.
+    """
+    hidden = {name for name in names if _PRIVATE in str(getattr(type(thing), name, None).__doc__)}
+    return sorted({*names} - hidden - {*internal})
 
 
 def _steps(iterator: Iterator[Any]) -> Iterator[Any]:

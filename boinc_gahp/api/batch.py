@@ -577,7 +577,7 @@ class Batch:
         self.gone, self.trouble = True, None
 
     def __dir__(self) -> Iterable[str]:
-        return offered(super().__dir__(), "see", "vanish", "renew_from")
+        return offered(self, super().__dir__(), "renew_from")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Batch):

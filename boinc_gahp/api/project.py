@@ -341,7 +341,7 @@ class Project:
         self.close()
 
     def __dir__(self) -> Iterable[str]:
-        return offered(super().__dir__(), "session")
+        return offered(self, super().__dir__(), "session")
 
     def __repr__(self) -> str:
         called = f"{self.name!r} " if self.name else ""

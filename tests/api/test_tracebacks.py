@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import boinc_gahp
-from boinc_gahp import Job, Project
+from boinc_gahp import Job, Project, jobs_from
 from boinc_gahp.config import Settings, Timeouts
 from boinc_gahp.errors import BadRequest, GahpError, NoSuchJob, TransportError
 from boinc_gahp.tracebacks import concise, concise_function
@@ -37,6 +37,10 @@ MISTAKES: dict[str, Callable[[Project, Path], object]] = {
     "batch": lambda project, _: project.batch("nosuch"),
     "key": lambda project, _: Project(project.url, "0" * 32).batches(),
     "url": lambda _project, _file: Project("htp://x", "0" * 32),
+    "row": lambda _project, _file: jobs_from([{"a": 1}], args="{b}"),
+    "unit": lambda project, file: project.submit(
+        "uppercase", [Job(memory="2", inputs={"in": file})]
+    ),
     "settings": lambda _project, _file: Project.from_settings("nosuch"),
 }
 
