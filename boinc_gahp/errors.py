@@ -17,6 +17,7 @@
     │   ├── AmbiguousBatch   ... several have
     │   └── ForeignBatch     ... it belongs to another account
     ├── NoSuchJob            the caller: the batch has no job of this name or id
+    ├── NotKnownHere         the caller: another machine submitted it, and only that one knows
     ├── LedgerError          the submit node's admin: the state directory
     └── RpcError             has .rpc and .host
         ├── TransportError   the network, or the project's web server
@@ -190,6 +191,12 @@ class NoSuchJob(GahpError):
     """A batch has no job of this name or id."""
 
     code = "BG-NO-SUCH-JOB"
+
+
+class NotKnownHere(GahpError):
+    """What was submitted is asked for on a machine that has no manifest of the batch."""
+
+    code = "BG-NOT-KNOWN-HERE"
 
 
 class LedgerError(GahpError):

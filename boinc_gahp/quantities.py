@@ -88,18 +88,19 @@ class Quantity:
         """
         if not isinstance(given, bool) and isinstance(given, Real):
             number = int(given) if isinstance(given, Integral) else float(given)
-            unit, shown = "", f"{number:g}"
+            unit = ""
         else:
             found = _AMOUNT.fullmatch(given.strip()) if isinstance(given, str) else None
             if found is None or found[2].casefold() not in self.units:
                 raise self._wrong(given)
-            number, unit, shown = _number(found[1]), found[2].casefold(), found[1]
+            number, unit = _number(found[1]), found[2].casefold()
         amount = number * self.units[unit]
         if not 0 < amount < math.inf and not (amount == 0 and self.may_be_zero):
             raise self._wrong(given)
         if amount > self.most:
             raise BadRequest(f"{_shown(given)} is {self.too_long}")
         if not unit and amount < self.least:
+            shown = f"{number:.15g}"
             meant = " or ".join(f"{shown}{unit}" for unit in self.meant)
             raise BadRequest(
                 f"{self.counted.format(shown)}: did you mean {meant}? "

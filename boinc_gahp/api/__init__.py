@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.failures import JobFailure as JobFailure, save_failure as save_failure
     from boinc_gahp.api.fetching import Fetched as Fetched, FetchedZip as FetchedZip
     from boinc_gahp.api.fetching_batch import Jobs as Jobs, jobs_of as jobs_of
-    from boinc_gahp.api.files import read_named as read_named, split_args as split_args
+    from boinc_gahp.api.files import split_named as split_named
     from boinc_gahp.api.finding import find_batch as find_batch, of_account as of_account
     from boinc_gahp.api.folders import folder_name as folder_name
     from boinc_gahp.api.forecast import Forecast as Forecast
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         SubmittedJob as SubmittedJob,
     )
     from boinc_gahp.api.manifests import Manifests as Manifests
+    from boinc_gahp.api.patterns import Patterns as Patterns
     from boinc_gahp.api.progress import (
         StepView as StepView,
         counts_words as counts_words,
@@ -51,16 +52,24 @@ if TYPE_CHECKING:
         state_words as state_words,
     )
     from boinc_gahp.api.project import Project as Project
-    from boinc_gahp.api.reasons import Reason as Reason
+    from boinc_gahp.api.reasons import Reason as Reason, reasons_of as reasons_of
     from boinc_gahp.api.request import (
         Options as Options,
         job_names as job_names,
         new_batch_name as new_batch_name,
     )
+    from boinc_gahp.api.retrying import (
+        RetryPlan as RetryPlan,
+        Standing as Standing,
+        plan_retry as plan_retry,
+        send_retry as send_retry,
+        standing_of as standing_of,
+    )
     from boinc_gahp.api.rows import read_rows as read_rows
     from boinc_gahp.api.session import Session as Session
     from boinc_gahp.api.splitting import split as split
     from boinc_gahp.api.submission import Plan as Plan, drop_begun as drop_begun
+    from boinc_gahp.api.table import jobs_from as jobs_from
     from boinc_gahp.api.types import (
         Failure as Failure,
         File as File,
@@ -104,6 +113,7 @@ __all__ = [
     "RemoteFile",
     "Session",
     "StagedFile",
+    "jobs_from",
 ]
 
 __getattr__, __dir__ = exports(
@@ -116,7 +126,7 @@ __getattr__, __dir__ = exports(
         "failures": ["JobFailure", "save_failure"],
         "fetching": ["Fetched", "FetchedZip"],
         "fetching_batch": ["Jobs", "jobs_of"],
-        "files": ["read_named", "split_args"],
+        "files": ["split_named"],
         "finding": ["find_batch", "of_account"],
         "folders": ["folder_name"],
         "forecast": ["Forecast"],
@@ -125,13 +135,16 @@ __getattr__, __dir__ = exports(
         "progress": ["StepView", "counts_words", "rest_words", "slowest_words", "state_words"],
         "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
         "manifests": ["Manifests"],
+        "patterns": ["Patterns"],
         "project": ["Project"],
-        "reasons": ["Reason"],
+        "reasons": ["Reason", "reasons_of"],
         "request": ["Options", "job_names", "new_batch_name"],
+        "retrying": ["RetryPlan", "Standing", "plan_retry", "send_retry", "standing_of"],
         "rows": ["read_rows"],
         "session": ["Session"],
         "splitting": ["split"],
         "submission": ["Plan", "drop_begun"],
+        "table": ["jobs_from"],
         "types": [
             "Failure",
             "File",

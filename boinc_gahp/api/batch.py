@@ -6,25 +6,40 @@ import html
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import control, counting, fetching, finding, logs, reasons, retrying, watching
+from boinc_gahp.api import (
+    control,
+    counting,
+    fetching,
+    finding,
+    logs,
+    reasons,
+    results,
+    retrying,
+    watching,
+)
 from boinc_gahp.api.counting import Counts
 from boinc_gahp.api.forecast import Forecast
 from boinc_gahp.api.job import BatchJob
+from boinc_gahp.api.manifests import Manifests
 from boinc_gahp.api.progress import of_steps, of_waiting
 from boinc_gahp.api.types import JobState
 from boinc_gahp.api.watching import Poll
+from boinc_gahp.errors import NoSuchJob
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.tracebacks import concise, offered
 
 if TYPE_CHECKING:
     import os
     import threading
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
     from typing import Any
 
     from boinc_gahp import rpc
     from boinc_gahp.api.counting import JobTracker
     from boinc_gahp.api.fetching import Fetched, FetchedZip, JobFailure
     from boinc_gahp.api.logs import JobLog
+    from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.reasons import Reason
     from boinc_gahp.api.types import OnProgress
@@ -33,6 +48,7 @@ if TYPE_CHECKING:
 _OVER = (BatchState.COMPLETE, BatchState.ABORTED, BatchState.RETIRED)
 
 
+@concise
 class Batch:
     """One of the account's batches, as methods of :class:`Project` return it.
 
@@ -66,6 +82,7 @@ class Batch:
         self._running: int | None = None
         self._forecast = Forecast()
         self._forecast.see(info)
+        self._manifest: Manifest | None = None
 
     # -- what it is
 
@@ -138,8 +155,29 @@ class Batch:
         return ended and 0 < self.info.expire_time <= time.time()
 
     @property
+    def manifest(self) -> Manifest | None:
+        """What was submitted; None: this machine does not know.
+
+        Only the machine that submitted a batch knows it, until the batch is retired.
+
+        :meta private:
+        """
+        if self._manifest is None:
+            self._manifest = Manifests(self.project.session).of(self.name, self.id)
+        return self._manifest
+
+    @property
+    def directory(self) -> Path | None:
+        """Where the batch was last fetched on this machine; None: it was not, or is not known."""
+        return Manifests(self.project.session).fetched_into(self.id)
+
+    @property
     def completion_time(self) -> float | None:
-        """When the last job ended, by the project's clock; None if it has not, or is not known."""
+        """When the batch was first seen to be over, by the project's clock; None: it was not yet.
+
+        A project notes this when somebody asks about the batch for the first time after its last
+        job; it does not tell when that job ended.
+        """
         return self.info.completion_time or None
 
     @property
@@ -202,6 +240,56 @@ class Batch:
             RpcError: the project could not be asked.
         """
         return BatchJob(self, finding.find_job(self.project.session, self.id, self.name, which))
+
+    def __len__(self) -> int:
+        """How many jobs the batch has; see :attr:`njobs`."""
+        return self.njobs
+
+    def __bool__(self) -> bool:
+        """True, also for a batch without jobs."""
+        return True
+
+    def __iter__(self) -> Iterator[BatchJob]:
+        """Yield all jobs; see :meth:`jobs`."""
+        return self.jobs()
+
+    def __getitem__(self, which: int | str) -> BatchJob:
+        """Return one job; see :meth:`job`."""
+        return self.job(which)
+
+    def __contains__(self, which: object) -> bool:
+        """Whether the batch has a job of this name or id, or this job; asks the project."""
+        if isinstance(which, BatchJob):
+            return which.batch == self
+        if not isinstance(which, (int, str)):
+            return False
+        try:
+            self.job(which)
+        except NoSuchJob:
+            return False
+        return True
+
+    def to_records(
+        self, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
+    ) -> list[dict[str, Any]]:
+        """Return what is known of each job as a flat dict, as ``pandas.DataFrame`` takes it.
+
+        All have the same keys: ``job`` (its name), a key for each parameter, ``args`` (as a shell
+        splits it), ``input:NAME`` and ``md5:NAME`` for each input, ``state``, ``exit_status``,
+        ``cpu_time`` and ``elapsed_time`` in seconds, ``why`` it failed, and ``folder``, the path of
+        its outputs. A parameter that has one of these names gets the key ``parameter:NAME``. What
+        is not known is None: exit statuses (of jobs that are done), elapsed times and folders
+        before a :meth:`fetch`, and everything that was submitted on other machines. The project is
+        asked once.
+
+        Args:
+            jobs: names, ids or handles, or one of them; None: all.
+
+        Raises:
+            NoSuchJob: one of ``jobs`` does not exist.
+            RpcError: the project could not be asked.
+        """
+        return results.records(self, _several(jobs))
 
     def counts(self) -> Counts:
         """Count the jobs by their states; asks the project for all jobs."""
@@ -343,8 +431,9 @@ class Batch:
     ) -> list[Reason]:
         """Return the distinct reasons for which jobs failed, the most frequent first.
 
-        The project is asked once for all jobs, and then about one job for each of the five most
-        frequent reasons.
+        Jobs that were sent again (:meth:`retry`), and are done or not over, are left out. The
+        project is asked once for all jobs, once for each retry, and then about one job for each of
+        the five most frequent reasons.
 
         Args:
             jobs: names, ids or handles, or one of them; None: all.
@@ -488,6 +577,9 @@ class Batch:
         :meta private:
         """
         self.gone, self.trouble = True, None
+
+    def __dir__(self) -> Iterable[str]:
+        return offered(self, super().__dir__(), "renew_from")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Batch):

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch import Failure
     from boinc_gahp.rpc import JobInfo
 
-__all__ = ["FAILURE", "JobFailure", "failures", "save_failure"]
+__all__ = ["JobFailure", "failures", "save_failure"]
 
-#: Name of the file in a failed job's folder.
-FAILURE = "failure.txt"
 #: How many jobs are asked about at a time.
 _THREADS = 4
 
@@ -89,7 +87,7 @@ def save_failure(failure: JobFailure, directory: str | os.PathLike[str]) -> Path
         OutputError: the file cannot be written.
     """
     root = Path(directory).absolute()
-    path = root / folders.folder_name(failure.name) / FAILURE
+    path = root / folders.folder_name(failure.name) / folders.FAILURE
     try:
         make_directories(root, NEVER_CANCELLED)
     except OSError as error:

@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boinc_gahp.api import jobs_csv
 from boinc_gahp.api.failures import JobFailure, failures
 from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, jobs_of
 from boinc_gahp.api.folders import Folder, folder_name
+from boinc_gahp.api.manifests import Manifests
+from boinc_gahp.api.results import RowMaker, as_fetched
 from boinc_gahp.api.zips import FetchedZip, fetch_zip
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import NEVER_CANCELLED, explain, make_directories
@@ -22,11 +25,13 @@ from boinc_gahp.files import sync_directory
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.errors import GahpError
+    from boinc_gahp.fetch import FetchResult
+    from boinc_gahp.rpc import JobInfo
 
 __all__ = [
     "Fetched",
@@ -52,6 +57,10 @@ class Fetched:
         nbytes: bytes fetched now.
         errors: by job name: errors of jobs that are done but could not be fetched.
         stopped: whether ``stop`` was set before the fetch was finished.
+        retried: of the jobs that are fetched or here, or could not be fetched, how many failed and
+            are done in a retry (:meth:`Batch.retry`).
+        table: the file with a row for each job, ``jobs.csv``; None: two files of the user's own
+            have its names.
     """
 
     directory: Path
@@ -62,6 +71,8 @@ class Fetched:
     nbytes: int = 0
     errors: dict[str, GahpError] = field(default_factory=dict)
     stopped: bool = False
+    retried: int = 0
+    table: Path | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -90,10 +101,16 @@ def fetch(
     have more outputs than the app's template lists; they are called ``output_N``, because the
     project does not tell their names. Optional outputs that a volunteer did not send are left out.
 
+    The outputs of a job that failed and is done in a retry (:meth:`Batch.retry`) are put into the
+    folder of the job that failed; a job whose retry is not over counts as unfinished.
+
     Called again, it fetches what is missing: outputs of jobs that have become done, and files that
     were deleted or have another size. A hidden file in each folder lists what was fetched, so this
     works for a copy of the directory, too. A file with the name of an output is replaced; other
     files are left alone. Several fetches into the same directory do no harm.
+
+    At the end ``directory/jobs.csv`` is written, with a row for each job
+    (:class:`~boinc_gahp.api.results.RowMaker` tells its columns).
 
     Arguments and errors are those of :meth:`Batch.fetch`; ``jobs`` are names or ids.
     """
@@ -102,11 +119,14 @@ def fetch(
     _make(root)
     under_way = BatchFetch(batch, selected.finished, progress=progress, stop=stop)
     sizes: list[int] = []
+    results: dict[int, FetchResult | None] = {}
     parent = root.stat()
+    Manifests(batch.project.session).note_fetch(batch.id, root)
 
     def work(job: FinishedJob) -> None:
-        folder = Folder(root / folder_name(job.name), job, stderr=stderr, again=again)
+        folder = Folder(root / folder_name(job.called), job, stderr=stderr, again=again)
         sizes.append(folder.fill(batch.project.url, under_way.bring, under_way.scope, parent))
+        results[job.id] = None if folder.note is None else folder.note.result
 
     try:
         under_way.each(work, threads)
@@ -114,6 +134,7 @@ def fetch(
         with suppress(OSError):
             sync_directory(root)
         raise
+    table = _table(batch, selected.listed, root, results, under_way.errors)
     _sync(root)
     here = sizes.count(-1)
     return Fetched(
@@ -125,7 +146,25 @@ def fetch(
         nbytes=sum(size for size in sizes if size > 0),
         errors=under_way.errors,
         stopped=under_way.stopped,
+        retried=selected.retried,
+        table=table,
     )
+
+
+def _table(
+    batch: Batch,
+    listed: Collection[JobInfo],
+    root: Path,
+    results: Mapping[int, FetchResult | None],
+    errors: Mapping[str, GahpError],
+) -> Path | None:
+    """Write the file with a row for each job; return its path."""
+    maker = RowMaker(batch.manifest, lease_is_over=batch.lease_is_over)
+    texts = {name: str(error) for name, error in errors.items()}
+    rows = (
+        maker.row(job, as_fetched(root, job, results, texts.get(job.name, ""))) for job in listed
+    )
+    return jobs_csv.write(root, maker.keys, {job.name for job in listed}, rows, NEVER_CANCELLED)
 
 
 def _sync(root: Path) -> None:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api import finding
+from boinc_gahp.api.retrying import family_of
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import (
     GahpError,
@@ -32,9 +33,11 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.folders import Folder
+    from boinc_gahp.api.retrying import Attempt, Family
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.fetch import Directories, FetchedFiles
+    from boinc_gahp.rpc import JobInfo
 
 #: Errors of the operating system after which no other job's outputs can be written, either.
 _NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.EMFILE}
@@ -48,23 +51,55 @@ _LEAVING = 0.5
 
 
 class FinishedJob(NamedTuple):
-    """A job that is done; small, since there may be 100,000 of them."""
+    """A job that is done; small, since there may be 100,000 of them.
+
+    Of a job that failed and is done in a retry, the first three are the retry's.
+
+    Attributes:
+        name: the job's name.
+        id: its number on the project.
+        instance_id: its canonical instance.
+        batch_id: its batch, if it is a retry; None: the batch that is fetched.
+        repeats: the name of the job that it repeats; "": none.
+        attempts: the ids of that job and all of its retries.
+    """
 
     name: str
     id: int
     instance_id: int
+    batch_id: int | None = None
+    repeats: str = ""
+    attempts: frozenset[int] = frozenset()
+
+    @property
+    def called(self) -> str:
+        """The name of the job in the batch that is fetched; that of its folder."""
+        return self.repeats or self.name
 
 
 class Jobs(NamedTuple):
-    """A batch's jobs when they were listed: the finished ones, and counts of the others."""
+    """A batch's jobs when they were listed.
+
+    A job that failed counts as its retry does, if it was sent again.
+
+    Attributes:
+        finished: those that are done.
+        failed: how many have failed.
+        unfinished: how many are not over.
+        listed: all of them, as the project describes them; instead of a job that was sent again,
+            the retry that counts, under the job's name.
+        retried: how many of the finished ones are retries.
+    """
 
     finished: list[FinishedJob]
     failed: int
     unfinished: int
+    listed: list[JobInfo]
+    retried: int = 0
 
 
 def jobs_of(batch: Batch, wanted: Iterable[int | str] | None) -> Jobs:
-    """Return the jobs to fetch.
+    """Return the jobs to fetch; asks about retries only if a job has failed.
 
     Args:
         batch: their batch.
@@ -75,15 +110,41 @@ def jobs_of(batch: Batch, wanted: Iterable[int | str] | None) -> Jobs:
         RpcError: the project could not be asked.
     """
     finished: list[FinishedJob] = []
-    failed = unfinished = 0
-    for job in finding.find_jobs(batch.project.session, batch.id, batch.name, wanted):
+    failed: dict[int, JobInfo] = {}
+    unfinished = 0
+    listed = list(finding.find_jobs(batch.project.session, batch.id, batch.name, wanted))
+    for number, job in enumerate(listed):
         if job.state is JobState.DONE:
             finished.append(FinishedJob(job.name, job.id, job.canonical_instance_id))
         elif job.state is JobState.FAILED:
-            failed += 1
+            failed[number] = job
         else:
             unfinished += 1
-    return Jobs(finished, failed, unfinished)
+    if not failed:
+        return Jobs(finished, 0, unfinished, listed)
+    family = family_of(batch.project.session, batch.name)
+    lost = retried = 0
+    for number, job in failed.items():
+        attempt = family.latest(job)
+        if attempt is not None:
+            listed[number] = attempt.job._replace(name=job.name)
+        state = listed[number].state
+        if attempt is not None and state is JobState.DONE:
+            finished.append(_retried(job, attempt, family))
+            retried += 1
+        elif state is JobState.FAILED:
+            lost += 1
+        else:
+            unfinished += 1
+    return Jobs(finished, lost, unfinished, listed, retried)
+
+
+def _retried(job: JobInfo, attempt: Attempt, family: Family) -> FinishedJob:
+    done = attempt.job
+    ids = frozenset((job.id, *(each.job.id for each in family.attempts(job.name))))
+    return FinishedJob(
+        done.name, done.id, done.canonical_instance_id, attempt.batch.id, job.name, ids
+    )
 
 
 def check_answers(session: Session, error: RpcError) -> None:
@@ -190,7 +251,7 @@ class BatchFetch:
             except GahpError as error:
                 trouble = self._of_all(error)
                 if trouble is None:
-                    self.errors[job.name] = _bare(error)
+                    self.errors[job.called] = _bare(error)
             except BaseException as error:  # noqa: BLE001  (raised below)
                 trouble = error
             if trouble is not None:
@@ -226,7 +287,7 @@ class BatchFetch:
         """Fetch a job's files into its folder with the engine; raises what the engine raises."""
         ids = JobIds(folder.job.id, folder.job.instance_id)
         return self._session.bridge.fetch(
-            Located(self._batch.id, self._batch.app_name, ids),
+            Located(folder.job.batch_id or self._batch.id, self._batch.app_name, ids),
             folder,
             self.scope,
             lambda nbytes: self._counter.add(nbytes=nbytes),

@@ -86,13 +86,19 @@ def read_named(text: str) -> tuple[str, Input]:
     Raises:
         BadRequest: the text is not of that form.
     """
+    name, file = split_named(text)
+    return name, read_file(file)
+
+
+def split_named(text: str) -> tuple[str, str]:
+    """Return the open name and the text of the file of a text ``NAME=FILE``; raises BadRequest."""
     name, equals, file = text.partition("=")
     if not equals or not name:
         raise BadRequest(
             f"input {quoted(text)}: expected NAME=FILE, where NAME is what the app calls the file "
             "(its open name)"
         )
-    return name, read_file(file)
+    return name, file
 
 
 def split_args(text: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import stat
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +34,20 @@ if TYPE_CHECKING:
     from boinc_gahp.api.fetching_batch import FinishedJob
     from boinc_gahp.fetch import CancelScope, FetchedFiles
 
-__all__ = ["NOTE", "Folder", "Note", "folder_name", "read_note", "write_note"]
+__all__ = [
+    "FAILURE",
+    "NOTE",
+    "Folder",
+    "Note",
+    "folder_name",
+    "note_of",
+    "read_note",
+    "result_of",
+    "write_note",
+]
 
+#: Name of the file in a failed job's folder that says why it failed.
+FAILURE = "failure.txt"
 #: The note's file name.
 NOTE = f"{OWN}.json"
 
@@ -84,6 +97,7 @@ class Note:
         outputs: the path of each output, by its open name.
         result: the exit status, and the elapsed and CPU time; None if stderr was not fetched, for
             the project tells them together, or if an old version fetched.
+        attempts: if the job is a retry, the ids of the job that it repeats and of all its retries.
     """
 
     project: str
@@ -93,6 +107,7 @@ class Note:
     stderr: str | None
     outputs: dict[str, str] = field(default_factory=dict)
     result: FetchResult | None = None
+    attempts: tuple[int, ...] = ()
 
     def there(self, folder: Path) -> dict[str, int]:
         """Return the files that are still in place with the same size."""
@@ -116,7 +131,7 @@ def read_note(folder: Path) -> Note | None:
         files = {str(name): int(size) for name, size in note["files"].items()}
         stderr = None if note["stderr"] is None else str(note["stderr"])
         # Notes of old versions have neither outputs nor result.
-        outputs = note.get("outputs") or {name: name for name in files if name != stderr}
+        outputs = note.get("outputs", {name: name for name in files if name != stderr})
         result = note.get("result")
         return Note(
             str(note["project"]),
@@ -132,9 +147,18 @@ def read_note(folder: Path) -> Note | None:
                 float(result["elapsed_time"]),
                 float(result["cpu_time"]),
             ),
+            tuple(map(int, note.get("attempts", ()))),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def note_of(folder: Path, project: str, job_id: int) -> Note | None:
+    """Return the note in a folder, if the folder is this job's, or that of one of its retries."""
+    note = read_note(folder)
+    if note is None or note.project != project or job_id not in (note.job_id, *note.attempts):
+        return None
+    return note
 
 
 def write_note(
@@ -161,6 +185,7 @@ def write_note(
             "files": note.files,
             "outputs": note.outputs,
             "result": None if note.result is None else asdict(note.result),
+            "attempts": list(note.attempts),
         }
     )
     with registry.file(folder / NOTE, scope, folder.parent, directories) as file:
@@ -264,6 +289,12 @@ class Folder(Sink):
         """
         _clear(self.directory)
         note = read_note(self.directory)
+        if note is not None and note.project == project and self._is_of_another_attempt(note):
+            if not self.again and note.there(self.directory).keys() == note.files.keys():
+                # Another attempt was done when the folder was filled: its outputs are as good.
+                self.note = note
+                return -1
+            note = None
         if note is not None and (note.project, note.job_id) != (project, self.job.id):
             raise OutputError(
                 f"{str(self.directory)!r} holds the outputs of another job (id {note.job_id} on "
@@ -290,11 +321,21 @@ class Folder(Sink):
             outputs = {name: path for name, path in self._outputs.items() if path in files}
             result = result_of(brought) or result
             job = self.job
-            written = Note(project, job.id, job.instance_id, files, stderr, outputs, result)
+            ids = (project, job.id, job.instance_id)
+            attempts = tuple(sorted(job.attempts))
+            written = Note(*ids, files, stderr, outputs, result, attempts)
             # Its name may be on the disk before theirs: a note's files are looked for again.
             write_note(self.directory, written, self.job_name, scope, directories)
             self.note = written
+        if self.job.repeats and FAILURE not in files:
+            # It was about the job that failed, and is done now.
+            with suppress(OSError):
+                (self.directory / FAILURE).unlink()
         return sum(new.values())
+
+    def _is_of_another_attempt(self, note: Note) -> bool:
+        job = self.job
+        return note.job_id != job.id and (note.job_id in job.attempts or job.id in note.attempts)
 
 
 def result_of(brought: FetchedFiles) -> FetchResult | None:

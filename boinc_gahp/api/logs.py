@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import finding
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.rpc import JobInfo, ResultInfo
 
-__all__ = ["JobLog", "logs_of", "page_of"]
+__all__ = ["JobLog", "log_of", "logs_of", "page_of"]
 
 #: How many jobs are asked about at a time.
 _THREADS = 4
@@ -82,39 +83,44 @@ def logs_of(
         RpcError: the project could not be asked for the jobs, or stopped answering.
     """
     session = batch.project.session
-    is_over = batch.lease_is_over
+    listed = finding.find_jobs(session, batch.id, batch.name, jobs)
+    chosen = (job for job in listed if wanted is None or wanted(job))
+    yield from in_order(partial(log_of, batch), chosen, threads=_THREADS, name="logs")
 
-    def ask(job: JobInfo) -> JobLog:
-        if job.state is JobState.FAILED:
-            failure = session.bridge.failure_of(job)
-            if failure.trouble is not None:
-                check_answers(session, failure.trouble)
-            return JobLog(
-                job.name,
-                job.id,
-                job.state,
-                why(job, lease_is_over=is_over),
-                job.exit_statuses,
-                failure.stderr or None,
-                failure.instances,
-                failure.trouble,
-            )
-        if job.state is not JobState.DONE:
-            return JobLog(job.name, job.id, job.state)
-        try:
-            completed = session.rpc.query_completed_job(job.name)
-        except RpcError as error:
-            check_answers(session, error)
-            return JobLog(job.name, job.id, job.state, trouble=error)
+
+def log_of(batch: Batch, job: JobInfo) -> JobLog:
+    """Return what is known of a job; asks the project about it if it is over.
+
+    Raises:
+        RpcError: the project does not answer any more, or refuses the account.
+    """
+    session = batch.project.session
+    if job.state is JobState.FAILED:
+        failure = session.bridge.failure_of(job)
+        if failure.trouble is not None:
+            check_answers(session, failure.trouble)
         return JobLog(
             job.name,
             job.id,
             job.state,
-            "",
-            (completed.exit_status,),
-            unwrap(completed.stderr_out),
+            why(job, lease_is_over=batch.lease_is_over),
+            job.exit_statuses,
+            failure.stderr or None,
+            failure.instances,
+            failure.trouble,
         )
-
-    listed = finding.find_jobs(session, batch.id, batch.name, jobs)
-    chosen = (job for job in listed if wanted is None or wanted(job))
-    yield from in_order(ask, chosen, threads=_THREADS, name="logs")
+    if job.state is not JobState.DONE:
+        return JobLog(job.name, job.id, job.state)
+    try:
+        completed = session.rpc.query_completed_job(job.name)
+    except RpcError as error:
+        check_answers(session, error)
+        return JobLog(job.name, job.id, job.state, trouble=error)
+    return JobLog(
+        job.name,
+        job.id,
+        job.state,
+        "",
+        (completed.exit_status,),
+        unwrap(completed.stderr_out),
+    )

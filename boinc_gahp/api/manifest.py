@@ -235,6 +235,16 @@ class Manifest:
             complete=kept and all(digest in self.texts for digest in digests.values()),
         )
 
+    def columns(self) -> tuple[list[str], list[str]]:
+        """Return the names of all parameters and the open names of all inputs of the jobs."""
+        parameters: dict[str, None] = {}
+        inputs: dict[str, None] = {}
+        for text in self.jobs.values():
+            line = json.loads(text)
+            parameters.update(dict.fromkeys(line.get("parameters", ())))
+            inputs.update(dict.fromkeys(line["inputs"]))
+        return list(parameters), list(inputs)
+
     def _input(self, content: str | None, source: str) -> SubmittedInput:
         if source == _INLINE:
             text = self.texts.get(content or "")

@@ -17,16 +17,16 @@ import os
 import re
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.api.manifest import Manifest, readable
 from boinc_gahp.config import state_dir, url_identity
 from boinc_gahp.errors import ConfigError
-from boinc_gahp.files import make_private_directory, open_private_file, whole_file
+from boinc_gahp.files import make_private_directory, open_private_file, whole_file, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
     from boinc_gahp.api.session import Session
 
@@ -120,11 +120,41 @@ class Manifests:
             with suppress(OSError):
                 path.unlink()
 
+    # -- where batches were fetched
+
+    def note_fetch(self, batch_id: int, directory: Path) -> None:
+        """Remember the directory into which a batch is fetched."""
+        path = self._named(f"id {batch_id}", "fetched.json")
+        if path is None:
+            return
+        try:
+            self._make(path.parent)
+            write_whole(path, json.dumps({"directory": str(directory)}), 0o600)
+        except OSError as error:
+            log.warning("Cannot remember where batch %d is fetched: %s", batch_id, error)
+
+    def fetched_into(self, batch_id: int) -> Path | None:
+        """Return the directory of a batch's last fetch; None: none is known on this machine."""
+        path = self._named(f"id {batch_id}", "fetched.json")
+        if path is None:
+            return None
+        try:
+            with os.fdopen(open_private_file(path, os.O_RDONLY), "rb") as file:
+                return Path(json.load(file)["directory"])
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            log.warning("Where batch %d was fetched cannot be read: %s", batch_id, error)
+            return None
+
     def _path(self, batch_name: str) -> Path | None:
+        return self._named(batch_name, "json.gz")
+
+    def _named(self, what: str, ending: str) -> Path | None:
         if self._directory is None:
             return None
-        text = f"{self._place} {batch_name}".encode("utf-8", "surrogatepass")
-        return self._directory / f"{hashlib.sha256(text).hexdigest()[:40]}.json.gz"
+        text = f"{self._place} {what}".encode("utf-8", "surrogatepass")
+        return self._directory / f"{hashlib.sha256(text).hexdigest()[:40]}.{ending}"
 
     def _make(self, directory: Path) -> None:
         make_private_directory(directory)

@@ -15,7 +15,8 @@ from boinc_gahp.api.session import impatient, open_session
 from boinc_gahp.api.types import Parameters
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.config import authenticator_of, find_project
-from boinc_gahp.errors import GahpError
+from boinc_gahp.errors import BadRequest, GahpError
+from boinc_gahp.tracebacks import concise, offered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from boinc_gahp.submit import OnProgress, Progress
 
 
+@concise
 class Project:
     """A BOINC project, as one account sees it.
 
@@ -346,10 +348,16 @@ class Project:
     def __exit__(self, *_exc_info: object) -> None:
         self.close()
 
+    def __dir__(self) -> Iterable[str]:
+        return offered(self, super().__dir__(), "session")
+
     def __repr__(self) -> str:
         called = f"{self.name!r} " if self.name else ""
         return f"<Project {called}{self.url} account {self.account}>"
 
 
 def _name(app: App | str) -> str:
-    return app if isinstance(app, str) else app.name
+    name = app if isinstance(app, str) else getattr(app, "name", None)
+    if not isinstance(name, str):
+        raise BadRequest(f"app is a {type(app).__name__}: expected the app's name")
+    return name

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp import client_exits
-from boinc_gahp.api import finding
-from boinc_gahp.api.types import JobState
+from boinc_gahp.api.retrying import standing_of
 from boinc_gahp.fetch import last_line
 from boinc_gahp.states import CANCELLED, ERROR_MEANINGS
 from boinc_gahp.text import printable, quoted, shorten
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.rpc import JobInfo
 
-__all__ = ["Reason", "reasons", "why"]
+__all__ = ["Reason", "reasons", "reasons_of", "why"]
 
 #: About so many reasons one job each is asked about, the most frequent ones.
 ASKED = 5
@@ -78,6 +77,8 @@ def reasons(
 ) -> list[Reason]:
     """Return the distinct reasons for which jobs of a batch failed, the most frequent first.
 
+    Jobs that were sent again, and are done or not over, are left out.
+
     Args:
         batch: the batch.
         jobs: names or ids of jobs; None: all.
@@ -89,14 +90,18 @@ def reasons(
         NoSuchJob: one of ``jobs`` does not exist.
         RpcError: the project could not be asked for the jobs.
     """
+    return reasons_of(batch, standing_of(batch, jobs).failed, stderr=stderr)
+
+
+def reasons_of(batch: Batch, failed: Iterable[JobInfo], *, stderr: bool = True) -> list[Reason]:
+    """Return the distinct reasons for which these jobs failed; see :func:`reasons`."""
     first: dict[str, JobInfo] = {}
     counts: dict[str, int] = {}
     is_over = batch.lease_is_over
-    for job in finding.find_jobs(batch.project.session, batch.id, batch.name, jobs):
-        if job.state is JobState.FAILED:
-            text = why(job, lease_is_over=is_over)
-            first.setdefault(text, job)
-            counts[text] = counts.get(text, 0) + 1
+    for job in failed:
+        text = why(job, lease_is_over=is_over)
+        first.setdefault(text, job)
+        counts[text] = counts.get(text, 0) + 1
     found = [
         Reason(
             text,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import string
 import time
@@ -14,6 +13,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, TypedDict
 
 from boinc_gahp.api.files import split_args
+from boinc_gahp.api.patterns import NameInBatch, prefix_of
 from boinc_gahp.api.types import (
     InlineFile,
     Job,
@@ -48,8 +48,6 @@ _PARAMETERS = {
     "disk_bound": DISK,
     "delay_bound": DELAY,
 }
-#: Characters that a batch's name may have, but not a job's (``web-rpcs.rst``, "Job names").
-_NOT_IN_JOB_NAMES = re.compile(r"[\s/]")
 #: Placeholder with as many digits as the size of a large file.
 _NO_SIZE = 10**12
 _NO_MD5 = "0" * 32
@@ -69,9 +67,13 @@ def job_names(batch_name: str, jobs: Sequence[Job]) -> list[str]:
     submit completes the first one.
     """
     width = len(str(len(jobs) - 1))
-    prefix = _NOT_IN_JOB_NAMES.sub("_", batch_name)
+    prefix = prefix_of(batch_name)
     return [
-        f"{prefix}_{number:0{width}d}" if job.name is None else job.name
+        f"{prefix}_{number:0{width}d}"
+        if job.name is None
+        else job.name.within(batch_name)
+        if isinstance(job.name, NameInBatch)
+        else job.name
         for number, job in enumerate(jobs)
     ]
 

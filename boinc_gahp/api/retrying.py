@@ -29,7 +29,18 @@ if TYPE_CHECKING:
     from boinc_gahp.api.types import Job, OnProgress, Progress
     from boinc_gahp.rpc import BatchInfo, JobInfo
 
-__all__ = ["Attempt", "Family", "Retry", "family_of", "plan_retry", "retries_of", "retry"]
+__all__ = [
+    "Attempt",
+    "Family",
+    "Retry",
+    "RetryPlan",
+    "Standing",
+    "family_of",
+    "plan_retry",
+    "retries_of",
+    "retry",
+    "standing_of",
+]
 
 #: What is added to the names of a batch and its jobs.
 _MARK = "-retry"
@@ -189,6 +200,68 @@ def retries_of(batch: Batch) -> list[Batch]:
     return [type(batch)(batch.project, each.info) for each in found]
 
 
+# -- how jobs stand
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How the failed jobs of a batch stand, with their retries.
+
+    Attributes:
+        family: the batch's retries; empty if no job has failed.
+        failed: the jobs that failed, and whose retries, if any, failed, too.
+        under_way: retries that are not over, by the names of the jobs that they repeat.
+        saved: retries that are done, likewise.
+        other: the first job that has not failed; None: all have.
+    """
+
+    family: Family
+    failed: list[JobInfo]
+    under_way: dict[str, Attempt]
+    saved: dict[str, Attempt]
+    other: JobInfo | None
+
+    @property
+    def retries(self) -> list[BatchInfo]:
+        """The batches with the retries that count, in their order."""
+        counting = [*self.under_way.values(), *self.saved.values()]
+        used = {attempt.batch.id for attempt in counting}
+        return [each.info for each in self.family.retries if each.info.id in used]
+
+
+def standing_of(batch: Batch, which: Iterable[int | str] | None = None) -> Standing:
+    """Return how failed jobs of a batch stand; asks about retries only if a job has failed.
+
+    Args:
+        batch: the batch.
+        which: names or ids of jobs; None: all.
+
+    Raises:
+        NoSuchJob: the batch has no such job.
+        RpcError: the project could not be asked.
+    """
+    session = batch.project.session
+    failed = []
+    other = None
+    for job in finding.find_jobs(session, batch.id, batch.name, which):
+        if job.state is JobState.FAILED:
+            failed.append(job)
+        else:
+            other = other or job
+    found = Standing(
+        family_of(session, batch.name) if failed else Family(batch.name), [], {}, {}, other
+    )
+    for job in failed:
+        attempt = found.family.latest(job)
+        if attempt is None or attempt.job.state is JobState.FAILED:
+            found.failed.append(job)
+        elif attempt.job.state is JobState.DONE:
+            found.saved[job.name] = attempt
+        else:
+            found.under_way[job.name] = attempt
+    return found
+
+
 # -- what to send
 
 
@@ -202,71 +275,52 @@ class RetryPlan:
         jobs: the parent's jobs that it sends, by their names.
         left: how many more jobs failed that it leaves out, because it completes a retry that was
             interrupted.
-        under_way: how many of the wanted jobs were sent again before, and are not over.
-        saved: how many were sent again before, and are done.
-        retries: the names of the batches with those.
+        standing: how the parent's failed jobs stand.
+        manifest: what was sent for the parent.
     """
 
     parent: Batch
     name: str
     jobs: tuple[str, ...]
-    left: int = 0
-    under_way: int = 0
-    saved: int = 0
-    retries: tuple[str, ...] = ()
-    manifest: Manifest | None = field(default=None, repr=False)
+    left: int
+    standing: Standing = field(repr=False)
+    manifest: Manifest = field(repr=False)
 
 
 def plan_retry(batch: Batch, jobs: Iterable[int | str] | None = None) -> RetryPlan:
     """Return what :func:`retry` would send now; changes nothing.
 
     Raises:
-        BatchConflict: what was submitted is not known here, or a job is not over or is done.
+        BatchConflict: what was submitted is not known here, or one of ``jobs`` has not failed.
         NoSuchJob: the batch has no such job.
         RpcError: the project could not be asked.
     """
-    session = batch.project.session
     parent, wanted = _root(batch, jobs)
     manifest = _manifest(parent)
-    family = family_of(session, parent.name)
-    failed: dict[str, None] = {}
-    under_way: set[str] = set()
-    saved: set[str] = set()
-    names: dict[str, None] = {}
-    for job in finding.find_jobs(session, parent.id, parent.name, wanted):
-        attempt = family.latest(job)
-        last = job if attempt is None else attempt.job
-        if attempt is not None:
-            names.setdefault(attempt.batch.name)
-        if last.state is JobState.FAILED:
-            failed[job.name] = None
-        elif attempt is not None:
-            (saved if last.state is JobState.DONE else under_way).add(job.name)
-        elif wanted is not None:
-            raise _not_failed(parent, job)
+    standing = standing_of(parent, wanted)
+    if wanted is not None and standing.other is not None:
+        raise _not_failed(parent, standing.other)
+    family = standing.family
+    failed = [job.name for job in standing.failed]
     number = 1 + max([*family.taken, *(each.number for each in family.retries)], default=0)
-    chosen = list(failed)
+    chosen = failed
     for half in (each for each in family.retries if each.is_half_made):
         sent = half.sent or []
-        if half.jobs or (sent and set(sent) <= failed.keys()):
-            # Its jobs exist, or will be made under names of their own: it must become whole.
+        if half.jobs or (sent and set(sent) <= set(chosen)):
+            # Its jobs exist, or were to be made with these names: it has to become whole.
             number, chosen = half.number, sent
-        elif sent and half.manifest is not None and _may_appear(half.manifest):
-            under_way.update(sent)
-            chosen = [name for name in chosen if name not in under_way]
-            continue
-        else:
+            break
+        if half.manifest is None or not _may_appear(half.manifest):
             number = half.number
-        break
+            break
+        chosen = [name for name in chosen if name not in sent]
     return RetryPlan(
         parent,
         retry_name(parent.name, number, MAX_BATCH_NAME),
         tuple(chosen),
-        left=len(failed.keys() - set(chosen) - under_way),
-        under_way=len(under_way),
-        saved=len(saved),
-        retries=tuple(names),
-        manifest=manifest,
+        len(set(failed) - set(chosen)),
+        standing,
+        manifest,
     )
 
 
@@ -345,20 +399,21 @@ def retry(
         if not plan.jobs:
             return None
         try:
-            return _send(plan, progress)
+            return send_retry(plan, progress)
         except BatchConflict:
             # Another process may have made a batch of this name meanwhile, with other jobs.
-            if round_ == _ROUNDS - 1 or plan_retry(batch, wanted) == plan:
+            again = plan_retry(batch, wanted)
+            if round_ == _ROUNDS - 1 or (again.name, again.jobs) == (plan.name, plan.jobs):
                 raise
     raise AssertionError  # pragma: no cover  (the loop returns or raises)
 
 
-def _send(plan: RetryPlan, progress: OnProgress | None) -> Batch:
+def send_retry(plan: RetryPlan, progress: OnProgress | None) -> Batch:
+    """Send what was planned; raises what :func:`retry` raises."""
     from boinc_gahp.api import submission  # noqa: PLC0415  (not for lists of batches)
     from boinc_gahp.api.manifest import Lineage  # noqa: PLC0415
 
     parent, manifest = plan.parent, plan.manifest
-    assert manifest is not None  # noqa: S101  (plan_retry has set it)
     session = parent.project.session
     found = _NAME.fullmatch(plan.name)
     assert found is not None  # noqa: S101  (retry_name has made it)

@@ -1,4 +1,4 @@
-"""Rows of JSON: an object on each line."""
+"""Rows of JSON: an object on each line, or a list of objects."""
 
 from __future__ import annotations
 
@@ -6,20 +6,16 @@ import json
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from boinc_gahp.api.files import read_file, split_args
-from boinc_gahp.api.row_values import COLUMNS, fpops, near, priority
-from boinc_gahp.api.types import InlineFile, Job, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.api.row_values import no_parameter, shown
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from boinc_gahp.api.row_values import Values
-    from boinc_gahp.api.types import File
+    from boinc_gahp.submit import Parameter
 
-#: Keys of an input file that is an object; the first four exclude each other.
-_FILE = ("path", "staged", "url", "inline", "size", "md5")
+_SPACE = " \t\r\n"
 
 
 class _Number(float):
@@ -35,39 +31,128 @@ class _Number(float):
         return number
 
 
-def json_rows(head: list[str], lines: Iterator[str], values: Values) -> Iterator[tuple[int, Job]]:
-    """Yield the jobs with their lines; see :func:`boinc_gahp.api.row_csv.csv_rows`.
+class JsonCells:
+    """See :class:`boinc_gahp.api.row_values.Cells`; null is an empty cell."""
+
+    def reserved(self, column: str, cell: Any) -> Any:  # noqa: ARG002
+        """Return a cell."""
+        return cell
+
+    def parameter(self, key: str, cell: Any) -> tuple[str | None, Parameter]:
+        """Return a parameter as it is written, and its value."""
+        if cell is None or isinstance(cell, str):
+            return cell or None, cell
+        if isinstance(cell, _Number):
+            return cell.text, float(cell)
+        if isinstance(cell, (bool, int)):
+            return json.dumps(cell), cell
+        raise no_parameter(key, cell)
+
+    def word(self, found: Any) -> str:
+        """Return an argument."""
+        if isinstance(found, str):
+            return found
+        if isinstance(found, _Number):
+            return found.text
+        if isinstance(found, int) and not isinstance(found, bool):
+            return str(found)
+        raise BadRequest(f"args: expected strings or numbers, found {shown(found)}")
+
+
+def json_rows(
+    head: list[str], lines: Iterator[str], values: Values
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows, each with the line on which it begins.
+
+    Args:
+        head: the first lines; the last of them is the first that is not empty.
+        lines: the lines after these.
+        values: makes the errors.
 
     Raises:
-        WrongRow: a row does not describe a job.
+        WrongRow: a row is not an object.
     """
+    if head[-1].lstrip().startswith("["):
+        yield from _listed("".join(chain(head, lines)), values)
+        return
     for number, line in enumerate(chain(head, lines), 1):
         if line.strip():
             try:
-                yield number, _job(_object(line), values)
+                yield number, _object(line)
             except BadRequest as error:
                 raise values.wrong(number, error) from error
 
 
+def _listed(text: str, values: Values) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of a list; read one by one, because errors tell the line."""
+    place, line, counted = _after_space(text, text.index("[") + 1), 1, 0
+    is_first = True
+    while True:
+        try:
+            following = _next_place(text, place, is_first=is_first)
+            if following is None:
+                return
+            place = following
+            line, counted = line + text.count("\n", counted, place), place
+            found, place = _next_object(text, place)
+        except BadRequest as error:
+            raise values.wrong(line, error) from error
+        is_first = False
+        yield line, found
+        place = _after_space(text, place)
+
+
+def _next_place(text: str, place: int, *, is_first: bool) -> int | None:
+    """Return where the next object of a list begins; None if there is none."""
+    if text[place : place + 1] == "]":
+        if text[place + 1 :].strip():
+            raise BadRequest("there is something after the end of the list")
+        return None
+    if is_first:
+        return place
+    if text[place : place + 1] != ",":
+        raise BadRequest(f"expected a comma or the end of the list, found {_at(text, place)}")
+    return _after_space(text, place + 1)
+
+
+def _next_object(text: str, place: int) -> tuple[dict[str, Any], int]:
+    """Return the object that begins here, and the place behind it."""
+    try:
+        found, end = _DECODER.raw_decode(text, place)
+    except json.JSONDecodeError as error:
+        raise BadRequest(
+            f"expected a JSON object in the list, found {_at(text, place)}: {error.msg} at column "
+            f"{error.colno} of line {error.lineno}"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"expected a JSON object in the list: {error}") from error
+    if not isinstance(found, dict):
+        raise BadRequest(f"expected a list of JSON objects, found {shown(found)} in it")
+    return found, end
+
+
+def _after_space(text: str, place: int) -> int:
+    while text[place : place + 1] in _SPACE and place < len(text):
+        place += 1
+    return place
+
+
+def _at(text: str, place: int) -> str:
+    return shown(text[place : place + 100]) or "the end of the file"
+
+
 def _object(line: str) -> dict[str, Any]:
     try:
-        found = json.loads(
-            line, object_pairs_hook=_once, parse_float=_Number, parse_constant=_no_number
-        )
+        found = _DECODER.decode(line)
     except json.JSONDecodeError as error:
-        if not line.lstrip().startswith("["):
-            raise BadRequest(
-                f"expected one JSON object on the line, found {_shown(line.strip())}: {error.msg} "
-                f"at column {error.colno}"
-            ) from error
-        found = []  # the error quotes a list of several lines on one
+        raise BadRequest(
+            f"expected one JSON object on the line, found {shown(line.strip())}: {error.msg} "
+            f"at column {error.colno}"
+        ) from error
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"expected one JSON object on the line: {error}") from error
     if not isinstance(found, dict):
-        raise BadRequest(
-            f"expected one JSON object on the line, found {_shown(line.strip())}; write a list "
-            "with one object on each line"
-        )
+        raise BadRequest(f"expected one JSON object on the line, found {shown(line.strip())}")
     return found
 
 
@@ -84,110 +169,4 @@ def _no_number(word: str) -> NoReturn:
     raise BadRequest(f"{word} is not a JSON number")
 
 
-def _job(row: dict[str, Any], values: Values) -> Job:
-    given: dict[str, Any] = {}
-    for key, value in row.items():
-        column = COLUMNS.get(key)
-        if column is None:
-            raise BadRequest(f"there is no {key!r} in a row{near(key, COLUMNS)}")
-        if column in given:
-            raise BadRequest(f"{column} is given twice, also as template: expected only one")
-        if value is not None:
-            given[column] = value
-    inputs = given.get("inputs", {})
-    if not isinstance(inputs, dict):
-        raise BadRequest(
-            f"inputs: expected an object, open names and files, found {_shown(inputs)}"
-        )
-    return Job(
-        args=_args(given.get("args", [])),
-        inputs={name: values.file(_file(name, file)) for name, file in inputs.items()},
-        name=_text("name", given),
-        priority=priority(given["priority"]) if "priority" in given else None,
-        fpops=fpops(given["fpops"]) if "fpops" in given else None,
-        input_template=_template("input_template", given, values),
-        output_template=_template("output_template", given, values),
-    )
-
-
-def _args(found: Any) -> tuple[str, ...]:
-    if isinstance(found, str):
-        return split_args(found)
-    if not isinstance(found, list):
-        raise BadRequest(
-            f"args: expected a string, which is split as a shell would, or a list of words, found "
-            f"{_shown(found)}"
-        )
-    return tuple(map(_word, found))
-
-
-def _word(found: Any) -> str:
-    if isinstance(found, str):
-        return found
-    if isinstance(found, _Number):
-        return found.text
-    if isinstance(found, int) and not isinstance(found, bool):
-        return str(found)
-    raise BadRequest(f"args: expected strings or numbers, found {_shown(found)}")
-
-
-def _text(key: str, given: dict[str, Any]) -> str | None:
-    found = given.get(key)
-    if found is None or (isinstance(found, str) and found):
-        return found
-    raise BadRequest(f"{key}: expected a string, not empty, found {_shown(found)}")
-
-
-def _template(key: str, given: dict[str, Any], values: Values) -> str | None:
-    path = _text(key, given)
-    return None if path is None else values.template(path)
-
-
-def _file(name: str, found: Any) -> File:
-    if isinstance(found, str):
-        return read_file(found)
-    if not isinstance(found, dict):
-        raise BadRequest(f"input {name!r}: expected a string or an object, found {_shown(found)}")
-    for key in found:
-        if key not in _FILE:
-            raise BadRequest(f"input {name!r}: there is no {key!r} in a file{near(key, _FILE)}")
-    kinds = [key for key in _FILE[:4] if key in found]
-    if len(kinds) != 1:
-        raise BadRequest(
-            f"input {name!r}: expected one of path, staged, url and inline, found "
-            f"{' and '.join(kinds) or 'none'}"
-        )
-    kind = kinds[0]
-    text = found[kind]
-    if not isinstance(text, str) or not text:
-        raise BadRequest(
-            f"input {name!r}: {kind}: expected a string, not empty, found {_shown(text)}"
-        )
-    if kind == "url":
-        return _remote(name, text, found)
-    if len(found) > 1:
-        raise BadRequest(
-            f"input {name!r}: size and md5 go with a url, not with {kind}: leave them out"
-        )
-    if kind == "path":
-        return LocalFile(text)
-    return StagedFile(text) if kind == "staged" else InlineFile(text)
-
-
-def _remote(name: str, url: str, found: dict[str, Any]) -> RemoteFile:
-    nbytes, md5 = found.get("size"), found.get("md5")
-    if nbytes is not None and (not isinstance(nbytes, int) or isinstance(nbytes, bool)):
-        raise BadRequest(
-            f"input {name!r}: size: expected a number of bytes, found {_shown(nbytes)}"
-        )
-    if md5 is not None and not isinstance(md5, str):
-        raise BadRequest(
-            f"input {name!r}: md5: expected 32 hexadecimal digits, found {_shown(md5)}"
-        )
-    file = read_file(f"remote:{url},{'' if nbytes is None else nbytes},{md5 or ''}")
-    assert isinstance(file, RemoteFile)  # noqa: S101  (for the type checker)
-    return file
-
-
-def _shown(found: Any) -> str:
-    return shorten(found if isinstance(found, str) else json.dumps(found), 60)
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_float=_Number, parse_constant=_no_number)

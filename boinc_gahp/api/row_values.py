@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import math
+import json
 import re
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from boinc_gahp.api.files import read_file, relative_to
-from boinc_gahp.api.types import InlineFile
+from boinc_gahp.api.request import JOB_SIZES
+from boinc_gahp.api.types import InlineFile, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import BadRequest, GahpError
-from boinc_gahp.text import did_you_mean
+from boinc_gahp.text import did_you_mean, nearest, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boinc_gahp.api.types import File
+    from boinc_gahp.submit import Parameter
 
-#: The columns, with all their names.
+#: The columns that boinc_gahp uses itself, with all their names; and ``input:NAME``.
 COLUMNS = {
     "name": "name",
     "args": "args",
@@ -27,12 +29,20 @@ COLUMNS = {
     "input_template": "input_template",
     "output_template": "output_template",
     "priority": "priority",
-    "fpops": "fpops",
+    **{name: name for name in JOB_SIZES},
 }
+#: Before the open name of the input whose files are in a column.
+INPUT = "input:"
+#: A column that no placeholder uses is misspelt if it is this similar to one of the above.
+_ALIKE = 0.8
+#: Likewise, for what stands before a colon.
+_ALIKE_INPUT = 0.6
 
 #: The largest integer of MySQL.
 _MOST = 2**31 - 1
 _WHOLE = re.compile(r"[+-]?[0-9]{1,10}")
+#: Keys of an input file that is an object; the first four exclude each other.
+_FILE = ("path", "staged", "url", "inline", "size", "md5")
 
 
 class WrongRow(GahpError):
@@ -47,20 +57,23 @@ class Values:
     Args:
         name: the file's name, for errors.
         directory: relative paths start here; None: they stay as they are.
+        place: how errors tell the place of a row.
 
     Attributes:
         name: as given.
     """
 
-    def __init__(self, name: str, directory: Path | None) -> None:
+    def __init__(self, name: str, directory: Path | None, place: str = "{name}:{number}") -> None:
         self.name = name
+        self._place = place
         self._directory = directory
         self._templates: dict[str, str] = {}
         self._files: dict[str, File] = {}
 
-    def wrong(self, line: int, error: Exception) -> WrongRow:
-        """Return the error for a line."""
-        return WrongRow(f"{self.name}:{line}: {error}")
+    def wrong(self, number: int, error: Exception) -> WrongRow:
+        """Return the error for a row, which has the number of its line in a file."""
+        place = self._place.format(name=self.name, number=number)
+        return WrongRow(f"{place}: {error}")
 
     def file(self, file: File) -> File:
         """Return a file, its path relative to the rows' directory."""
@@ -107,25 +120,114 @@ def priority(found: object) -> int:
     return number
 
 
-def fpops(found: object) -> float:
-    """Return a number of floating-point operations; raises BadRequest."""
-    number = math.nan
-    # Python would accept 1_000, too, and the digits of every script.
-    if isinstance(found, str) and found.isascii() and "_" not in found:
-        with suppress(ValueError):
-            number = float(found)
-    elif isinstance(found, (int, float)) and not isinstance(found, bool):
-        with suppress(OverflowError):
-            number = float(found)
-    if not 0 < number < math.inf:
-        raise BadRequest(
-            "fpops: expected a positive number of floating-point operations, like 2e12; found "
-            f"{found!r}"
-        )
-    return number
+def size(column: str, found: object) -> float:
+    """Return the quantity in a column; raises BadRequest."""
+    try:
+        return JOB_SIZES[column].read(found)
+    except BadRequest as error:
+        raise BadRequest(f"{column}: {error}") from None
 
 
 def near(name: str, names: Iterable[str]) -> str:
     """Return ``; did you mean NAME?`` with the most similar name, else the list of names."""
     names = list(names)
     return did_you_mean(name, names) or f"; there are: {', '.join(names)}"
+
+
+def column_of(key: str) -> str | None:
+    """Return what boinc_gahp uses a column for; None: it is a parameter."""
+    key = key.strip()
+    if key[: len(INPUT)].lower() == INPUT:
+        name = key[len(INPUT) :].strip()
+        if not name:
+            raise BadRequest(f"column {key!r} names no input; did you mean inputs, or input:NAME?")
+        return INPUT + name
+    return COLUMNS.get(key.lower())
+
+
+def misspelt(key: str) -> None:
+    """Raise BadRequest if a column that nothing uses was probably meant to be another."""
+    before, colon, after = key.partition(":")
+    meant = nearest(key.strip(), COLUMNS, alike=_ALIKE)
+    if colon and nearest(before.strip(), [INPUT[:-1]], alike=_ALIKE_INPUT):
+        meant = INPUT + after.strip()
+    elif key.strip().lower() == INPUT[:-1]:
+        meant = "inputs, or input:NAME"
+    if meant:
+        raise BadRequest(
+            f"column {key!r} is neither in a placeholder nor one that boinc_gahp uses; did you "
+            f"mean {meant}? A parameter that is only for your results needs another name"
+        )
+
+
+def file_of(name: str, found: Any) -> File:
+    """Return an input file that is given as an object; raises BadRequest."""
+    if not isinstance(found, Mapping):
+        raise BadRequest(f"input {name!r}: expected a string or an object, found {shown(found)}")
+    for key in found:
+        if key not in _FILE:
+            raise BadRequest(f"input {name!r}: there is no {key!r} in a file{near(key, _FILE)}")
+    kinds = [key for key in _FILE[:4] if key in found]
+    if len(kinds) != 1:
+        raise BadRequest(
+            f"input {name!r}: expected one of path, staged, url and inline, found "
+            f"{' and '.join(kinds) or 'none'}"
+        )
+    kind = kinds[0]
+    text = found[kind]
+    if not isinstance(text, str) or not text:
+        raise BadRequest(
+            f"input {name!r}: {kind}: expected a string, not empty, found {shown(text)}"
+        )
+    if kind == "url":
+        return _remote(name, text, found)
+    if len(found) > 1:
+        raise BadRequest(
+            f"input {name!r}: size and md5 go with a url, not with {kind}: leave them out"
+        )
+    if kind == "path":
+        return LocalFile(text)
+    return StagedFile(text) if kind == "staged" else InlineFile(text)
+
+
+def _remote(name: str, url: str, found: Mapping[str, Any]) -> RemoteFile:
+    nbytes, md5 = found.get("size"), found.get("md5")
+    if nbytes is not None and (not isinstance(nbytes, int) or isinstance(nbytes, bool)):
+        raise BadRequest(f"input {name!r}: size: expected a number of bytes, found {shown(nbytes)}")
+    if md5 is not None and not isinstance(md5, str):
+        raise BadRequest(f"input {name!r}: md5: expected 32 hexadecimal digits, found {shown(md5)}")
+    file = read_file(f"remote:{url},{'' if nbytes is None else nbytes},{md5 or ''}")
+    assert isinstance(file, RemoteFile)  # noqa: S101  (for the type checker)
+    return file
+
+
+class Cells(Protocol):
+    """How one form of tables writes its cells."""
+
+    def reserved(self, column: str, cell: Any) -> Any:
+        """Return the cell of a column that boinc_gahp uses; None: it is empty."""
+
+    def parameter(self, key: str, cell: Any) -> tuple[str | None, Parameter]:
+        """Return a parameter as it is filled into patterns (None: it is empty), and its value.
+
+        Raises:
+            BadRequest: it is neither text nor a number, true or false.
+        """
+
+    def word(self, found: Any) -> str:
+        """Return a word of a list of arguments; raises BadRequest."""
+
+
+def no_parameter(key: str, found: Any) -> BadRequest:
+    """Return the error for a value that is no parameter."""
+    hint = ""
+    if isinstance(found, Mapping):
+        hint = '; pandas writes rows with to_json(orient="records")'
+    return BadRequest(
+        f"{key!r}: expected text, a number, true or false, found {shown(found)}{hint}"
+    )
+
+
+def shown(found: Any) -> str:
+    """Return a value for an error, as JSON if possible."""
+    return shorten(found if isinstance(found, str) else json.dumps(found, default=repr), 60)

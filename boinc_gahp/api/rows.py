@@ -1,13 +1,14 @@
-"""Reads jobs from a file with one row per job: CSV with a header, or JSON lines.
+"""Reads jobs from a file with one row per job: CSV with a header, JSON lines, or a list in JSON.
 
 Rows are read one at a time, and errors name the line. Relative paths of input files and templates
 start in the directory of the file; for standard input, in the working directory.
 
-CSV has the columns ``name``, ``args`` (split as a shell would), ``inputs`` (words ``NAME=FILE``,
-quoted as for a shell), ``input:NAME`` (a file, see :mod:`boinc_gahp.api.files`), ``template`` or
-``input_template``, ``output_template`` (paths), ``priority`` and ``fpops``, in any order; cells may
-be empty. Empty rows are skipped. JSON lines are objects with the same names; ``args`` may be a
-list, and ``inputs`` is an object by open names.
+boinc_gahp uses the columns ``name``, ``args`` (split as a shell would), ``inputs`` (words
+``NAME=FILE``, quoted as for a shell), ``input:NAME`` (a file, see :mod:`boinc_gahp.api.files`),
+``template`` or ``input_template``, ``output_template`` (paths), ``priority``, ``fpops``,
+``memory``, ``disk`` and ``delay``, in any order; cells may be empty. All other columns are
+parameters, for :class:`boinc_gahp.api.patterns.Patterns`. Empty rows are skipped. In JSON each row
+is an object with the same names; ``args`` may be a list, and ``inputs`` an object by open names.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from boinc_gahp.api.row_csv import csv_rows
-from boinc_gahp.api.row_json import json_rows
+from boinc_gahp.api.patterns import Patterns
+from boinc_gahp.api.row_csv import CsvCells, csv_rows
+from boinc_gahp.api.row_jobs import RowJobs
+from boinc_gahp.api.row_json import JsonCells, json_rows
 from boinc_gahp.api.row_values import Values, WrongRow
+from boinc_gahp.errors import BadRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "Format", "Row", "WrongRow", "read_rows", "rows_of"]
 
-Format = Literal["csv", "jsonl"]
+Format = Literal["csv", "json", "jsonl"]
 
 #: By extension; in other files the first character decides.
 FORMATS: dict[str, Format] = {
@@ -39,7 +43,7 @@ FORMATS: dict[str, Format] = {
     ".tsv": "csv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
-    ".json": "jsonl",
+    ".json": "json",
 }
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -53,19 +57,23 @@ class Row:
     job: Job
 
 
-def read_rows(path: str | os.PathLike[str], form: Format | None = None) -> Iterator[Row]:
+def read_rows(
+    path: str | os.PathLike[str], form: Format | None = None, patterns: Patterns | None = None
+) -> Iterator[Row]:
     """Yield the jobs of a file; ``-`` is standard input.
 
     Args:
         path: the file's path.
-        form: None: decided by the name's extension, or else by the first character.
+        form: None: decided by the name's extension, or else by the first character. A file of JSON
+            may have lines or a list, whatever it is called.
+        patterns: what the rows' parameters are filled into.
 
     Raises:
         WrongRow: the file cannot be opened, or a row is wrong: says what was expected and found.
     """
     name = os.fspath(path)
     if name == "-":
-        yield from rows_of(sys.stdin.buffer, form, name="standard input")
+        yield from rows_of(sys.stdin.buffer, form, patterns, name="standard input")
         return
     form = form or FORMATS.get(Path(name).suffix.lower())
     try:
@@ -76,12 +84,13 @@ def read_rows(path: str | os.PathLike[str], form: Format | None = None) -> Itera
             f"{name}: the file with the rows cannot be opened: {reason}; check its path"
         ) from error
     with stream:
-        yield from rows_of(stream, form, name=name, directory=Path(name).parent)
+        yield from rows_of(stream, form, patterns, name=name, directory=Path(name).parent)
 
 
 def rows_of(
     stream: BinaryIO | Iterable[bytes],
     form: Format | None = None,
+    patterns: Patterns | None = None,
     *,
     name: str = "rows",
     directory: str | os.PathLike[str] = "",
@@ -91,6 +100,7 @@ def rows_of(
     Args:
         stream: the lines, with their ends.
         form: None: decided by the first character.
+        patterns: what the rows' parameters are filled into.
         name: the file's name, for errors.
         directory: relative paths start here.
 
@@ -106,10 +116,18 @@ def rows_of(
     else:
         raise WrongRow(f"{name}: it is empty: expected a header, or JSON objects")
     if form is None:
-        form = "jsonl" if head[-1].lstrip().startswith("{") else "csv"
+        form = "json" if head[-1].lstrip()[0] in "{[" else "csv"
     values = Values(name, Path(directory) if os.fspath(directory) else None)
-    rows = csv_rows if form == "csv" else json_rows
-    for number, job in rows(head, lines, values):
+    cells = CsvCells() if form == "csv" else JsonCells()
+    jobs = RowJobs(values, cells, patterns or Patterns())
+    rows: Iterator[tuple[int, dict[str, Any]]] = (
+        csv_rows(head, lines, jobs) if form == "csv" else json_rows(head, lines, values)
+    )
+    for number, row in rows:
+        try:
+            job = jobs.job(row)
+        except BadRequest as error:
+            raise values.wrong(number, error) from error
         yield Row(number, job)
 
 

@@ -17,17 +17,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boinc_gahp.api import jobs_csv
 from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, jobs_of
-from boinc_gahp.api.folders import Folder, folder_name
+from boinc_gahp.api.folders import Folder, folder_name, result_of
+from boinc_gahp.api.results import Ended, RowMaker
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import Directories, explain, registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.results import Row
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.errors import GahpError
+    from boinc_gahp.fetch import FetchResult
+    from boinc_gahp.rpc import JobInfo
 
 __all__ = ["FetchedZip", "fetch_zip"]
 
@@ -42,11 +47,12 @@ class FetchedZip:
     Attributes:
         path: the archive.
         fetched: jobs with outputs in the archive.
-        files: how many files it has.
+        files: how many files it has besides ``jobs.csv``.
         nbytes: the files' size in bytes before compression.
         failed: jobs that failed.
         unfinished: jobs that are not done yet.
         errors: by job name: errors of jobs that are done but are not in the archive.
+        retried: of the jobs that are done, how many failed and are done in a retry.
     """
 
     path: Path
@@ -56,6 +62,7 @@ class FetchedZip:
     failed: int = 0
     unfinished: int = 0
     errors: dict[str, GahpError] = field(default_factory=dict)
+    retried: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -78,7 +85,7 @@ def fetch_zip(
     :func:`~boinc_gahp.api.fetching.fetch`, in the order in which they arrive. It is written
     beside ``path``, where only the jobs being fetched take extra room, and appears complete or not
     at all; an existing file of that name is replaced. It cannot be resumed: for a large batch or a
-    bad network, fetch into a directory. Without any output the archive is empty.
+    bad network, fetch into a directory. ``jobs.csv`` has a row for each job.
 
     Arguments and errors are those of :meth:`Batch.fetch_zip`; ``jobs`` are names or ids.
     """
@@ -103,6 +110,7 @@ def fetch_zip(
                     with suppress(OSError, ValueError):  # a thread may still be writing to it
                         archive.close()
                     raise
+                archive.writestr(*_table(batch, selected.listed, packer.results, under_way.errors))
                 archive.close()
         except OSError as error:
             raise explain(error, target) from error
@@ -120,16 +128,40 @@ def fetch_zip(
         failed=selected.failed,
         unfinished=selected.unfinished,
         errors=under_way.errors,
+        retried=selected.retried,
     )
 
 
+def _table(
+    batch: Batch,
+    listed: Collection[JobInfo],
+    results: Mapping[int, FetchResult | None],
+    errors: Mapping[str, GahpError],
+) -> tuple[str, bytes]:
+    """Return the name and the contents of the file with a row for each job."""
+    maker = RowMaker(batch.manifest, lease_is_over=batch.lease_is_over)
+    texts = {name: str(error) for name, error in errors.items()}
+
+    def row(job: JobInfo) -> Row:
+        folder = folder_name(job.name) if job.id in results else None
+        return maker.row(job, Ended(results.get(job.id), folder, texts.get(job.name, "")))
+
+    name = jobs_csv.name_for({job.name for job in listed})
+    return name, jobs_csv.contents(maker.keys, map(row, listed))
+
+
 class _Packer:
-    """Adds one job after the other to an archive; thread-safe."""
+    """Adds one job after the other to an archive; thread-safe.
+
+    Attributes:
+        results: how the jobs ended that are in it, by their ids; None: that was not asked.
+    """
 
     def __init__(
         self, archive: zipfile.ZipFile, under_way: BatchFetch, room: Path, *, stderr: bool
     ) -> None:
         self.jobs = self.files = self.nbytes = 0
+        self.results: dict[int, FetchResult | None] = {}
         self._archive = archive
         self._under_way = under_way
         self._room = room
@@ -146,8 +178,9 @@ class _Packer:
             with self._lock:
                 for path in sorted(filter(None, (*brought.outputs, brought.stderr))):
                     name = path.relative_to(folder.directory)
-                    self._add(path, f"{folder_name(job.name)}/{name}")
+                    self._add(path, f"{folder_name(job.called)}/{name}")
                 self.jobs += 1
+                self.results[job.id] = result_of(brought)
         finally:
             shutil.rmtree(folder.directory, ignore_errors=True)
 

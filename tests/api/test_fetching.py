@@ -86,9 +86,9 @@ class Desk:
         return fetching.fetch_zip(self.batch(name), target, stderr=stderr)
 
     def have(self) -> dict[str, bytes]:
-        """Return what a user sees in the results: all files but the notes, hidden ones too."""
+        """Return the jobs' files in the results, hidden ones too; not notes and jobs.csv."""
         found = contents(self.results).items()
-        return {name: data for name, data in found if not name.endswith(f"/{NOTE}")}
+        return {name: data for name, data in found if not name.endswith((f"/{NOTE}", "jobs.csv"))}
 
     def close(self) -> None:
         for project in self._projects:
@@ -111,7 +111,10 @@ def test_every_job_gets_a_folder_with_its_outputs_and_stderr(desk: Desk) -> None
     fetched = desk.fetch(progress=told.append)
     assert desk.have() == ALL_UPPER
     assert dataclasses.replace(fetched, errors={}) == fetching.Fetched(
-        desk.results, fetched=20, nbytes=20 * (len(TEXT) + len(ERR))
+        desk.results,
+        fetched=20,
+        nbytes=20 * (len(TEXT) + len(ERR)),
+        table=desk.results / "jobs.csv",
     )
     assert fetched.is_complete
     jobs = [each for each in told if each.unit == "jobs"]
@@ -133,7 +136,12 @@ def test_all_files_are_on_the_disk_with_their_names_when_it_ends(
         events.append(("synced", path_of(descriptor)))
         fsync(descriptor)
 
-    def renaming(source: str, target: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+    def renaming(
+        source: str, target: str, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None
+    ) -> None:
+        if src_dir_fd is None or dst_dir_fd is None:  # not in the results
+            replace(source, target)
+            return
         assert ("synced", f"{path_of(src_dir_fd)}/{source}") in events
         replace(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
         events.append(("new", path_of(dst_dir_fd)))
@@ -429,16 +437,18 @@ def test_an_archive_has_every_output_under_its_right_name(desk: Desk) -> None:
     fetched = desk.fetch_zip("upper", target)
     assert (fetched.fetched, fetched.files, fetched.is_complete) == (20, 40, True)
     with zipfile.ZipFile(target) as archive:
-        assert {name: archive.read(name) for name in archive.namelist()} == ALL_UPPER
+        found = {name: archive.read(name) for name in archive.namelist()}
+    assert found.pop("jobs.csv").count(b"\n") == 21
+    assert found == ALL_UPPER
     assert not list(desk.directory.glob(".*"))
 
 
-def test_an_archive_of_no_outputs_is_empty_and_valid(desk: Desk) -> None:
+def test_an_archive_of_no_outputs_has_only_the_table_of_jobs(desk: Desk) -> None:
     target = desk.directory / "none.zip"
     fetched = desk.fetch_zip("gone", target)
     assert (fetched.files, fetched.failed) == (0, 1)
     with zipfile.ZipFile(target) as archive:
-        assert archive.namelist() == []
+        assert archive.namelist() == ["jobs.csv"]
 
 
 def test_an_archive_appears_whole_or_not_at_all(desk: Desk) -> None:

@@ -90,8 +90,8 @@ def test_a_batch_page_lists_its_jobs_with_what_became_of_them(
     rows = [text_of(row) for row in page.xpath("//tbody/tr")]
     assert rows == [
         "aborted aborted 0",
-        "failed failed too many instances failed; exit status 3 h1 1 10 s",
-        "done done h2 1 10 s",
+        "failed failed too many instances failed; exit status 3 h1 1 10 s just now",
+        "done done h2 1 10 s just now",
         "in progress in progress h3 1",
         "queued queued 1",
     ]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import arguments as reading, states
@@ -37,7 +39,7 @@ ask.
 _RETIRE = """\
 Tells the project that batches are no longer needed. The project may then delete their files and
 jobs at once, even outputs that were not fetched. Unfinished jobs are aborted. The batches are no
-longer listed.
+longer listed. Retries of a batch are batches of their own, and are not retired with it.
 
 On a terminal, it asks first if that would lose outputs or unfinished jobs. Elsewhere, and with
 --yes, it does not ask.
@@ -164,7 +166,7 @@ def retire(arguments: list[str], config: str | None) -> int:
         question = f"Retiring {what} loses {', and '.join(lost)}. Retire?"
         if lost and not _may(options, at_stake, question):
             return 1
-        return _each(options, found, _retire)
+        return _each(options, found, partial(_retire, options))
 
 
 def extend(arguments: list[str], config: str | None) -> int:
@@ -291,11 +293,19 @@ def _abort(batch: Batch) -> str:
     return f"is aborted{done_jobs}"
 
 
-def _retire(batch: Batch) -> str:
+def _retire(options: Namespace, batch: Batch) -> str:
     if batch.state is BatchState.RETIRED:
         return "is retired already"
     batch.retire()
-    return "is retired"
+    kept = []
+    with suppress(GahpError):
+        kept = [each for each in batch.retries() if each.state is not BatchState.RETIRED]
+    if not kept:
+        return "is retired"
+    named = ", ".join(f"{each.id} {printable(each.name)}" for each in kept)
+    how = command(options, "retire", *(each.id for each in kept))
+    what = "its retry is not" if len(kept) == 1 else "its retries are not"
+    return f"is retired; {what} ({named}): {how}"
 
 
 def _abort_jobs(options: Namespace, found: _Result) -> int:

@@ -42,9 +42,11 @@ def estimate(arguments: list[str], config: str | None) -> int:
     """Print the project's estimate of how long the jobs take."""
     options = read_options(estimate_parser(config), arguments)
     with opened(options) as project:
+        from boinc_gahp.api import new_batch_name
+
         app = options.app
         with Work(stream=sys.stderr) as work:
-            jobs = look_up_jobs(project, options, work)
+            jobs = look_up_jobs(project, options, work, new_batch_name(app))
             seconds = project.estimate(app, jobs.jobs, **submit_options(options))
         count = len(jobs.jobs)
         if options.json:

@@ -59,6 +59,8 @@ def summary(fetched: Fetched | FetchedZip, here: int, where: Path) -> str:
     parts = [f"{count(fetched.fetched, 'job')} fetched ({words.size(fetched.nbytes)})"]
     if here:
         parts.append(f"{here:,} already here")
+    if fetched.retried:
+        parts.append(f"{fetched.retried:,} of them from retries")
     if fetched.errors:
         parts.append(f"{len(fetched.errors):,} could not be fetched")
     parts += nothing_to_fetch(fetched.failed, fetched.unfinished)
@@ -115,6 +117,7 @@ def fetched_json(batch: Batch, fetched: Fetched) -> dict[str, Any]:
         "jobs_already_here": fetched.here,
         "jobs_failed": fetched.failed,
         "jobs_unfinished": fetched.unfinished,
+        "jobs_retried": fetched.retried,
         "bytes": fetched.nbytes,
     }
 
@@ -129,6 +132,7 @@ def zip_json(batch: Batch, fetched: FetchedZip) -> dict[str, Any]:
         "jobs_fetched": fetched.fetched,
         "jobs_failed": fetched.failed,
         "jobs_unfinished": fetched.unfinished,
+        "jobs_retried": fetched.retried,
         "bytes": fetched.nbytes,
     }
 

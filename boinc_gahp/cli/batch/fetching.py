@@ -125,7 +125,7 @@ def fetch(arguments: list[str], config: str | None) -> int:
 def _folders(batch: Batch, options: Namespace) -> int:
     from boinc_gahp.cli.batch import fetch_view
     from boinc_gahp.cli.batch.jsons import print_json
-    from boinc_gahp.cli.batch.reasons_view import reasons_json
+    from boinc_gahp.cli.batch.reasons_view import failed_in, reasons_json
 
     where = _directory(batch, options)
     with fetch_view.FetchView(quiet=options.json) as view:
@@ -140,8 +140,8 @@ def _folders(batch: Batch, options: Namespace) -> int:
     fetch_view.print_errors(fetched.errors)
     if options.json:
         errors = (fetch_view.error_json(*each) for each in fetched.errors.items())
-        reasons = reasons_json(batch, options.job) if fetched.failed else []
-        print_json(fetch_view.fetched_json(batch, fetched), errors=errors, reasons=reasons)
+        more = reasons_json(failed_in(batch, options.job))
+        print_json(fetch_view.fetched_json(batch, fetched), errors=errors, **more)
     else:
         print(fetch_view.summary(fetched, fetched.here, where))
         _say_more(batch, options, fetched)
@@ -151,7 +151,7 @@ def _folders(batch: Batch, options: Namespace) -> int:
 def _zip(batch: Batch, options: Namespace) -> int:
     from boinc_gahp.cli.batch import fetch_view
     from boinc_gahp.cli.batch.jsons import print_json
-    from boinc_gahp.cli.batch.reasons_view import reasons_json
+    from boinc_gahp.cli.batch.reasons_view import failed_in, reasons_json
 
     with fetch_view.FetchView(quiet=options.json) as view:
         fetched = batch.fetch_zip(
@@ -164,26 +164,29 @@ def _zip(batch: Batch, options: Namespace) -> int:
     fetch_view.print_errors(fetched.errors)
     if options.json:
         errors = (fetch_view.error_json(*each) for each in fetched.errors.items())
-        reasons = reasons_json(batch, options.job) if fetched.failed else []
-        print_json(fetch_view.zip_json(batch, fetched), errors=errors, reasons=reasons)
+        more = reasons_json(failed_in(batch, options.job))
+        print_json(fetch_view.zip_json(batch, fetched), errors=errors, **more)
     else:
         print(fetch_view.summary(fetched, 0, Path(options.zip)))
         if not fetched.files:
-            print("The archive is empty: there are no outputs.")
+            print("The archive has only jobs.csv: there are no outputs.")
         _say_more(batch, options, fetched)
     return _status(batch, fetched, 0)
 
 
 def _failed(batch: Batch, options: Namespace) -> int:
-    from boinc_gahp.api import jobs_of, save_failure
+    from boinc_gahp.api import jobs_of, save_failure, standing_of
     from boinc_gahp.cli.batch import fetch_view, states
     from boinc_gahp.cli.batch.jsons import print_json
+    from boinc_gahp.cli.batch.reasons_view import retry_lines
 
     where = _directory(batch, options)
     selected = jobs_of(batch, options.job)
+    standing = standing_of(batch, options.job)
+    failed = [job.id for job in standing.failed]
     found = []
     with fetch_view.FetchView(quiet=options.json) as view:
-        for failure in batch.failures(jobs=options.job):
+        for failure in batch.failures(jobs=failed) if failed else ():
             found.append((failure, save_failure(failure, where)))
             view.asked(len(found), selected.failed)
     if options.json:
@@ -206,6 +209,9 @@ def _failed(batch: Batch, options: Namespace) -> int:
             print(states.lease_warning(batch, words.now()))
     else:
         print(fetch_view.none_failed(selected))
+    if not options.json:
+        for line in retry_lines(options, standing):
+            print(line)
     return _exit_status(batch, len(selected.finished), len(found), selected.unfinished)
 
 
@@ -222,9 +228,8 @@ def _say_more(batch: Batch, options: Namespace, fetched: Fetched | FetchedZip) -
 
     if batch.lease_is_over:
         print(states.lease_warning(batch, words.now()))
-    if fetched.failed:
-        for line in reason_lines(options, batch, options.job):
-            print(line)
+    for line in reason_lines(options, batch, options.job):
+        print(line)
     if fetched.errors:
         print("Repeat the command to fetch what is missing, unless the project has deleted it.")
     if fetched.unfinished or not batch.is_over:

@@ -9,28 +9,28 @@ from __future__ import annotations
 import argparse
 import glob
 import os
+import re
 import stat
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from boinc_gahp.cli.batch import placeholders
 from boinc_gahp.cli.batch.arguments import add_common, quantity, whole_number
+from boinc_gahp.cli.batch.own_templates import on_project, own_template, read_input
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import DELAY, DISK, MEMORY, OPERATIONS
 from boinc_gahp.terminal import not_empty
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
-    from boinc_gahp.api import File, Job, LocalFile, Options
-    from boinc_gahp.templates import InputTemplate
+    from boinc_gahp.api import Job, LocalFile, Options, Patterns
     from boinc_gahp.terminal import Parser
 
-#: Stands for a template in the project's own directory.
-_ON_PROJECT = "project:"
 #: Options whose value may begin with a dash.
 _DASHED = ("--args",)
+#: In errors: a placeholder for part of a file's path.
+_OF_FILE = re.compile(r"\{(path|name|stem)(:[0-9]+)?\} is not a placeholder")
 
 #: The most jobs that --count makes: each takes memory, and has to be sent.
 _MOST_JOBS = 1_000_000
@@ -68,15 +68,16 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
         default=[],
         metavar="NAME=FILE",
         help="an input file of every job. NAME is the app's name for it; FILE is a path, "
-        "staged:PHYSICAL_NAME, http(s)://…, remote:URL,NBYTES,MD5 or inline:TEXT; may "
-        "be repeated",
+        "staged:PHYSICAL_NAME, http(s)://…, remote:URL,NBYTES,MD5 or inline:TEXT, with the "
+        "placeholders of --args; may be repeated",
     )
     which.add_argument(
         "--args",
         metavar="WORDS",
         help="arguments of the jobs, split as in a shell. {index} is the job's number, "
-        "from 0; with --each, {path}, {name} and {stem} are those of its file; {{ and "
-        "}} are braces",
+        "from 0, {batch} the batch's name; with --rows, {COLUMN} is the row's value; with --each, "
+        "{path}, {name} and {stem} are those of the file; {index:4} is 0000, 0001, ...; {{ and }} "
+        "are braces",
     )
     which.add_argument(
         "--count", type=_count, metavar="N", help="submit N jobs, which differ only in {index}"
@@ -103,22 +104,24 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
             "--rows",
             metavar="FILE",
             type=not_empty,
-            help="submit a job for each row of a CSV file with a header (name, args, inputs, "
-            "input:NAME, template, output_template, priority, fpops), or of a file of "
-            "JSON lines; - is standard input",
+            help="submit a job for each row of a table of parameters: a CSV file with a header, "
+            "or JSON; each column is a placeholder, except name, args, inputs, input:NAME, "
+            "template, output_template, priority, fpops, memory, disk and delay, which set this "
+            "for the job; - is standard input",
         ),
         "file",
     )
     which.add_argument(
         "--format",
-        choices=("csv", "jsonl"),
+        choices=("csv", "json", "jsonl"),
         help="the format of --rows (default: from the file's name or its first character)",
     )
     which.add_argument(
         "--name-jobs",
         metavar="PATTERN",
-        help="names for jobs that have none, with the placeholders of --args; {index:4} "
-        "gives 0000, 0001, ... (default: the batch's name and the job's number)",
+        help="names for jobs that have none, with the placeholders of --args, as in "
+        "'{batch}_{seed}': a project accepts a job's name only once, for ever (default: the "
+        "batch's name and the job's number)",
     )
     needs = parser.add_argument_group("what the jobs need", "The app's template has the defaults.")
     for name in ("input", "output"):
@@ -181,27 +184,42 @@ def read_options(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace
         parser.error(
             f"{' and '.join(ways)} do not go together: each of them says which jobs there are"
         )
-    if options.rows is not None and options.args is not None:
-        parser.error("--rows and --args do not go together: the rows have a column args")
     if options.rows is None and options.format is not None:
         parser.error("--format is the format of --rows, and there is no --rows")
     if options.each is None and options.as_ is not None:
         parser.error("--as is for the files of --each, and there is no --each")
-    for option in ("args", "name_jobs"):
-        pattern = getattr(options, option)
-        if pattern is not None:
-            try:
-                placeholders.check(pattern, with_file=options.each is not None)
-            except placeholders.WrongPattern as error:
-                parser.error(f"--{option.replace('_', '-')}: {error}")
-    from boinc_gahp.api import split_args
-
     try:
-        _shared_inputs(options.input)
-        split_args(options.args or "")
+        patterns = _patterns(options, "")
+        if options.rows is None:
+            patterns.used(_values(0, "", None if options.each is None else ""))
     except BadRequest as error:
-        parser.error(str(error))
+        hint = ""
+        if options.each is None and options.rows is None and _OF_FILE.search(str(error)):
+            hint = " (path, name and stem are for files of --each, and there is no --each)"
+        parser.error(f"{error}{hint}")
     return options
+
+
+def _patterns(options: argparse.Namespace, batch_name: str) -> Patterns:
+    """Return the placeholders' patterns; raises BadRequest."""
+    from boinc_gahp.api import Patterns, split_named
+
+    inputs: dict[str, str] = {}
+    for text in options.input:
+        name, file = split_named(text)
+        if name in inputs:
+            raise BadRequest(f"--input {name}=… is given twice: give the input one file")
+        inputs[name] = file
+    return Patterns(options.args, inputs, options.name_jobs, batch_name)
+
+
+def _values(number: int, batch_name: str, path: str | None) -> dict[str, str | None]:
+    """Return the values of the placeholders for a job that has no row."""
+    values: dict[str, str | None] = {"index": str(number), "batch": batch_name}
+    if path is not None:
+        pure = PurePath(path)
+        values.update(path=path, name=pure.name, stem=pure.stem)
+    return values
 
 
 def _joined(arguments: Sequence[str]) -> list[str]:
@@ -229,14 +247,15 @@ def submit_options(options: argparse.Namespace) -> Options:
         ),
         "priority": options.priority,
         "app_version_num": options.app_version,
-        "input_template_filename": _on_project(options.input_template),
-        "output_template_filename": _on_project(options.output_template),
+        "input_template_filename": on_project(options.input_template),
+        "output_template_filename": on_project(options.output_template),
     }
     return made
 
 
 def read_jobs(
     options: argparse.Namespace,
+    batch_name: str,
     inputs: Callable[[], Sequence[str]],
     progress: Callable[[int], None],
 ) -> CommandLineJobs:
@@ -244,6 +263,7 @@ def read_jobs(
 
     Args:
         options: from :func:`read_options`.
+        batch_name: the name of their batch.
         inputs: returns the open names of the app's inputs; called only if they matter.
         progress: called now and then with the number of rows read.
 
@@ -251,34 +271,34 @@ def read_jobs(
         BadRequest: an option's value is wrong, or a template cannot be read.
         WrongRow: a row is wrong.
     """
-    from boinc_gahp.api import Job, split_args
+    from boinc_gahp.api import Job
 
     templates = {
-        "input_template": _own_template(options.input_template, is_input=True),
-        "output_template": _own_template(options.output_template, is_input=False),
+        "input_template": own_template(options.input_template, is_input=True),
+        "output_template": own_template(options.output_template, is_input=False),
     }
-    shared = _shared_inputs(options.input)
+    patterns = _patterns(options, batch_name)
     if options.rows is not None:
-        return _row_jobs(options, shared, templates, progress)
-    words = split_args(options.args or "")
+        return _row_jobs(options, patterns, templates, progress)
     files: list[str] | None = None
     name = ""
     if options.each is not None:
         files = _matching(options.each)
-        name = options.as_ or _only_input(shared, options, inputs)
-        if name in shared:
+        name = options.as_ or _only_input(patterns.open_names, options, inputs)
+        if name in patterns.open_names:
             raise BadRequest(
                 f"--as {name} and --input {name}=… do not go together: give the input one file"
             )
     made = CommandLineJobs()
     for number in range(len(files) if files is not None else options.count or 1):
         path = None if files is None else files[number]
-        fill = placeholders.Filling(number, path)
+        values = _values(number, batch_name, path)
+        shared = patterns.inputs(values)
         made.jobs.append(
             Job(
-                args=tuple(map(fill, words)),
+                args=patterns.args(values),  # type: ignore[arg-type]
                 inputs=shared if path is None else {**shared, name: _local(path)},
-                name=None if options.name_jobs is None else fill(options.name_jobs),
+                name=patterns.name(values),
                 input_template=templates["input_template"],
                 output_template=templates["output_template"],
             )
@@ -288,7 +308,7 @@ def read_jobs(
 
 def _row_jobs(
     options: argparse.Namespace,
-    shared: dict[str, File],
+    patterns: Patterns,
     templates: dict[str, str | None],
     progress: Callable[[int], None],
 ) -> CommandLineJobs:
@@ -297,14 +317,10 @@ def _row_jobs(
     from boinc_gahp.api import read_rows
 
     made = CommandLineJobs(rows="standard input" if options.rows == "-" else options.rows)
-    for number, row in enumerate(read_rows(options.rows, options.format)):
+    for number, row in enumerate(read_rows(options.rows, options.format, patterns)):
         job = row.job
         if number % _ROWS == 0:
             progress(number)
-        if shared:
-            job = replace(job, inputs={**shared, **job.inputs})
-        if options.name_jobs is not None and job.name is None:
-            job = replace(job, name=placeholders.Filling(number)(options.name_jobs))
         for kind, text in templates.items():
             if text is not None and getattr(job, kind) is None:
                 job = replace(job, **{kind: text})  # type: ignore[arg-type]
@@ -315,32 +331,17 @@ def _row_jobs(
     return made
 
 
-def _shared_inputs(given: Sequence[str]) -> dict[str, File]:
-    from boinc_gahp.api import read_named
-
-    inputs: dict[str, File] = {}
-    for text in given:
-        try:
-            name, file = read_named(text)
-        except BadRequest as error:
-            raise BadRequest(f"--input: {error}") from error
-        if name in inputs:
-            raise BadRequest(f"--input {name}=… is given twice: give the input one file")
-        inputs[name] = file
-    return inputs
-
-
 def _only_input(
-    shared: dict[str, File], options: argparse.Namespace, inputs: Callable[[], Sequence[str]]
+    shared: Collection[str], options: argparse.Namespace, inputs: Callable[[], Sequence[str]]
 ) -> str:
     """Return the name of the app's only input that has no file yet."""
-    if _on_project(options.input_template) is not None:
+    if on_project(options.input_template) is not None:
         raise BadRequest(
             "--each: with a template on the project, it is not known which input gets the files: "
             "name it with --as NAME"
         )
     if options.input_template is not None:
-        wanted = [file.open_name for file in _read_input(options.input_template).per_job_files]
+        wanted = [file.open_name for file in read_input(options.input_template).per_job_files]
     else:
         wanted = list(inputs())
     left = [name for name in wanted if name not in shared]
@@ -385,54 +386,6 @@ def _local(path: str) -> LocalFile:
     from boinc_gahp.api import LocalFile
 
     return LocalFile(path)
-
-
-# -- templates
-
-
-def _on_project(given: str | None) -> str | None:
-    """Return the name of a template of the project's, if the option means one."""
-    if given is None or not given.startswith(_ON_PROJECT):
-        return None
-    return given.removeprefix(_ON_PROJECT)
-
-
-def _own_template(given: str | None, *, is_input: bool) -> str | None:
-    """Return the text of a template file; reading it makes sure that it is a template."""
-    from boinc_gahp.templates import TemplateError, read_output_template
-
-    if given is None or _on_project(given) is not None:
-        return None
-    text = _text(given)
-    if is_input:
-        _read_input(given)
-        return text
-    try:
-        read_output_template(text)
-    except TemplateError as error:
-        raise _wrong_template(given, error) from error
-    return text
-
-
-def _read_input(path: str) -> InputTemplate:
-    from boinc_gahp.templates import TemplateError, read_input_template
-
-    try:
-        return read_input_template(_text(path))
-    except TemplateError as error:
-        raise _wrong_template(path, error) from error
-
-
-def _wrong_template(path: str, error: Exception) -> BadRequest:
-    return BadRequest(f"{path}: {error}; boinc_gahp template check tells more")
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text("utf-8")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise BadRequest(f"the template {path!r} cannot be read: {reason}") from error
 
 
 def _count(text: str) -> int:

@@ -44,9 +44,13 @@ _FILES = (
 
 def dry_run(project: Project, options: Namespace, more: Options) -> int:
     """Print the plan of a submit; return 0 if nothing is wrong with it, else 1."""
+    from boinc_gahp.api import new_batch_name
+
     plans: list[Plan] = []
     with Work(stream=sys.stderr) as work:
-        jobs = look_up_jobs(project, options, work)
+        # Placeholders may have the name.
+        more["name"] = name = options.name or new_batch_name(options.app)
+        jobs = look_up_jobs(project, options, work, name)
         more["progress"] = partial(show_progress, work)
         for part in _parts(project, options, jobs.jobs, more):
             plans.append(project.plan(options.app, part, **more))

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from boinc_gahp.terminal import Work
 
 
-def look_up_jobs(project: Project, options: Namespace, work: Work) -> CommandLineJobs:
-    """Return the jobs that the options describe; shows the progress."""
+def look_up_jobs(
+    project: Project, options: Namespace, work: Work, batch_name: str
+) -> CommandLineJobs:
+    """Return the jobs that the options describe, for a batch; shows the progress."""
     jobs = read_jobs(
         options,
+        batch_name,
         lambda: [file.open_name for file in project.app(options.app).inputs],
         lambda number: work.show("reading rows", number, 0),
     )

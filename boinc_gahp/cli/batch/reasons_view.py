@@ -1,24 +1,54 @@
-"""Why jobs of a batch failed, as ``wait``, ``show`` and ``fetch`` tell it at their end."""
+"""Why jobs of a batch failed, and what became of them: for the end of ``wait``, ``show``, ``fetch``."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.cli.batch.opening import command
 from boinc_gahp.errors import RpcError
-from boinc_gahp.states import CANCELLED
+from boinc_gahp.states import CANCELLED, BatchState
 from boinc_gahp.terminal import coloured
-from boinc_gahp.text import count
+from boinc_gahp.text import count, printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
-    from boinc_gahp.api import Batch
+    from boinc_gahp.api import Batch, Reason, Standing
 
 #: The most reasons that are printed one by one.
 _TOLD = 5
+
+
+class Failed(NamedTuple):
+    """Failed jobs of a batch.
+
+    Attributes:
+        reasons: why they failed, without those whose retries are done or not over.
+        standing: how they stand, with their retries.
+    """
+
+    reasons: list[Reason]
+    standing: Standing
+
+
+def failed_in(batch: Batch, jobs: Sequence[str] | None = None) -> Failed | None:
+    """Return what there is to say about failed jobs; None: nothing, or the project does not say.
+
+    Args:
+        batch: the batch, as the project last described it.
+        jobs: names or ids of the jobs that matter; None: all.
+    """
+    from boinc_gahp.api import reasons_of, standing_of
+
+    if not batch.nerror_jobs:
+        return None
+    try:
+        standing = standing_of(batch, jobs)
+        return Failed(reasons_of(batch, standing.failed), standing)
+    except RpcError:
+        return None
 
 
 def reason_lines(
@@ -35,47 +65,91 @@ def reason_lines(
     """
     if not batch.nerror_jobs:
         return
-    try:
-        found = batch.reasons(jobs=jobs)
-    except RpcError:
+    found = failed_in(batch, jobs)
+    if found is None:
         yield f"Why jobs failed: {command(options, 'logs', batch.id, '--failed')}"
         return
-    if not found:
-        return
-    number = sum(reason.count for reason in found)
+    if found.reasons:
+        yield from _lines(found.reasons)
+        # Of an aborted job there is no more to tell.
+        told = next((each.job for each in found.reasons if _tells(each)), None)
+        if told is not None:
+            yield f"More: {command(options, 'logs', batch.id, told)}"
+        if _can_retry(batch):
+            yield f"Send them again: {command(options, 'retry', batch.id)}"
+    yield from retry_lines(options, found.standing)
+
+
+def _lines(reasons: Sequence[Reason]) -> Iterator[str]:
+    number = sum(reason.count for reason in reasons)
     head = coloured(f"{count(number, 'job')} failed:", "red", sys.stdout)
-    if len(found) == 1:
-        yield f"{head} {found[0]}"
-    else:
-        yield head
-        for reason in found[:_TOLD]:
-            yield f"  {reason}"
-        rest = found[_TOLD:]
-        if rest:
-            others = sum(reason.count for reason in rest)
-            yield f"  … and {count(others, 'job')} for {count(len(rest), 'more reason')}"
-    # Of an aborted job there is no more to tell.
-    told = next((each.job for each in found if CANCELLED.isdisjoint(each.errors)), None)
-    if told is not None:
-        yield f"More: {command(options, 'logs', batch.id, told)}"
+    if len(reasons) == 1:
+        yield f"{head} {reasons[0]}"
+        return
+    yield head
+    for reason in reasons[:_TOLD]:
+        yield f"  {reason}"
+    rest = reasons[_TOLD:]
+    if rest:
+        others = sum(reason.count for reason in rest)
+        yield f"  … and {count(others, 'job')} for {count(len(rest), 'more reason')}"
 
 
-def reasons_json(batch: Batch, jobs: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Return why jobs failed, the most frequent reason first; empty if the project does not say."""
-    if not batch.nerror_jobs:
-        return []
-    try:
-        found = batch.reasons(jobs=jobs)
-    except RpcError:
-        return []
-    return [
-        {
-            "reason": reason.text,
-            "jobs": reason.count,
-            "job": reason.job,
-            "exit_status": reason.exit_status,
-            "errors": list(reason.errors),
-            "stderr": reason.stderr or None,
-        }
-        for reason in found
+def _tells(reason: Reason) -> bool:
+    return CANCELLED.isdisjoint(reason.errors)
+
+
+def _can_retry(batch: Batch) -> bool:
+    """Tell whether failed jobs can be sent again from here, and nobody aborted them on purpose."""
+    from boinc_gahp.api import Manifests
+
+    if batch.state is BatchState.ABORTED and not batch.lease_is_over:
+        return False
+    return Manifests(batch.project.session).of(batch.name, batch.id) is not None
+
+
+def retry_lines(options: Namespace, standing: Standing) -> Iterator[str]:
+    """Yield the line that says which jobs were sent again before; none if there are none."""
+    if not standing.retries:
+        return
+    parts = [
+        f"{len(found):,} {words}"
+        for found, words in ((standing.saved, "done"), (standing.under_way, "not over"))
+        if found
     ]
+    names = ", ".join(f"{each.id} {printable(each.name)}" for each in standing.retries)
+    number = len(standing.saved) + len(standing.under_way)
+    wait = ""
+    if standing.under_way:
+        ids = dict.fromkeys(attempt.batch.id for attempt in standing.under_way.values())
+        wait = f" To wait for them: {command(options, 'wait', *ids)}"
+    yield f"{count(number, 'failed job')} sent again as {names}: {', '.join(parts)}.{wait}"
+
+
+def reasons_json(found: Failed | None) -> dict[str, Any]:
+    """Return the keys about failed jobs; the most frequent reason comes first."""
+    reasons = [] if found is None else found.reasons
+    retries = [] if found is None else found.standing.family.retries
+    return {
+        "reasons": [
+            {
+                "reason": reason.text,
+                "jobs": reason.count,
+                "job": reason.job,
+                "exit_status": reason.exit_status,
+                "errors": list(reason.errors),
+                "stderr": reason.stderr or None,
+            }
+            for reason in reasons
+        ],
+        "retries": [
+            {
+                "id": each.info.id,
+                "name": each.info.name,
+                "state": each.info.state.name.lower(),
+                "jobs": each.info.njobs,
+                "failed_jobs": each.info.nerror_jobs,
+            }
+            for each in retries
+        ],
+    }

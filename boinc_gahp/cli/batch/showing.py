@@ -7,12 +7,12 @@ from collections import Counter, deque
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.cli.batch import states
+from boinc_gahp.cli.batch import states, submitted_view
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.listing import lease_lines
 from boinc_gahp.cli.batch.opening import add_look, opened_to_look
-from boinc_gahp.cli.batch.reasons_view import reason_lines, reasons_json
+from boinc_gahp.cli.batch.reasons_view import failed_in, reason_lines, reasons_json
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import Column, Parser, bar, coloured, table, width_of, words
 from boinc_gahp.text import printable
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Shows a batch and its jobs. A terminal shows the first 50 jobs, a pipe gets all. A retired batch is
 found by its id as long as the project has it.
+
+Arguments, parameters and inputs are shown on the machine that submitted the batch: a project does
+not tell them. --json has them in full.
 """
 
 _STATES = [state.name.lower() for state in JobState if state is not JobState.UNKNOWN]
@@ -56,6 +59,8 @@ _COLUMNS: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = (
     (Column("job", minimum=24, middle=True), lambda job: job.name),
     (Column("state"), lambda job: states.job_words(job.state)),
     (Column("cpu time", rank=2, right=True), lambda job: _cpu_time(job.cpu_time)),
+    (Column("parameters", rank=1, minimum=16), submitted_view.parameters),
+    (Column("arguments", rank=4, minimum=24), submitted_view.arguments),
 )
 _DETAILS: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = (
     (
@@ -63,6 +68,7 @@ _DETAILS: tuple[tuple[Column, Callable[[BatchJob], Cell]], ...] = (
         lambda job: ", ".join(map(str, job.exit_statuses)),
     ),
     (Column("why", minimum=16), states.reason_words),
+    (Column("inputs", rank=5, minimum=16, middle=True), submitted_view.inputs),
 )
 
 
@@ -76,6 +82,7 @@ def _job_json(job: BatchJob) -> dict[str, Any]:
         "cpu_time": job.cpu_time,
         "errors": list(job.errors),
         "exit_statuses": list(job.exit_statuses),
+        **submitted_view.submitted_json(job),
     }
 
 
@@ -113,7 +120,7 @@ def show_parser(config: str | None = None) -> Parser:
     parser.add_argument(
         "--details",
         action="store_true",
-        help="show exit statuses of failed jobs, and why they failed",
+        help="show exit statuses of failed jobs, why they failed, and the inputs of all",
     )
     parser.add_argument(
         "--instances",
@@ -144,12 +151,13 @@ def show(arguments: list[str], config: str | None) -> int:
             for line in chain(_facts(batch, cpu_time), lease_lines(options, batch)):
                 print(line)
             _print_jobs(options, batch, jobs)
+            if batch.njobs and batch.manifest is None:
+                print(submitted_view.NOT_KNOWN)
             unsent = states.unsent_words(batch)
             if unsent is not None:
                 print(unsent)
-            if batch.is_over:
-                for line in reason_lines(options, batch, options.job):
-                    print(line)
+            for line in reason_lines(options, batch, options.job):
+                print(line)
     return 0
 
 
@@ -167,8 +175,8 @@ def _print_json(
         )
     # Ask for the first job before anything is printed: no answer is better than half of one.
     values = batch_json(batch) if cpu_time is None else {**batch_json(batch), "cpu_time": cpu_time}
-    reasons = reasons_json(batch, options.job) if batch.is_over else []
-    print_json({"batch": values}, jobs=_begun(shown), reasons=reasons)
+    failed = failed_in(batch, options.job)
+    print_json({"batch": values}, jobs=_begun(shown), **reasons_json(failed))
 
 
 def _begun(items: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
@@ -199,7 +207,10 @@ def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
     if batch.create_time:
         rows.append(("created", _time(batch.create_time, words.ago(batch.create_time, now))))
     if batch.is_over and batch.completion_time:
-        rows.append(("ended", _time(batch.completion_time, states.end_words(batch, now))))
+        ended = _time(batch.completion_time, states.end_words(batch, now))
+        # A project notes when somebody asks for the first time after the last job (web-rpcs.rst,
+        # "Batch states").
+        rows.append(("ended", f"by {ended}, when the project was asked"))
     end = states.expected_end(batch, now)
     if end is not None:
         rows.append(("end", f"{words.ahead(end, now)} ({words.at(end)})"))

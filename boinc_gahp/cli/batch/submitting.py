@@ -121,7 +121,6 @@ def submit(arguments: list[str], config: str | None) -> int:
         if options.dry_run:
             from boinc_gahp.cli.batch.plan_view import dry_run
 
-            more["name"] = options.name
             return dry_run(project, options, more)
         from boinc_gahp.api import new_batch_name
 
@@ -198,7 +197,7 @@ class _Refused(Exception):
 def _sent(project: Project, options: Namespace, more: Options, work: Work) -> list[Batch]:
     from boinc_gahp.api import drop_begun, is_final
 
-    jobs = look_up_jobs(project, options, work)
+    jobs = look_up_jobs(project, options, work, more["name"] or "")
     more["progress"] = partial(show_progress, work)
 
     def is_dropped() -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.cli.batch import arguments as reading, states, watch_view
 from boinc_gahp.cli.batch.jsons import news_json, print_line
 from boinc_gahp.cli.batch.opening import command, no_more_remarks, opened
-from boinc_gahp.cli.batch.reasons_view import reason_lines, reasons_json
+from boinc_gahp.cli.batch.reasons_view import failed_in, reason_lines, reasons_json
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import ProjectDown, TransportError
 from boinc_gahp.states import BatchState
@@ -227,8 +227,8 @@ def _warned(polls: Iterable[Sequence[Batch]]) -> Iterator[Sequence[Batch]]:
 
 def _news_json(batch: Batch) -> dict[str, Any]:
     """Return a batch's news; the last ones have the reasons for which jobs failed."""
-    reasons = reasons_json(batch) if batch.is_over and not batch.gone else []
-    return {**news_json(batch, words.now()), "reasons": reasons}
+    failed = failed_in(batch) if batch.is_over and not batch.gone else None
+    return {**news_json(batch, words.now()), **reasons_json(failed)}
 
 
 def _ended(options: Namespace, batches: Sequence[Batch]) -> int:

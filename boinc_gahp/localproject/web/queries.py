@@ -116,7 +116,8 @@ def counts(connection: sqlite3.Connection, batch_id: int | None = None) -> dict[
 class ShownBatch:
     """A batch, or the jobs that belong to none; those have no state.
 
-    Times are seconds since the epoch; 0: not yet, or never.
+    Times are seconds since the epoch; 0: not yet, or never. ``completion_time`` is the project's
+    record: when an RPC first found all jobs ended, or when the batch was aborted.
     """
 
     id: int

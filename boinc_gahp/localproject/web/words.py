@@ -129,6 +129,7 @@ FILTERS = {
         clock,
         iso,
         size,
+        span,
         speed,
         credit,
         thousands,

@@ -133,14 +133,13 @@ def test_an_archive(batch: Command, here: Path, done: tuple[int, str], site: Sit
         "",
     )
     with zipfile.ZipFile(here / "all.zip") as archive:
-        assert sorted(archive.namelist()) == [
-            f"{name}_{job}/{file}" for job in (0, 1) for file in ("out", "stderr.txt")
-        ]
+        files = [f"{name}_{job}/{file}" for job in (0, 1) for file in ("out", "stderr.txt")]
+        assert sorted(archive.namelist()) == [*files, "jobs.csv"]
     empty, _ = site.batch()
     status, out, _ = batch("fetch", empty, "--zip", "empty.zip")
     assert status == 5
-    assert "The archive is empty: there are no outputs." in out
-    assert zipfile.ZipFile(here / "empty.zip").namelist() == []
+    assert "The archive has only jobs.csv: there are no outputs." in out
+    assert zipfile.ZipFile(here / "empty.zip").namelist() == ["jobs.csv"]
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,9 @@
-"""Slips on command lines, and placeholders."""
+"""Slips on command lines."""
 
 from __future__ import annotations
 
-from pathlib import PurePath
-
 import pytest
-from hypothesis import given, strategies as st
 
-from boinc_gahp.cli.batch.placeholders import Filling, WrongPattern, check
 from boinc_gahp.cli.main import main
 
 
@@ -37,28 +33,3 @@ def test_an_empty_variable_or_a_slip_is_reported_before_anything_is_begun(
     out, err = capsys.readouterr()
     assert (status, out) == (2, "")
     assert reason in err
-
-
-@given(st.text())
-def test_doubled_braces_are_braces_and_nothing_else_changes(text: str) -> None:
-    pattern = text.replace("{", "{{").replace("}", "}}")
-    check(pattern, with_file=False)
-    assert Filling(5)(pattern) == text
-
-
-@given(st.integers(0, 10**6), st.text(min_size=1), st.integers(0, 20))
-def test_placeholders_are_those_of_the_job(index: int, path: str, width: int) -> None:
-    pattern = f"{{index}}|{{index:{width}}}|{{path}}|{{name}}|{{stem}}"
-    check(pattern, with_file=True)
-    pure = PurePath(path)
-    expected = "|".join((str(index), str(index).zfill(width), path, pure.name, pure.stem))
-    assert Filling(index, path)(pattern) == expected
-
-
-@given(st.text(st.sampled_from("{}indexpath:3 ")))
-def test_any_pattern_is_filled_in_or_refused(pattern: str) -> None:
-    try:
-        check(pattern, with_file=True)
-    except WrongPattern:
-        return
-    Filling(1, "a/b.c")(pattern)

@@ -1,0 +1,148 @@
+"""The file ``jobs.csv`` beside the jobs' folders: a row for each job (:mod:`.results`).
+
+It is written whole, by each fetch. A fetch of some jobs keeps the rows of the others, and so does a
+fetch of another batch into the same directory. A user's own file of that name is left alone.
+
+Spreadsheets take a cell that begins with one of ``= + - @`` for a formula, which may send other
+cells elsewhere. So a text from the project that begins so gets an apostrophe before it. The words
+that were submitted from here are written as they are.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import logging
+import stat
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from boinc_gahp.api.results import FIRST, LAST
+from boinc_gahp.fetch import registry
+from boinc_gahp.text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from boinc_gahp.api.results import Row
+    from boinc_gahp.fetch import CancelScope
+
+__all__ = ["contents", "name_for", "write"]
+
+log = logging.getLogger("boinc_gahp.api")
+
+#: The file's name, and the one used if that is a job's, or a file of the user's own.
+_NAMES = ("jobs.csv", "jobs.boinc.csv")
+#: Keys whose texts come from the project.
+_STRANGE = (FIRST, "why", "folder")
+_FORMULA = tuple("=+-@")
+#: How many characters are written at a time.
+_CHUNK = 1 << 18
+
+
+def name_for(jobs: Collection[str]) -> str:
+    """Return the file's name beside the folders of these jobs."""
+    return next((name for name in _NAMES if name not in jobs), _NAMES[-1])
+
+
+def write(
+    root: Path,
+    keys: Sequence[str],
+    jobs: Collection[str],
+    rows: Iterable[Row],
+    scope: CancelScope,
+) -> Path | None:
+    """Write the file, with the rows of other jobs that it has; return its path.
+
+    Args:
+        root: the directory with the folders.
+        keys: those of the rows, in order.
+        jobs: the names of the rows' jobs.
+        rows: as :class:`~boinc_gahp.api.results.RowMaker` makes them.
+        scope: is entered before anything is written.
+
+    Returns:
+        None if the user has files of both names.
+
+    Raises:
+        OutputError: it cannot be written.
+        Exception: whatever a closed scope raises.
+    """
+    for name in _NAMES:
+        old = None if name in jobs else _read(root / name)
+        if old is not None:
+            every, merged = _merged(keys, jobs, map(_cells, rows), *old)
+            with registry.file(root / name, scope) as file:
+                for text in _lines(every, merged):
+                    file.write(text)
+                file.commit()
+            return root / name
+    log.warning("%s has a file jobs.csv that no fetch has written: it is left alone", root)
+    return None
+
+
+def contents(keys: Sequence[str], rows: Iterable[Row]) -> bytes:
+    """Return a file with these rows."""
+    return b"".join(_lines(keys, map(_cells, rows)))
+
+
+def _read(path: Path) -> tuple[list[str], list[Row]] | None:
+    """Return the keys and rows of a file; none if there is no file. None: it is not ours."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return None
+        # A spreadsheet may have put a byte order mark before it.
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            reader = csv.DictReader(file)
+            keys = list(reader.fieldnames or ())
+            if keys[:1] != [FIRST] or tuple(keys[-len(LAST) :]) != LAST:
+                return None
+            return keys, [{key: row[key] for key in keys} for row in reader]
+    except FileNotFoundError:
+        return [], []
+    except (OSError, csv.Error):
+        return None
+
+
+def _merged(
+    keys: Sequence[str],
+    jobs: Collection[str],
+    fresh: Iterable[Row],
+    old_keys: Sequence[str],
+    old: Sequence[Row],
+) -> tuple[Sequence[str], Iterable[Row]]:
+    """Return all keys, and the new rows; other rows that were there keep their places."""
+    if {row[FIRST] for row in old} <= set(map(_harmless, jobs)):
+        return keys, fresh
+    middle = dict.fromkeys([*keys[: -len(LAST)], *old_keys[: -len(LAST)]])
+    by_name = {row[FIRST]: row for row in fresh}
+    kept = [by_name.pop(row[FIRST], row) for row in old]
+    return [*middle, *LAST], chain(kept, by_name.values())
+
+
+def _cells(row: Row) -> Row:
+    """Return a row as it is written."""
+    return {**row, **{key: _harmless(row[key] or "") for key in _STRANGE}}
+
+
+def _harmless(text: str) -> str:
+    """Return a text that a spreadsheet does not take for a formula."""
+    shown = visible(text)
+    return f"'{shown}" if shown.startswith(_FORMULA) else shown
+
+
+def _lines(keys: Sequence[str], rows: Iterable[Row]) -> Iterator[bytes]:
+    """Yield the file in pieces: UTF-8, with what cannot be written as an escape."""
+    buffer = io.StringIO(newline="")
+    usual = csv.DictWriter(buffer, keys, lineterminator="\n")
+    # csv does not quote a carriage return by itself.
+    quoted = csv.DictWriter(buffer, keys, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    for row in chain([dict(zip(keys, keys, strict=True))], rows):
+        returns = any("\r" in cell for cell in row.values() if isinstance(cell, str))
+        (quoted if returns else usual).writerow(row)
+        if buffer.tell() > _CHUNK:
+            yield buffer.getvalue().encode("utf-8", "backslashreplace")
+            buffer.seek(0)
+            buffer.truncate()
+    yield buffer.getvalue().encode("utf-8", "backslashreplace")

@@ -1,0 +1,264 @@
+"""Arguments, input files and names with placeholders, for jobs that differ in the values of these.
+
+``{seed}`` stands for a value; ``{seed:4}`` is a whole number of at least four digits, ``{{`` and
+``}}`` are braces. Values are filled in once: braces in a value are left as they are. Arguments are
+split into words before, so a value with spaces stays one word.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from boinc_gahp.api.files import read_file, split_args
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.text import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from boinc_gahp.api.types import File
+
+#: What every job has: its number, from 0, and the name of its batch.
+INDEX, BATCH = "index", "batch"
+
+_PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+_WIDTH = re.compile(r"(.*):0?([0-9]{1,2})", re.DOTALL)
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+#: Characters that a batch's name may have, but not a job's (``web-rpcs.rst``, "Job names").
+_NOT_IN_JOB_NAMES = re.compile(r"[\s/]")
+
+
+class Pattern:
+    """A text with placeholders.
+
+    Args:
+        text: the text.
+
+    Attributes:
+        given: what stands in the braces of its placeholders, in order.
+
+    Raises:
+        BadRequest: a brace stands alone.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.given: list[str] = []
+        #: Literal texts, with the placeholders between them.
+        self._literals = [""]
+        end = 0
+        for part in _PART.finditer(text):
+            self._literals[-1] += text[end : part.start()]
+            end = part.end()
+            if part[0] in {"{{", "}}"}:
+                self._literals[-1] += part[0][0]
+            elif part[1] is None:
+                raise BadRequest(f"a {part[0]} stands alone: write {part[0] * 2} for a brace")
+            else:
+                self.given.append(part[1])
+                self._literals.append("")
+        self._literals[-1] += text[end:]
+
+    def used(self, names: Collection[str]) -> set[str]:
+        """Return those of ``names`` that the placeholders stand for.
+
+        Raises:
+            BadRequest: a placeholder stands for none of them; lists them.
+        """
+        used = set()
+        for given in self.given:
+            name = _name(given, names)
+            if name is None:
+                shown = ", ".join(f"{{{each}}}" for each in names)
+                meant = did_you_mean(given, names, show=lambda name: f"{{{name}}}")
+                raise BadRequest(
+                    f"{{{given}}} is not a placeholder; there are {shown}, and {{{{ for a brace"
+                    f"{meant}"
+                )
+            used.add(name)
+        return used
+
+    def fill(self, values: Mapping[str, str | None]) -> str:
+        """Return the text with its placeholders filled in.
+
+        Args:
+            values: by name, all that :meth:`used` was called with; None: there is none.
+
+        Raises:
+            BadRequest: a value is missing, or is not a whole number where digits are asked for.
+        """
+        filled = [self._literals[0]]
+        for given, literal in zip(self.given, self._literals[1:], strict=True):
+            filled += (_value(given, values), literal)
+        return "".join(filled)
+
+    def around(self, name: str, values: Mapping[str, str | None]) -> tuple[str, ...]:
+        """Return what stands before, between and after the placeholders ``{name}``, filled in.
+
+        Raises:
+            BadRequest: see :meth:`fill`.
+        """
+        parts = [self._literals[0]]
+        for given, literal in zip(self.given, self._literals[1:], strict=True):
+            if given == name:
+                parts.append(literal)
+            else:
+                parts[-1] += _value(given, values) + literal
+        return tuple(parts)
+
+
+def _name(given: str, names: Collection[str]) -> str | None:
+    if given in names:
+        return given
+    found = _WIDTH.fullmatch(given)
+    return found[1] if found and found[1] in names else None
+
+
+def _value(given: str, values: Mapping[str, str | None]) -> str:
+    value = values.get(given)
+    if value is not None:
+        return value
+    name = _name(given, values)
+    value = None if name is None else values[name]
+    if value is None:
+        raise BadRequest(f"{{{given}}} has no value in this row: the cell is empty or missing")
+    if not _WHOLE.fullmatch(value):
+        raise BadRequest(f"{{{given}}} is for whole numbers, and {name} is {value!r}")
+    return value.zfill(int(given.rpartition(":")[2]))
+
+
+class NameInBatch(str):
+    """A job's name with a part that is known when the job is submitted: the batch's name.
+
+    Args:
+        parts: what stands before, between and after the batch's name.
+    """
+
+    __slots__ = ("_parts",)
+    _parts: tuple[str, ...]
+
+    def __new__(cls, *parts: str) -> NameInBatch:
+        """Return a name that reads ``{batch}_7``."""
+        made = super().__new__(cls, f"{{{BATCH}}}".join(parts))
+        made._parts = parts
+        return made
+
+    def __reduce__(self) -> tuple[type[NameInBatch], tuple[str, ...]]:
+        return NameInBatch, self._parts
+
+    def within(self, batch_name: str) -> str:
+        """Return the job's name in this batch."""
+        return prefix_of(batch_name).join(self._parts)
+
+
+def prefix_of(batch_name: str) -> str:
+    """Return a batch's name as jobs' names have it: without spaces and slashes."""
+    return _NOT_IN_JOB_NAMES.sub("_", batch_name)
+
+
+class Patterns:
+    """The arguments, inputs and names of jobs, with placeholders.
+
+    Args:
+        args: words, or one string that is split as a shell would; None: no arguments.
+        inputs: files by open names: texts as in :mod:`boinc_gahp.api.files`, which may have
+            placeholders, or others, which are used as they are.
+        name: None: the jobs are named when they are submitted.
+        batch: the batch's name; None: it is known when the jobs are submitted, so only ``name`` may
+            have ``{batch}``.
+
+    Attributes:
+        has_args: whether ``args`` was given.
+
+    Raises:
+        BadRequest: a brace stands alone, or the arguments cannot be split.
+    """
+
+    def __init__(
+        self,
+        args: Sequence[object] | str | None = None,
+        inputs: Mapping[str, File] | None = None,
+        name: str | None = None,
+        batch: str | None = None,
+    ) -> None:
+        words = split_args(args) if isinstance(args, str) else args or ()
+        self.has_args = args is not None
+        self._args = [Pattern(each) if isinstance(each, str) else each for each in words]
+        self._inputs = {
+            open_name: _file_or_pattern(file) for open_name, file in (inputs or {}).items()
+        }
+        self._name = None if name is None else Pattern(name)
+        self.batch = batch
+
+    @property
+    def open_names(self) -> Collection[str]:
+        """The names of the inputs."""
+        return self._inputs.keys()
+
+    def _patterns(self) -> Iterator[Pattern]:
+        for each in (*self._args, *self._inputs.values()):
+            if isinstance(each, Pattern):
+                yield each
+        if self._name is not None:
+            yield self._name
+
+    def used(self, names: Collection[str]) -> set[str]:
+        """Return those of ``names`` for which there is a placeholder.
+
+        Raises:
+            BadRequest: there is one for something else, or ``{batch}`` where it is not known.
+        """
+        used: set[str] = set()
+        for each in self._patterns():
+            found = each.used(names)
+            if BATCH in found and self.batch is None and each is not self._name:
+                raise BadRequest(
+                    f"{{{BATCH}}} is only known when the jobs are submitted: only name may have it"
+                )
+            used |= found
+        return used
+
+    def args(self, values: Mapping[str, str | None]) -> tuple[object, ...]:
+        """Return a job's arguments; for errors see :meth:`Pattern.fill`."""
+        return tuple(
+            [each.fill(values) if isinstance(each, Pattern) else each for each in self._args]
+        )
+
+    def inputs(
+        self, values: Mapping[str, str | None], of_rows: Callable[[str], File] | None = None
+    ) -> dict[str, File]:
+        """Return a job's inputs.
+
+        Args:
+            values: see :meth:`Pattern.fill`.
+            of_rows: reads a text that has a value of the row.
+
+        Raises:
+            BadRequest: a value is missing, or a text does not describe a file.
+        """
+        inputs: dict[str, File] = {}
+        for open_name, file in self._inputs.items():
+            if isinstance(file, Pattern):
+                text = file.fill(values)
+                is_of_row = of_rows is not None and file.used(values) - {INDEX, BATCH}
+                inputs[open_name] = of_rows(text) if of_rows and is_of_row else read_file(text)
+            else:
+                inputs[open_name] = file
+        return inputs
+
+    def name(self, values: Mapping[str, str | None]) -> str | None:
+        """Return a job's name; None: it has none yet."""
+        if self._name is None:
+            return None
+        if self.batch is not None:
+            return self._name.fill({**values, BATCH: prefix_of(self.batch)})
+        if BATCH not in self._name.given:
+            return self._name.fill(values)
+        return NameInBatch(*self._name.around(BATCH, values))
+
+
+def _file_or_pattern(file: File) -> File | Pattern:
+    if not isinstance(file, str):
+        return file
+    pattern = Pattern(file)
+    return pattern if pattern.given else read_file(pattern.fill({}))

@@ -1,0 +1,166 @@
+"""What is known of a batch's jobs in one flat row for each: for DataFrames, and for ``jobs.csv``.
+
+What was submitted comes from the manifest on this machine. States, failures and CPU times come from
+the project, all in one reply. Exit statuses and elapsed times of jobs that are done come from the
+notes in their folders, since the project tells them job by job, together with stderr. No RPC tells
+which computer ran a job.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from boinc_gahp import client_exits
+from boinc_gahp.api.fetching_batch import jobs_of
+from boinc_gahp.api.folders import folder_name, note_of
+from boinc_gahp.api.reasons import why
+from boinc_gahp.api.types import JobState
+from boinc_gahp.text import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.manifest import Manifest
+    from boinc_gahp.fetch import FetchResult
+    from boinc_gahp.rpc import JobInfo
+
+__all__ = ["FIRST", "LAST", "Ended", "Row", "RowMaker", "as_fetched", "ended_in", "records"]
+
+#: The key before the parameters, and those after them; between are the inputs'.
+FIRST = "job"
+_ARGS = "args"
+LAST = ("state", "exit_status", "cpu_time", "elapsed_time", "why", "folder")
+_INPUT = "input:"
+_MD5 = "md5:"
+#: Before the name of a parameter that would be one of our keys.
+_PARAMETER = "parameter:"
+#: How many characters of an inline text a row has: the text may have megabytes.
+_LONGEST = 100
+
+#: A row: keys of :attr:`RowMaker.keys`.
+Row = dict[str, Any]
+
+
+class Ended(NamedTuple):
+    """How a job that is done ended, and where its outputs are.
+
+    Attributes:
+        result: exit status and times; None: they were not fetched.
+        folder: the folder of its outputs; None: it has none.
+        trouble: why its outputs could not be fetched; "": nothing went wrong.
+    """
+
+    result: FetchResult | None = None
+    folder: str | None = None
+    trouble: str = ""
+
+
+def parameter_key(name: str) -> str:
+    """Return a parameter's key in a row: its own name, unless a row has that key for itself."""
+    ours = name in {FIRST, _ARGS, *LAST} or name.startswith((_INPUT, _MD5, _PARAMETER))
+    return _PARAMETER + name if ours else name
+
+
+class RowMaker:
+    """Makes the rows of a batch's jobs, all with the same keys.
+
+    Args:
+        manifest: what was submitted; None: this machine does not know, so ``args`` are None, and
+            there are no keys for parameters and inputs.
+        lease_is_over: whether the batch was aborted, and its lease is over.
+
+    Attributes:
+        keys: the keys in their order: ``job``, the parameters, ``args``, ``input:NAME`` and
+            ``md5:NAME`` of each input, ``state``, ``exit_status``, ``cpu_time``, ``elapsed_time``,
+            ``why`` and ``folder``.
+    """
+
+    def __init__(self, manifest: Manifest | None, *, lease_is_over: bool = False) -> None:
+        self._manifest = manifest
+        self._lease_is_over = lease_is_over
+        parameters, inputs = ((), ()) if manifest is None else manifest.columns()
+        of_inputs = [key for name in inputs for key in (_INPUT + name, _MD5 + name)]
+        self.keys = (FIRST, *map(parameter_key, parameters), _ARGS, *of_inputs, *LAST)
+        self._empty: Row = dict.fromkeys(self.keys)
+
+    def row(self, job: JobInfo, ended: Ended = Ended()) -> Row:  # noqa: B008  (a tuple)
+        """Return a job's row; what is not known is None.
+
+        Args:
+            job: the job.
+            ended: how it ended, as far as that is known here.
+        """
+        row = {**self._empty, FIRST: job.name, "state": job.state.name.lower()}
+        row.update(self._submitted(job.name))
+        row["cpu_time"] = job.cpu_time
+        if job.state is JobState.FAILED:
+            row["exit_status"] = client_exits.telling(job.exit_statuses)
+            row["why"] = why(job, lease_is_over=self._lease_is_over)
+        elif ended.trouble:
+            row["why"] = ended.trouble
+        if ended.result is not None:
+            row["exit_status"] = ended.result.exit_status
+            row["cpu_time"] = ended.result.cpu_time
+            row["elapsed_time"] = ended.result.elapsed_time
+        row["folder"] = ended.folder
+        return row
+
+    def _submitted(self, name: str) -> Iterator[tuple[str, Any]]:
+        if self._manifest is None or name not in self._manifest.jobs:
+            return
+        sent = self._manifest.job(name)
+        for parameter, value in sent.parameters.items():
+            yield parameter_key(parameter), value
+        yield _ARGS, shlex.join(sent.args)
+        for open_name, item in sent.inputs.items():
+            source = item.source
+            if source.startswith("inline:"):
+                source = shorten(source, _LONGEST)
+            yield _INPUT + open_name, source or None
+            yield _MD5 + open_name, item.md5
+
+
+def records(batch: Batch, which: Iterable[int | str] | None) -> list[Row]:
+    """Return rows of a batch's jobs, in the order of their submission; see ``Batch.to_records``."""
+    maker = RowMaker(batch.manifest, lease_is_over=batch.lease_is_over)
+    url = batch.project.url
+    root = batch.directory
+    return [maker.row(job, ended_in(root, job, url)) for job in jobs_of(batch, which).listed]
+
+
+def ended_in(root: Path | None, job: JobInfo, project: str) -> Ended:
+    """Return how a job ended, by the note in its folder.
+
+    Args:
+        root: where the batch was fetched; None: nowhere.
+        job: the job.
+        project: the project's address.
+    """
+    if root is None:
+        return Ended()
+    folder = root / folder_name(job.name)
+    note = note_of(folder, project, job.id)
+    if note is None:
+        return Ended(folder=str(folder) if job.state.is_over and folder.is_dir() else None)
+    # Of a retry and the job that it repeats, the outputs of either count.
+    is_older = note.job_id == job.id and note.instance_id != job.canonical_instance_id
+    return Ended(None if is_older else note.result, str(folder))
+
+
+def as_fetched(
+    root: Path, job: JobInfo, results: Mapping[int, FetchResult | None], trouble: str
+) -> Ended:
+    """Return how a job ended that was fetched just now; the folder is its name in ``root``.
+
+    Args:
+        root: where the folders are.
+        job: the job.
+        results: what was learned, by the jobs' ids.
+        trouble: why it could not be fetched.
+    """
+    folder = folder_name(job.name)
+    there = job.state.is_over and (job.id in results or (root / folder).is_dir())
+    return Ended(results.get(job.id), folder if there else None, trouble)

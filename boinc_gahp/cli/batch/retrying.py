@@ -1,0 +1,143 @@
+"""``boinc_gahp batch retry``."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job
+from boinc_gahp.cli.batch.jsons import batch_json, print_json
+from boinc_gahp.cli.batch.opening import command, opened, words_as_typed
+from boinc_gahp.cli.batch.reading_jobs import show_progress
+from boinc_gahp.cli.batch.reasons_view import retry_lines
+from boinc_gahp.cli.main import INTERRUPTED
+from boinc_gahp.terminal import Parser, Work, command_line, complain, words
+from boinc_gahp.text import count, listed, printable
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from boinc_gahp.api import Batch, RetryPlan
+
+_DESCRIPTION = """\
+Sends the jobs of a batch that failed again, with the same arguments, files and settings. They are a
+batch of their own, BATCH-retry1, the next time BATCH-retry2, and so on; "fetch BATCH" then puts
+their outputs into the folders of the jobs that they repeat. A job is sent again if it failed, and
+all of its retries have failed, too. A retry of BATCH-retry1 repeats jobs of BATCH.
+
+It is safe to repeat the command: each job is sent once, even if the command was killed, or runs
+twice at the same time.
+
+This machine has to know what was submitted, so run it where the batch was submitted. Input files
+that have changed since are replaced by the project's copies, if it still has them.
+"""
+
+_STATUSES = {
+    0: "the jobs are sent again, or there is none to send",
+    1: "they could not be sent; one line on stderr says why",
+}
+#: How many jobs are named.
+_NAMED = 5
+
+
+def retry_parser(config: str | None = None) -> Parser:
+    """Return the parser of ``batch retry``."""
+    parser = Parser(
+        "batch retry",
+        _DESCRIPTION,
+        examples=(
+            "boinc_gahp batch retry 12",
+            "boinc_gahp batch retry sweep --job sweep_007 --job sweep_008",
+            "boinc_gahp batch retry sweep --dry-run",
+        ),
+        statuses=_STATUSES,
+    )
+    add_batch(parser)
+    add_job(parser)
+    parser.add_argument("--dry-run", action="store_true", help="show what would be sent")
+    add_common(parser, config, json="print the new batch as JSON; with --dry-run, the plan")
+    return parser
+
+
+def retry(arguments: list[str], config: str | None) -> int:
+    """Send failed jobs again; return 0 if they are sent, or there is none to send."""
+    from boinc_gahp.api import plan_retry
+
+    options = retry_parser(config).read(arguments)
+    with opened(options) as project:
+        batch = project.batch(options.batch)
+        plan = plan_retry(batch, options.job)
+        if options.dry_run:
+            _print_plan(options, plan)
+            return 0
+        made = None
+        if plan.jobs:
+            try:
+                with Work(stream=sys.stderr) as work:
+                    made = batch.retry(options.job, progress=partial(show_progress, work))
+            except KeyboardInterrupt:
+                go_on = command_line(words_as_typed("retry", arguments, config))
+                complain(f"interrupted; to continue: {go_on}")
+                return INTERRUPTED
+        if options.json:
+            values = None if made is None else batch_json(made)
+            print_json({"parent": plan.parent.id, "jobs_left": plan.left, "batch": values})
+        elif made is None:
+            _print_nothing(options, plan)
+        else:
+            _print_made(options, plan, made)
+    return 0
+
+
+def _print_made(options: Namespace, plan: RetryPlan, made: Batch) -> None:
+    parent = plan.parent
+    jobs = words.count(made.njobs, "job")
+    print(
+        f"Batch {made.id} {printable(made.name)!r}: {jobs} of batch {parent.id} "
+        f"{printable(parent.name)!r} sent again on {made.project.host}."
+    )
+    if made.expire_time:
+        end = words.at(made.expire_time)[:-3]
+        print(f"It is kept until {end}; waiting for it and fetching from it keep it longer.")
+    if plan.left:
+        again = command(options, "retry", parent.id)
+        print(f"{count(plan.left, 'more job')} failed since this retry was begun: {again}")
+    print("Next:")
+    print(f"  {command(options, 'wait', made.id)}")
+    print(f"  {command(options, 'fetch', parent.id)}")
+
+
+def _print_nothing(options: Namespace, plan: RetryPlan) -> None:
+    """Print why nothing is sent."""
+    standing = plan.standing
+    name = f"batch {plan.parent.id} {printable(plan.parent.name)!r}"
+    if not (standing.saved or standing.under_way or standing.failed):
+        print(f"No job of {name} has failed: there is nothing to send again.")
+        return
+    print(f"Nothing to send: all jobs of {name} that failed were sent again.")
+    for line in retry_lines(options, standing):
+        print(line)
+
+
+def _print_plan(options: Namespace, plan: RetryPlan) -> None:
+    if options.json:
+        document: dict[str, Any] = {
+            "name": plan.name if plan.jobs else None,
+            "parent": plan.parent.id,
+            "jobs_left": plan.left,
+            "jobs": list(plan.jobs),
+        }
+        print_json(document)
+        return
+    if not plan.jobs:
+        _print_nothing(options, plan)
+        return
+    names = [printable(name) for name in plan.jobs]
+    print(
+        f"Batch {printable(plan.name)!r} would send {count(len(names), 'job')} of batch "
+        f"{plan.parent.id} {printable(plan.parent.name)!r} again: {listed(names, _NAMED)}."
+    )
+    for line in retry_lines(options, plan.standing):
+        print(line)
+    print("Without --dry-run this is sent.")
