@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from boinc_gahp.api.retrying import (
         RetryPlan as RetryPlan,
         Standing as Standing,
+        parent_of as parent_of,
         plan_retry as plan_retry,
-        send_retry as send_retry,
         standing_of as standing_of,
     )
     from boinc_gahp.api.rows import read_rows as read_rows
@@ -113,6 +113,8 @@ __all__ = [
     "RemoteFile",
     "Session",
     "StagedFile",
+    "SubmittedInput",
+    "SubmittedJob",
     "jobs_from",
 ]
 
@@ -139,7 +141,14 @@ __getattr__, __dir__ = exports(
         "project": ["Project"],
         "reasons": ["Reason", "reasons_of"],
         "request": ["Options", "job_names", "new_batch_name"],
-        "retrying": ["RetryPlan", "Standing", "plan_retry", "send_retry", "standing_of"],
+        "retrying": [
+            "RetryPlan",
+            "Standing",
+            "parent_of",
+            "plan_retry",
+            "send_retry",
+            "standing_of",
+        ],
         "rows": ["read_rows"],
         "session": ["Session"],
         "splitting": ["split"],

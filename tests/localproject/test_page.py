@@ -311,6 +311,16 @@ def test_an_app_whose_template_is_wrong_is_shown_with_what_is_wrong(
     assert "input template" in text_of(visitor.page("apps").xpath("//p[@class='said bad']")[0])
 
 
+def test_an_instance_has_the_address_that_it_has_on_other_projects(
+    bench: Bench, visitor: Visitor
+) -> None:
+    states_of(bench, visitor)
+    answer = visitor.get("result.php?resultid=2")
+    assert answer.headers["Location"] == "/test/jobs/3#instance-2"
+    for number in ("99", "0", "-1", "x", str(10**30)):
+        assert visitor.get(f"result.php?resultid={number}").status_code == 404
+
+
 def test_jobs_without_a_batch_have_a_page(bench: Bench, visitor: Visitor) -> None:
     bench.workunit("lonely", batch=0)
     assert "Jobs without a batch" in visitor.text()

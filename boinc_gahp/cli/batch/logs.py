@@ -158,7 +158,7 @@ def _body(options: Namespace, batch: Batch, log: JobLog, *, is_single: bool) -> 
     from boinc_gahp.api import page_of
 
     if is_single and log.state is not JobState.DONE:
-        yield f"Job {printable(log.name)}: {_state(log)}"
+        yield f"{printable(log.name)}: {_state(log)}"
     if log.state is JobState.FAILED:
         if log.exit_statuses:
             yield f"exit statuses of its instances: {', '.join(map(str, log.exit_statuses))}"

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.cli.batch import arguments as reading, states, watch_view
 from boinc_gahp.cli.batch.jsons import news_json, print_line
 from boinc_gahp.cli.batch.opening import command, no_more_remarks, opened
-from boinc_gahp.cli.batch.reasons_view import failed_in, reason_lines, reasons_json
+from boinc_gahp.cli.batch.reasons_view import (
+    failed_in,
+    outputs_line,
+    reason_lines,
+    reasons_json,
+)
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import ProjectDown, TransportError
 from boinc_gahp.states import BatchState
@@ -266,9 +271,9 @@ def _say_end(options: Namespace, batch: Batch) -> None:
     text = states.lease_warning(batch, words.now()) if batch.lease_is_over else ""
     if text:
         print(text)
-    fetched = getattr(options, "fetch", None)
-    if done and batch.state is not BatchState.RETIRED and fetched is None:
-        print(f"Its outputs: {command(options, 'fetch', batch.id)}")
+    fetches = getattr(options, "fetch", None) is not None
+    if done and batch.state is not BatchState.RETIRED and not fetches:
+        print(outputs_line(options, batch))
 
 
 def _then(options: Namespace, batches: Sequence[Batch], status: int) -> int:

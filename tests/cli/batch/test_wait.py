@@ -66,8 +66,8 @@ def test_the_exit_status_tells_success_and_partial_failure_and_failure(
     assert out.endswith(f"Its outputs: boinc_gahp batch fetch {good}\n")
     status, out, _ = batch("wait", mixed)
     assert status == 3
-    assert f"Batch {mixed} {mixed_name} is complete: 1 of 2 jobs done. Why jobs failed: " in out
-    assert f"boinc_gahp batch show {mixed} --state failed --details\n" in out
+    assert f"Batch {mixed} {mixed_name} is complete: 1 of 2 jobs done.\n1 job failed: " in out
+    assert f"\nMore: boinc_gahp batch logs {mixed} {mixed_name}_1\n" in out
     assert batch("wait", bad)[0] == 4
     assert batch("wait", aborted)[0] == 4
     assert batch("wait", bad, aborted)[0] == 4
