@@ -137,8 +137,8 @@ ERROR_MEANINGS = {
     "too_many_error_results": "too many instances failed",
     "too_many_success_results": "too many instances succeeded without agreeing",
     "too_many_total_results": "too many instances were made",
-    "cancelled": "it was cancelled",
-    "canceled": "it was cancelled",
+    "cancelled": "it was aborted",
+    "canceled": "it was aborted",
     "no_canonical_result": "no instances agreed",
 }
 #: Those that mean that somebody aborted the job.

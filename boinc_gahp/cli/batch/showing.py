@@ -34,7 +34,9 @@ Arguments, parameters and inputs are shown on the machine that submitted the bat
 not tell them. --json has them in full.
 """
 
-_STATES = [state.name.lower() for state in JobState if state is not JobState.UNKNOWN]
+_STATES = [state.value for state in JobState if state is not JobState.UNKNOWN]
+#: Their names in JSON, which are taken, too.
+_NAMES = {state.name.lower(): state.value for state in JobState}
 
 #: Jobs shown on a terminal unless an option gives a number.
 _SHOWN = 50
@@ -113,6 +115,7 @@ def show_parser(config: str | None = None) -> Parser:
         "--state",
         action="append",
         choices=_STATES,
+        type=lambda text: _NAMES.get(text, text),
         metavar="STATE",
         help=f"only jobs in this state; may be repeated: {', '.join(_STATES)}",
     )
@@ -328,7 +331,7 @@ def _summary(counts: Counter[JobState], any_shown: bool) -> str:
 
 
 def _is_wanted(job: BatchJob, options: Namespace) -> bool:
-    return options.state is None or job.state.name.lower() in options.state
+    return options.state is None or job.state.value in options.state
 
 
 def _say_requests(batch: Batch, options: Namespace, limit: int | None = None) -> None:
