@@ -42,8 +42,8 @@ def test_a_look_that_takes_too_long_is_given_up_and_says_what_did_not_answer(
     last = err.splitlines()[-1]
     assert re.fullmatch(
         r"boinc_gahp: 127\.0\.0\.1:\d+ refuses query_batch\w* \(the project is down: try again "
-        r"later\): project down for maintenance; gave up after 0 s; --timeout 5min waits longer for "
-        r"an answer \[BG-PROJECT-DOWN\]",
+        r"later\): project down for maintenance; gave up after 0 s; --timeout 5min waits longer "
+        r"for an answer \[BG-PROJECT-DOWN\]",
         last,
     )
 
