@@ -24,14 +24,16 @@ from boinc_gahp.states import BatchState, JobState
 
 if TYPE_CHECKING:
     from boinc_gahp.api.app import App as App
-    from boinc_gahp.api.batch import Batch as Batch, Counts as Counts
+    from boinc_gahp.api.batch import Batch as Batch
     from boinc_gahp.api.comparing import is_final as is_final
+    from boinc_gahp.api.counting import Counts as Counts
     from boinc_gahp.api.failures import JobFailure as JobFailure, save_failure as save_failure
     from boinc_gahp.api.fetching import Fetched as Fetched, FetchedZip as FetchedZip
     from boinc_gahp.api.fetching_batch import Jobs as Jobs, jobs_of as jobs_of
     from boinc_gahp.api.files import split_named as split_named
-    from boinc_gahp.api.finding import find_batch as find_batch
+    from boinc_gahp.api.finding import find_batch as find_batch, of_account as of_account
     from boinc_gahp.api.folders import folder_name as folder_name
+    from boinc_gahp.api.forecast import Forecast as Forecast
     from boinc_gahp.api.job import BatchJob as BatchJob
     from boinc_gahp.api.logs import JobLog as JobLog, logs_of as logs_of, page_of as page_of
     from boinc_gahp.api.manifest import (
@@ -42,6 +44,13 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.api.manifests import Manifests as Manifests
     from boinc_gahp.api.patterns import Patterns as Patterns
+    from boinc_gahp.api.progress import (
+        StepView as StepView,
+        counts_words as counts_words,
+        rest_words as rest_words,
+        slowest_words as slowest_words,
+        state_words as state_words,
+    )
     from boinc_gahp.api.project import Project as Project
     from boinc_gahp.api.reasons import Reason as Reason, reasons_of as reasons_of
     from boinc_gahp.api.request import (
@@ -78,7 +87,7 @@ if TYPE_CHECKING:
         RemoteFile as RemoteFile,
         StagedFile as StagedFile,
     )
-    from boinc_gahp.api.watching import Forecast as Forecast, Poll as Poll, watch as watch
+    from boinc_gahp.api.watching import Poll as Poll, watch as watch
 
 #: The documented names; the others are for the command line.
 __all__ = [
@@ -118,16 +127,19 @@ __getattr__, __dir__ = exports(
     __name__,
     {
         "app": ["App"],
-        "batch": ["Batch", "Counts"],
+        "batch": ["Batch"],
         "comparing": ["is_final"],
+        "counting": ["Counts"],
         "failures": ["JobFailure", "save_failure"],
         "fetching": ["Fetched", "FetchedZip"],
         "fetching_batch": ["Jobs", "jobs_of"],
         "files": ["split_named"],
-        "finding": ["find_batch"],
+        "finding": ["find_batch", "of_account"],
         "folders": ["folder_name"],
+        "forecast": ["Forecast"],
         "job": ["BatchJob"],
         "logs": ["JobLog", "logs_of", "page_of"],
+        "progress": ["StepView", "counts_words", "rest_words", "slowest_words", "state_words"],
         "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
         "manifests": ["Manifests"],
         "patterns": ["Patterns"],
@@ -155,7 +167,7 @@ __getattr__, __dir__ = exports(
             "RemoteFile",
             "StagedFile",
         ],
-        "watching": ["Forecast", "Poll", "watch"],
+        "watching": ["Poll", "watch"],
     },
 )
 

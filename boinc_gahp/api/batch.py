@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import html
 import time
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import (
     control,
+    counting,
     fetching,
     finding,
     logs,
@@ -19,12 +19,16 @@ from boinc_gahp.api import (
     retrying,
     watching,
 )
+from boinc_gahp.api.counting import Counts
+from boinc_gahp.api.forecast import Forecast
 from boinc_gahp.api.job import BatchJob
 from boinc_gahp.api.manifests import Manifests
+from boinc_gahp.api.progress import of_steps, of_waiting
 from boinc_gahp.api.types import JobState
-from boinc_gahp.api.watching import Forecast, Poll
+from boinc_gahp.api.watching import Poll
 from boinc_gahp.errors import NoSuchJob
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.tracebacks import concise, offered
 
 if TYPE_CHECKING:
     import os
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from boinc_gahp import rpc
+    from boinc_gahp.api.counting import JobTracker
     from boinc_gahp.api.fetching import Fetched, FetchedZip, JobFailure
     from boinc_gahp.api.logs import JobLog
     from boinc_gahp.api.manifest import Manifest
@@ -47,22 +52,7 @@ _OFFERED = 1000
 _OVER = (BatchState.COMPLETE, BatchState.ABORTED, BatchState.RETIRED)
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How many jobs of a batch are in which state."""
-
-    queued: int = 0
-    in_progress: int = 0
-    done: int = 0
-    failed: int = 0
-    unknown: int = 0
-
-    @property
-    def total(self) -> int:
-        """The sum of all states."""
-        return self.queued + self.in_progress + self.done + self.failed + self.unknown
-
-
+@concise
 class Batch:
     """One of the account's batches, as methods of :class:`Project` return it.
 
@@ -76,6 +66,7 @@ class Batch:
         info: the project's last answer about the batch.
         trouble: why the last attempt to ask the project failed; None if it succeeded.
         gone: whether the project no longer knows the batch.
+        lease_trouble: why the lease could not be renewed; None if that is not so.
         existed: whether :meth:`Project.submit` found the batch with all of its jobs, by their
             names, and sent nothing.
         compared: whether submit knows, from its records on this machine, that the jobs have the
@@ -91,6 +82,8 @@ class Batch:
         self.compared = False
         #: The lease is not renewed before this time of time.monotonic().
         self.renew_from = 0.0
+        self.lease_trouble: GahpError | None = None
+        self._running: int | None = None
         self._forecast = Forecast()
         self._forecast.see(info)
         self._manifest: Manifest | None = None
@@ -195,6 +188,24 @@ class Batch:
     def expected_end(self) -> float | None:
         """When the last job may end, in seconds since the epoch; None: this cannot be estimated."""
         return None if self.is_over else self._forecast.end
+
+    @property
+    def slowest(self) -> float | None:
+        """How many times as long as usual the slowest 5 in 100 of its jobs take.
+
+        It is known while the batch is watched, when enough jobs are over. None: it is not known, or
+        less than twice.
+        """
+        return self._forecast.slowest
+
+    @property
+    def latest_counts(self) -> Counts | None:
+        """How many jobs were in which state when the batch was last watched; asks nothing.
+
+        None: that is not known. :meth:`wait` and :meth:`Project.watch` count the jobs of batches
+        with up to 40,000 jobs; :meth:`counts` asks the project for all jobs.
+        """
+        return counting.counts(self, self._running)
 
     # -- asking
 
@@ -313,8 +324,8 @@ class Batch:
     def wait(
         self,
         *,
-        timeout: float | None = None,
-        progress: Callable[[Batch], None] | None = None,
+        timeout: float | str | None = None,
+        progress: Callable[[Batch], None] | bool | None = None,
         poll: Poll = Poll(),  # noqa: B008  (frozen)
     ) -> Batch:
         """Wait until the batch is over: complete, aborted, retired, or gone.
@@ -325,9 +336,9 @@ class Batch:
         says what is wrong.
 
         Args:
-            timeout: seconds; None: no limit.
+            timeout: seconds, or a text like ``"2h"``; None: no limit.
             progress: called with this batch after each poll; an exception that it raises ends
-                the wait.
+                the wait. True: shown on a terminal (stderr) or in a notebook.
             poll: how often to ask.
 
         Raises:
@@ -335,7 +346,8 @@ class Batch:
             PermissionDenied: the project does not let the account look at the batch (any more).
             RpcError: the project object was closed meanwhile.
         """
-        return watching.wait(self, timeout=timeout, progress=progress, poll=poll)
+        with of_waiting(progress) as report:
+            return watching.wait(self, timeout=timeout, progress=report, poll=poll)
 
     # -- outputs
 
@@ -345,7 +357,7 @@ class Batch:
         *,
         jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
         threads: int = 4,
-        progress: OnProgress | None = None,
+        progress: OnProgress | bool | None = None,
         stop: threading.Event | None = None,
         again: bool = False,
         stderr: bool = True,
@@ -360,7 +372,8 @@ class Batch:
             jobs: names, ids or handles, or one of them; None: all.
             threads: how many jobs are fetched at a time.
             progress: called in the calling thread with the number of jobs done and the bytes
-                received; the total of bytes is unknown, so it equals the bytes received.
+                received; the total of bytes is unknown, so it equals the bytes received. True:
+                shown on a terminal (stderr) or in a notebook.
             stop: an event that any thread can set to end the fetch soon.
             again: fetch also what is already there.
             stderr: whether to fetch the jobs' stderr, which costs one more RPC per job.
@@ -372,16 +385,17 @@ class Batch:
             TemplateError: the app's output template cannot be read.
         """
         control.renew(self, stale=True)
-        return fetching.fetch(
-            self,
-            directory,
-            jobs=_several(jobs),
-            threads=threads,
-            progress=progress,
-            stop=stop,
-            again=again,
-            stderr=stderr,
-        )
+        with of_steps(progress) as report:
+            return fetching.fetch(
+                self,
+                directory,
+                jobs=_several(jobs),
+                threads=threads,
+                progress=report,
+                stop=stop,
+                again=again,
+                stderr=stderr,
+            )
 
     def fetch_zip(
         self,
@@ -389,7 +403,7 @@ class Batch:
         *,
         jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
         threads: int = 4,
-        progress: OnProgress | None = None,
+        progress: OnProgress | bool | None = None,
         stderr: bool = True,
     ) -> FetchedZip:
         """Fetch the outputs of the jobs that are done as one zip archive; cannot be resumed.
@@ -398,14 +412,15 @@ class Batch:
         other arguments and the errors are those of :meth:`fetch`.
         """
         control.renew(self, stale=True)
-        return fetching.fetch_zip(
-            self,
-            path,
-            jobs=_several(jobs),
-            threads=threads,
-            progress=progress,
-            stderr=stderr,
-        )
+        with of_steps(progress) as report:
+            return fetching.fetch_zip(
+                self,
+                path,
+                jobs=_several(jobs),
+                threads=threads,
+                progress=report,
+                stderr=stderr,
+            )
 
     def failures(
         self, *, jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None
@@ -461,7 +476,7 @@ class Batch:
         self,
         jobs: Iterable[int | str | BatchJob] | int | str | BatchJob | None = None,
         *,
-        progress: OnProgress | None = None,
+        progress: OnProgress | bool | None = None,
     ) -> Batch | None:
         """Send the jobs that failed again, as a batch of its own; return it.
 
@@ -480,7 +495,7 @@ class Batch:
 
         Args:
             jobs: names, ids or handles of jobs that failed, or one of them; None: all that failed.
-            progress: called with the progress; an exception that it raises ends the submit.
+            progress: as for :meth:`Project.submit`.
 
         Returns:
             None if there is nothing to send: no job has failed, or all are sent again and have not
@@ -495,7 +510,8 @@ class Batch:
             JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
                 :meth:`Project.submit`.
         """
-        return retrying.retry(self, _several(jobs), progress=progress)
+        with of_steps(progress) as report:
+            return retrying.retry(self, _several(jobs), progress=report)
 
     def retries(self) -> list[Batch]:
         """Return the batches that :meth:`retry` has made of this one, in their order.
@@ -553,14 +569,16 @@ class Batch:
 
     # -- for people
 
-    def see(self, info: rpc.BatchInfo) -> bool:
+    def see(self, info: rpc.BatchInfo, jobs: JobTracker | None = None) -> bool:
         """Take the project's answer about the batch; return whether anything changed.
 
         :meta private:
         """
-        changed = self.info != info or self.trouble is not None or self.gone
-        self.info, self.trouble, self.gone = info, None, False
-        self._forecast.see(info)
+        running = None if jobs is None else jobs.running
+        changed = (self.info, self._running) != (info, running)
+        changed = changed or self.trouble is not None or self.gone
+        self.info, self.trouble, self.gone, self._running = info, None, False, running
+        self._forecast.see(info, times=None if jobs is None else jobs.times())
         return changed
 
     def vanish(self) -> None:
@@ -569,6 +587,9 @@ class Batch:
         :meta private:
         """
         self.gone, self.trouble = True, None
+
+    def __dir__(self) -> Iterable[str]:
+        return offered(self, super().__dir__(), "renew_from")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Batch):

@@ -10,11 +10,13 @@ from boinc_gahp.api import control, finding, splitting, submission, watching
 from boinc_gahp.api.app import look_up
 from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.comparing import is_final
-from boinc_gahp.api.session import open_session
+from boinc_gahp.api.progress import of_steps
+from boinc_gahp.api.session import impatient, open_session
 from boinc_gahp.api.types import Parameters
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.config import authenticator_of, find_project
-from boinc_gahp.errors import GahpError
+from boinc_gahp.errors import BadRequest, GahpError
+from boinc_gahp.tracebacks import concise, offered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from boinc_gahp.submit import OnProgress, Progress
 
 
+@concise
 class Project:
     """A BOINC project, as one account sees it.
 
@@ -75,7 +78,11 @@ class Project:
 
     @classmethod
     def from_settings(
-        cls, name: str | None = None, *, config: str | os.PathLike[str] | None = None
+        cls,
+        name: str | None = None,
+        *,
+        config: str | os.PathLike[str] | None = None,
+        timeout: float | None = None,
     ) -> Self:
         """Return a project from the settings files.
 
@@ -83,11 +90,15 @@ class Project:
             name: the NAME of a section ``[projects.NAME]``, or the project's address; None:
                 ``[project]``.
             config: a settings file that is read last and overrides the others.
+            timeout: seconds after which a request is given up if the project does not answer,
+                however often it was repeated; None: as ``[timeouts]`` says.
 
         Raises:
             ConfigError: the settings are wrong, or lack the project or its authenticator.
         """
         settings = settings_files.load(None if config is None else os.fspath(config))
+        if timeout is not None:
+            settings = impatient(settings, timeout)
         found, project = find_project(settings, name)
         authenticator = authenticator_of(settings, project)
         return cls(project.url, authenticator, settings=settings, name=found or None)
@@ -170,7 +181,7 @@ class Project:
         lease: float | str | None = None,
         input_template_filename: str | None = None,
         output_template_filename: str | None = None,
-        progress: OnProgress | None = None,
+        progress: OnProgress | bool | None = None,
     ) -> Batch:
         """Send files and jobs, so that each job exists exactly once; return their batch.
 
@@ -198,7 +209,8 @@ class Project:
             input_template_filename: a file in the project's own directory of templates; None: the
                 app's.
             output_template_filename: likewise, for outputs.
-            progress: called with the progress; an exception that it raises ends the submit.
+            progress: called with the progress; an exception that it raises ends the submit. True:
+                shown on a terminal (stderr) or in a notebook.
 
         Raises:
             BadRequest: a value has the wrong type.
@@ -222,23 +234,24 @@ class Project:
         def report(news: Progress) -> None:
             nonlocal sending
             sending = sending or news.step == "submitting"
-            if progress is not None:
-                progress(news)
+            if shown is not None:
+                shown(news)
 
         try:
-            info, compared = submission.submit(
-                self.session,
-                app_name,
-                jobs,
-                name=name,
-                parameters=parameters,
-                priority=priority,
-                app_version_num=app_version_num,
-                lease=lease,
-                input_template_filename=input_template_filename,
-                output_template_filename=output_template_filename,
-                progress=report,
-            )
+            with of_steps(progress) as shown:
+                info, compared = submission.submit(
+                    self.session,
+                    app_name,
+                    jobs,
+                    name=name,
+                    parameters=parameters,
+                    priority=priority,
+                    app_version_num=app_version_num,
+                    lease=lease,
+                    input_template_filename=input_template_filename,
+                    output_template_filename=output_template_filename,
+                    progress=report,
+                )
         except GahpError as error:
             if is_made_up and is_final(error):
                 # Only this call knows the made-up name.
@@ -291,7 +304,9 @@ class Project:
             JobRefused: a job's arguments cannot be split; all other problems of jobs are in the
                 plan.
         """
-        return submission.plan(self.session, _name(app), jobs, **options)
+        with of_steps(options.get("progress")) as report:
+            options["progress"] = report
+            return submission.plan(self.session, _name(app), jobs, **options)
 
     def estimate(self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]) -> float:
         """Return how many seconds the project thinks the jobs would take; creates nothing.
@@ -336,10 +351,16 @@ class Project:
     def __exit__(self, *_exc_info: object) -> None:
         self.close()
 
+    def __dir__(self) -> Iterable[str]:
+        return offered(self, super().__dir__(), "session")
+
     def __repr__(self) -> str:
         called = f"{self.name!r} " if self.name else ""
         return f"<Project {called}{self.url} account {self.account}>"
 
 
 def _name(app: App | str) -> str:
-    return app if isinstance(app, str) else app.name
+    name = app if isinstance(app, str) else getattr(app, "name", None)
+    if not isinstance(name, str):
+        raise BadRequest(f"app is a {type(app).__name__}: expected the app's name")
+    return name

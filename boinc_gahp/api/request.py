@@ -346,4 +346,4 @@ class Options(TypedDict, total=False):
     lease: float | str | None
     input_template_filename: str | None
     output_template_filename: str | None
-    progress: OnProgress | None
+    progress: OnProgress | bool | None

@@ -159,7 +159,7 @@ def submit(
         TemplateError: the app's templates cannot be read.
         RpcError: the project refused, or could not be asked.
     """
-    measure = partial(_measure, session, options.get("progress"))
+    measure = partial(_measure, session, _called(options))
     request = build_request(app_name, jobs, measure=measure, **options)
     comparison = Comparison(session, request, lineage)
     comparison.check()
@@ -171,6 +171,12 @@ def submit(
         raise _split(session, request, error) from error
     assert comparison.batch is not None  # noqa: S101  (a submit that returns has seen its batch)
     return comparison.batch, comparison.knows(batch_id)
+
+
+def _called(options: Options) -> OnProgress | None:
+    """Return the function that takes the progress; :class:`Project` has replaced True by one."""
+    progress = options.get("progress")
+    return None if isinstance(progress, bool) else progress
 
 
 def drop_begun(session: Session, batch_name: str) -> bool:
@@ -209,7 +215,7 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         StagingError: a file changed while it was read.
     """
     listed = list_of(jobs)
-    progress = options.get("progress")
+    progress = _called(options)
     request = build_request(app_name, listed, measure=None, **options)
     try:
         validation = session.bridge.validate(request)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import control
+from boinc_gahp.api.counting import FEW, Counting
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     BadRequest,
@@ -17,7 +16,7 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.quantities import SPAN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,10 +34,9 @@ _LEAST = 2.0
 #: About how many bytes a batch takes in query_batches, and a job in query_batch.
 _BATCH_BYTES = 700
 _JOB_BYTES = 130
-#: How many samples of progress a forecast keeps.
-_SAMPLES = 200
+#: Up to this many small batches are asked for alone, each with its jobs.
+_ALONE = 2
 _A_DAY = 86400.0
-_TOO_FAR = 10 * 365 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,56 +66,16 @@ class Poll:
             )
 
 
-class Forecast:
-    """Estimates when a batch will be over, from its progress so far.
-
-    The speed is that of the latest quarter of the progress, so a slow start is soon forgotten; it
-    falls while nothing happens.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._seen: deque[tuple[float, float]] = deque(maxlen=_SAMPLES)
-        self._end: float | None = None
-
-    @property
-    def end(self) -> float | None:
-        """Seconds since the epoch; None if it cannot be estimated."""
-        return self._end
-
-    def see(self, info: rpc.BatchInfo, now: float | None = None) -> None:
-        """Take the project's answer about a batch at ``now`` (None: by this machine's clock)."""
-        with self._lock:
-            self._end = self._estimated(info, time.time() if now is None else now)
-
-    def _estimated(self, info: rpc.BatchInfo, now: float) -> float | None:
-        if info.state is not BatchState.IN_PROGRESS:
-            return None
-        if not self._seen:
-            # All of the progress was made since its creation, if the two clocks agree well enough.
-            self._seen.append((min(info.create_time, now), 0.0))
-        fraction = min(1.0, info.fraction_done)
-        if fraction != self._seen[-1][1]:
-            self._seen.append((now, fraction))
-        before = next(
-            (seen for seen in reversed(self._seen) if seen[1] <= 0.75 * fraction), self._seen[0]
-        )
-        done, took = fraction - before[1], now - before[0]
-        if done > 0 and took > 0:
-            left = (1 - fraction) * took / done
-            return now + left if left < _TOO_FAR else None
-        return info.est_completion_time if info.est_completion_time > now else None
-
-
 def wait(
     batch: Batch,
     *,
-    timeout: float | None,
+    timeout: float | str | None,
     progress: Callable[[Batch], None] | None,
     poll: Poll,
 ) -> Batch:
     """Wait for one batch; see :meth:`Batch.wait`."""
     session = batch.project.session
+    timeout = None if timeout is None else SPAN.read(timeout)
     until = None if timeout is None else time.monotonic() + timeout
     for _ in watch(session, [batch], poll=poll, until=until):
         if progress is not None:
@@ -197,6 +155,7 @@ class _Refresher:
         self._session = session
         self._timeout = _QUERY_TIMEOUT
         self._listed: int | None = None
+        self._counting = Counting()
 
     def at(self, handles: Sequence[Batch], until: float | None) -> bool | None:
         """Refresh the batches that are not over; return whether anything changed.
@@ -231,7 +190,7 @@ class _Refresher:
                 batch.vanish()
                 changed = True
             else:
-                changed = batch.see(info) or changed
+                changed = batch.see(info, self._counting.of(batch.id)) or changed
                 control.renew(batch, project)
         return changed
 
@@ -239,6 +198,15 @@ class _Refresher:
         """Return the project's answers about those batches; unknown ones are missing."""
         wanted = {batch.id for batch in open_}
         found: dict[int, rpc.BatchInfo] = {}
+        if len(open_) <= _ALONE and all(batch.njobs <= FEW for batch in open_):
+            for batch in open_:
+                try:
+                    details = project.query_batch(batch_id=batch.id, get_job_details=True)
+                except NotFound:
+                    continue
+                found[batch.id] = details.batch
+                self._counting.listed(details.batch, details.jobs)
+            return found
         if not self._single_is_cheaper(open_):
             listed = project.query_batches()
             self._listed = len(listed)
@@ -249,6 +217,7 @@ class _Refresher:
                 found[batch_id] = project.batch(batch_id)
             except NotFound:
                 continue
+        self._counting.update(project, found.values())
         return found
 
     def _single_is_cheaper(self, open_: Sequence[Batch]) -> bool:

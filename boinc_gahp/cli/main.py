@@ -117,8 +117,14 @@ def _run(arguments: list[str]) -> int:
             raise UsageError(f"there is no option {option}{did_you_mean(option, OPTIONS)}")
         elif first in COMMANDS:
             return _run_command(first, arguments, config)
+        elif first == "help":
+            arguments = [*arguments, "--help"]
+        elif first == "version":
+            arguments = ["--version"]
         else:
-            raise UsageError(f"there is no command {first!r}{did_you_mean(first, COMMANDS)}")
+            from boinc_gahp.cli.pointers import instead
+
+            raise UsageError(f"there is no command {first!r}{instead(first, arguments)}")
     return _serve(config)
 
 
@@ -150,8 +156,10 @@ def _serve(config: str | None) -> NoReturn:
         logs.start(settings)
 
     if os.isatty(0) and os.isatty(1):
+        from boinc_gahp.cli.pointers import WELCOME
         from boinc_gahp.daemon import run_console
 
+        print(WELCOME)
         run_console(load_settings, on_settings=start_log)
     from boinc_gahp.daemon import serve
 

@@ -187,7 +187,7 @@ def _given_templates(app: NewApp) -> tuple[str, str]:
 
 def _made_templates(app: NewApp) -> tuple[str, str]:
     if not app.outputs:
-        raise ValueError("the app has no output file: expected --out with the name of one")
+        raise ValueError("the app has no output file: name at least one (--out)")
     outputs = tuple(name for name, _ in app.outputs)
     for names in (app.inputs, outputs):
         _check_names(names)

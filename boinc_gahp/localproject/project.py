@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import http.client
 import logging
+import os
+import shlex
 import time
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from boinc_gahp.localproject import accounts, directory as layout, settings, web
+from boinc_gahp.localproject import accounts, directory as layout, new_app, settings, web
 from boinc_gahp.localproject.backend.create_work import NewJob, create_work
 from boinc_gahp.localproject.backend.scheduler import Scheduler
 from boinc_gahp.localproject.backend.supervisor import Supervisor
@@ -27,7 +30,6 @@ from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
     from threading import Thread
     from types import TracebackType
 
@@ -68,7 +70,7 @@ class LocalProject:
 
     def __init__(
         self,
-        directory: Path,
+        directory: str | os.PathLike[str],
         *,
         port: int = 0,
         hosts: int = 4,
@@ -78,6 +80,7 @@ class LocalProject:
         names: Iterable[str] = (),
         delete_delay: float = 0.0,
     ) -> None:
+        directory = Path(directory)
         self._lock = layout.DirectoryLock(directory)
         try:
             layout.make(directory)
@@ -256,25 +259,64 @@ class LocalProject:
     def add_app(
         self,
         name: str,
+        command: str | Sequence[str | os.PathLike[str]],
+        inputs: Iterable[str] | str = (),
+        outputs: Iterable[str] | str = (),
         *,
-        command: Sequence[str],
-        input_template: InputTemplate | str,
-        output_template: OutputTemplate | str,
+        optional_outputs: Iterable[str] | str = (),
+        input_template: InputTemplate | str | None = None,
+        output_template: OutputTemplate | str | None = None,
         **more: Any,
     ) -> None:
-        """Add an app, like :func:`directory.add_app`; it can be used at once.
+        """Add an app; it can be used at once.
 
-        In ``command``, ``{python}``, ``{apps}`` and ``{project}`` are filled in.
+        ::
+
+            project.add_app("sort", "sort -g -o sorted numbers", ["numbers"], ["sorted"])
+
+        Args:
+            name: letters, digits, ``_``, ``-`` and ``.``.
+            command: the program and its arguments, as typed in a shell, or as a list; no shell runs
+                it. The job's own arguments follow. ``{python}``, ``{apps}`` and ``{project}`` stand
+                for this Python, the supplied apps and the project's directory. Files that it names
+                by a relative path are looked for in the current directory.
+            inputs: the names under which the program reads its input files.
+            outputs: the names under which it writes its output files.
+            optional_outputs: outputs that may be missing.
+            input_template: a template instead of ``inputs``; then ``output_template`` is needed,
+                and neither is checked.
+            output_template: likewise, instead of ``outputs``.
+            more: with templates, arguments of :func:`directory.add_app`; otherwise attributes of
+                :class:`.new_app.NewApp`, such as ``quorum`` and ``max_nbytes``.
+
+        Raises:
+            ValueError: the name, the program or a file's name is wrong, or there is an app with
+                this name; nothing was added.
         """
-        layout.add_app(
-            self.directory,
-            self._core.db,
+        if (input_template is None) != (output_template is None):
+            raise ValueError("input_template and output_template go together")
+        if not isinstance(command, str):
+            command = shlex.join([os.fspath(word) for word in command])
+        if input_template is not None and output_template is not None:
+            layout.add_app(
+                self.directory,
+                self._core.db,
+                name,
+                command=shlex.split(command),
+                input_template=input_template,
+                output_template=output_template,
+                **more,
+            )
+            return
+        needed, optional = _names(outputs), _names(optional_outputs)
+        app = new_app.NewApp(
             name,
             command=command,
-            input_template=input_template,
-            output_template=output_template,
+            inputs=_names(inputs),
+            outputs=(*((each, False) for each in needed), *((each, True) for each in optional)),
             **more,
         )
+        new_app.add(self._core, app)
 
     def add_container_app(self, name: str, **more: Any) -> None:
         """Add an app for jobs in containers, like :func:`directory.add_container_app`."""
@@ -361,3 +403,8 @@ class LocalProject:
             .fetchone()
         )
         return int(row[0])
+
+
+def _names(names: Iterable[str] | str) -> tuple[str, ...]:
+    """Return names as a tuple; a single one counts as one name, not as letters."""
+    return (names,) if isinstance(names, str) else tuple(names)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         HttpTransport as HttpTransport,
     )
     from boinc_gahp.rpc.types import (
+        OVERLAP as OVERLAP,
         BatchDetails as BatchDetails,
         BatchInfo as BatchInfo,
         BatchSubmission as BatchSubmission,
@@ -79,6 +80,7 @@ _get, __dir__ = exports(
         "spool": ["NoRoom"],
         "transport": ["HttpReply", "HttpRequest", "HttpTransport"],
         "types": [
+            "OVERLAP",
             "BatchDetails",
             "BatchInfo",
             "BatchSubmission",

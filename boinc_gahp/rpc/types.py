@@ -169,6 +169,12 @@ class JobStatus(NamedTuple):
     status: str
 
 
+#: Seconds before the time of an answer from which changes are asked for again. A change has the
+#: database's time at which its statement began, ``server_time`` is PHP's at the answer. Repeated
+#: changes do no harm, and they are only those of these minutes (``web-rpcs.rst``, "Changes since").
+OVERLAP = 300
+
+
 @dataclass(frozen=True, slots=True)
 class JobStatuses:
     """The result of query_batch2.

@@ -18,6 +18,7 @@ from boinc_gahp.errors import (
     PermissionDenied,
     ProjectError,
 )
+from boinc_gahp.rpc import OVERLAP
 from boinc_gahp.states import STATUS_WORDS, BatchState
 from boinc_gahp.submit import checks, find_batch
 from boinc_gahp.submit.types import BatchJobs, BatchStatuses
@@ -37,11 +38,6 @@ log = logging.getLogger("boinc_gahp.submit")
 #: of its jobs (10,000: 0.02 s and 1 MB); one query_batches always costs a count of the jobs of
 #: every batch of the account (``web-rpcs.rst``, "Timings").
 _SINGLE_QUERIES = 2
-
-#: Seconds before the given time from which changes are asked for again. A change has the database's
-#: time at which its statement began, ``server_time`` is PHP's at the answer. Repeated changes do no
-#: harm, and they are only those of these minutes.
-OVERLAP = 300
 
 _SUBMITTED = (BatchState.IN_PROGRESS, BatchState.COMPLETE)
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         coloured as coloured,
         command_line as command_line,
         complain as complain,
+        is_live as is_live,
         width_of as width_of,
     )
     from boinc_gahp.terminal.parsing import (
@@ -36,7 +37,7 @@ __getattr__, __dir__ = exports(
     __name__,
     {
         "live": ["Live", "Work", "remark"],
-        "output": ["bar", "coloured", "command_line", "complain", "width_of"],
+        "output": ["bar", "coloured", "command_line", "complain", "is_live", "width_of"],
         "parsing": ["Group", "PROGRAM", "Parser", "arguments_of", "ended", "kind_of", "not_empty"],
         "table": ["Cell", "Column"],
         "words": ["at", "moment", "now", "one_line"],

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.output import bar, coloured, is_live, width_of
+from boinc_gahp.terminal.table import cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 #: Seconds between two plain lines.
 PAUSE = 5.0
 
-_BAR = 30
+_BAR, _LEAST = 30, 6
 
 #: The display that is being drawn now, if any.
 _drawn: Live | None = None
@@ -142,7 +143,7 @@ class Work:
         self._quiet = quiet
         self._pause = pause
         self._lock = threading.Lock()
-        self._now: tuple[str, float, float, str] | None = None
+        self._now: tuple[str, float, float, str, bool] | None = None
         self._said = time.monotonic()
         self._begun: dict[str, float] = {}
 
@@ -164,7 +165,9 @@ class Work:
         """Print a line that stays."""
         self._live.say(text)
 
-    def show(self, what: str, done: float, total: float, text: str | None = None) -> None:
+    def show(
+        self, what: str, done: float, total: float, text: str | None = None, *, left: bool = True
+    ) -> None:
         """Set the progress.
 
         Args:
@@ -172,12 +175,13 @@ class Work:
             done: how much of it is done.
             total: the whole; 0: unknown.
             text: the amount in words; None: ``2 of 3``.
+            left: whether to tell how long the rest takes if it goes on like this.
         """
         if text is None:
             text = f"{done:,.0f} of {total:,.0f}" if total else f"{done:,.0f}"
         now = time.monotonic()
         with self._lock:
-            self._now = (what, done, total, text)
+            self._now = (what, done, total, text, left)
             self._begun.setdefault(what, now)
             if self._quiet or self._live.is_live or now < self._said + self._pause:
                 return
@@ -191,13 +195,17 @@ class Work:
         with self._lock:
             if self._now is None:
                 return []
-            what, done, total, text = self._now
+            what, done, total, text, is_even = self._now
             taken = time.monotonic() - self._begun[what]
         fraction = done / total if total else 0.0
-        wide = max(0, min(_BAR, width - len(what) - len(text) - 24))
-        shown = coloured(bar(fraction, wide, self._live.stream), "green", self._live.stream)
+        wide = min(_BAR, width - len(what) - len(text) - 24)
+        # A shorter bar tells less than the percentage.
+        shown = ""
+        if wide >= _LEAST:
+            shown = coloured(bar(fraction, wide, self._live.stream), "green", self._live.stream)
+            shown += " "
         left = ""
-        if 0 < fraction < 1 and taken > 2:
+        if is_even and 0 < fraction < 1 and taken > 2:
             left = f"  {words.span(taken / fraction - taken)} left"
         part = f"{words.percent(fraction):>4}" if total else ""
-        return [f"{what}  {shown} {part}  {text}{left}"]
+        return [f"{what}  {shown}{part}  {cut(text, max(1, width - len(what) - 8))}{left}"]

@@ -22,12 +22,13 @@ def test_init_makes_a_project_and_says_what_to_do_next(run: Run, home: Path) -> 
     done = run("local-project", "init", "p")
     assert (done.returncode, done.stderr) == (0, "")
     assert f"boinc_gahp local-project run {home}/p\n" in done.stdout
-    assert f"boinc_gahp --config {home}/p/boinc_gahp.toml\n" in done.stdout
+    assert f"export BOINC_GAHP_CONFIG={home}/p/boinc_gahp.toml\n" in done.stdout
+    assert "boinc_gahp batch submit uppercase" in done.stdout
     assert (home / "p/boinc_gahp.toml").stat().st_mode & 0o077 == 0
     spaced = run("local-project", "init", "my p")
     unspeakable = run("local-project", "init", "é", PYTHONIOENCODING="ascii")
     assert (unspeakable.returncode, unspeakable.stderr) == (0, "")
-    assert f"boinc_gahp --config '{home}/my p/boinc_gahp.toml'\n" in spaced.stdout
+    assert f"export BOINC_GAHP_CONFIG='{home}/my p/boinc_gahp.toml'\n" in spaced.stdout
 
 
 @pytest.mark.processes

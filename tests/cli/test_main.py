@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 import pexpect
 import pytest
 
+from boinc_gahp import __version__
 from boinc_gahp.cli import COMMANDS
+from boinc_gahp.cli.commands import all_parsers
 from boinc_gahp.cli.main import main
+from boinc_gahp.cli.pointers import MEANT
 from tests.cli.conftest import COMMAND
 from tests.daemon.process import Daemon
 from tests.helpers import hang_up, wait_for
@@ -48,6 +51,46 @@ def test_a_wrong_command_line_gets_one_line_and_status_2(
     assert out == ""
     assert words in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["submit"], "; type: boinc_gahp batch submit; "),
+        (["submit", "a", "--each", "*.txt"], "; type: boinc_gahp batch submit a --each '*.txt'; "),
+        (["list"], "boinc_gahp batch list (your batches) or boinc_gahp ledger list (jobs from"),
+        (["status"], "; type boinc_gahp batch list (your batches), boinc_gahp ledger status ("),
+        (["add-app", "p"], "; type: boinc_gahp local-project add-app p; "),
+        (["sumbit"], "; did you mean boinc_gahp batch submit? "),
+        (["help", "sumbit"], "; did you mean boinc_gahp batch submit? "),
+    ],
+    ids=["action", "with arguments", "two", "three", "of a project", "misspelt", "help"],
+)
+def test_an_action_in_a_commands_place_is_told_with_its_command(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_every_word_that_leads_somewhere_leads_to_an_action() -> None:
+    there = {" ".join(path) for path in all_parsers()}
+    assert {place for places in MEANT.values() for place in places} <= there
+    assert not MEANT.keys() & COMMANDS.keys()
+
+
+def test_help_and_version_are_words_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (main(["version"]), capsys.readouterr()) == (0, (f"boinc_gahp {__version__}\n", ""))
+    assert main(["--help"]) == main(["help"]) == 0
+    out = capsys.readouterr().out
+    assert out == 2 * out[: len(out) // 2]
+    with pytest.raises(SystemExit) as leave:
+        main(["help", "batch", "submit"])
+    assert leave.value.code == 0
+    assert "usage: boinc_gahp batch submit" in capsys.readouterr().out
 
 
 def first_result(arguments: list[str], environ: dict[str, str]) -> tuple[str, str]:
@@ -197,9 +240,10 @@ def test_what_was_typed_does_nothing_to_the_terminal(
 
 
 @pytest.mark.processes
-def test_on_a_terminal_it_has_a_prompt(home: Path) -> None:
-    child = pexpect.spawn(COMMAND, encoding="utf-8", timeout=60, dimensions=(24, 100))
+def test_on_a_terminal_it_says_what_people_want_and_has_a_prompt(home: Path) -> None:
+    child = pexpect.spawn(COMMAND, encoding="utf-8", timeout=60, dimensions=(24, 80))
     try:
+        child.expect("boinc_gahp batch submit APP")
         child.expect("boinc_gahp>")
         child.send("QUIT\r")
         child.expect(pexpect.EOF)

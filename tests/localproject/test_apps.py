@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import io
 import zipfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -213,3 +213,46 @@ def test_an_apps_name_is_taken_once(client: Client) -> None:
     templates = {"input_template": InputTemplate(), "output_template": OutputTemplate()}
     with pytest.raises(ValueError, match="there is an app 'multi' already"):
         client.project.add_app("multi", command=["x"], **templates)  # type: ignore[arg-type]
+
+
+def test_an_app_is_added_with_the_names_of_its_files(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "two words.py").write_text(
+        "open('copy', 'w').write(open('text').read() * 2); open('log', 'w').close()"
+    )
+    monkeypatch.chdir(tmp_path)
+    add = client.project.add_app
+    add("typed", "{python} 'two words.py'", "text", "copy", optional_outputs=["log", "more"])
+    add("listed", ["{python}", tmp_path / "two words.py"], ["text"], ["copy"], quorum=2)
+    for app in ("typed", "listed"):
+        client.run(app, {f"{app}_1": ("", [b"ab"])}, app)
+        assert client.output(f"{app}_1").content == b"abab"
+    assert [row["app"] for row in client.rows(_QUORUM_2)] == ["listed"]
+
+
+_QUORUM_2 = (
+    "SELECT a.name AS app FROM workunit w JOIN app a ON a.id = w.appid WHERE w.min_quorum = 2"
+)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"name": "a b"}, "an app cannot be named 'a b'"),
+        ({"name": "uppercase"}, "there is an app 'uppercase' already"),
+        ({"command": "nosuchprogram x"}, "the program 'nosuchprogram' cannot be run"),
+        ({"command": []}, "the command is empty"),
+        ({"outputs": ()}, "no output file"),
+        ({"inputs": ["../up"]}, "leads out of the job's directory"),
+        ({"input_template": InputTemplate()}, "input_template and output_template go together"),
+    ],
+    ids=["name", "taken", "program", "nothing", "no output", "path", "one template"],
+)
+def test_an_app_that_cannot_be_added_is_refused_in_words(
+    client: Client, wrong: dict[str, Any], said: str
+) -> None:
+    right = {"name": "new", "command": "true", "inputs": "in", "outputs": "out"}
+    with pytest.raises(ValueError, match=said):
+        client.project.add_app(**{**right, **wrong})
+    assert [row["name"] for row in client.rows("SELECT name FROM app WHERE name = 'new'")] == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.terminal import Column, Work, complain, table, words
@@ -34,10 +33,10 @@ class FetchView:
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
+        from boinc_gahp.api import StepView
+
         self._work = Work(quiet=quiet)
-        self._begun = time.monotonic()
-        self._jobs = (0, 0)
-        self._bytes = 0
+        self._steps = StepView(self._work.show)
 
     def __enter__(self) -> FetchView:
         self._work.__enter__()
@@ -48,16 +47,7 @@ class FetchView:
 
     def progress(self, progress: Progress) -> None:
         """Set the progress."""
-        if progress.unit == "bytes":
-            self._bytes = progress.done
-        else:
-            self._jobs = progress.done, progress.total
-        done, total = self._jobs
-        taken = time.monotonic() - self._begun
-        text = f"{done:,} of {count(total, 'job')}"
-        if self._bytes:
-            text += f", {words.size(self._bytes)}, {words.size(self._bytes / max(taken, 0.1))}/s"
-        self._work.show("fetching", done, total, text)
+        self._steps(progress)
 
     def asked(self, done: int, total: int) -> None:
         """Set the number of failed jobs that were asked about."""

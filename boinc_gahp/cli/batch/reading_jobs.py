@@ -15,13 +15,6 @@ if TYPE_CHECKING:
     from boinc_gahp.terminal import Work
 
 
-_STEPS = {
-    "reading": "reading files",
-    "staging": "sending files",
-    "submitting": "sending jobs",
-}
-
-
 def look_up_jobs(
     project: Project, options: Namespace, work: Work, batch_name: str
 ) -> CommandLineJobs:
@@ -39,11 +32,6 @@ def look_up_jobs(
 
 def show_progress(work: Work, progress: Progress) -> None:
     """Show progress."""
-    amount = words.size if progress.unit == "bytes" else "{:,}".format
-    work.show(
-        _STEPS.get(progress.step, progress.step),
-        progress.done,
-        progress.total,
-        f"{amount(progress.done)} of {amount(progress.total)}"
-        + ("" if progress.unit == "bytes" else f" {progress.unit}"),
-    )
+    from boinc_gahp.api import StepView
+
+    StepView(work.show)(progress)

@@ -27,9 +27,13 @@ def init(arguments: list[str], _config: str | None) -> int:
     from boinc_gahp.localproject import init_project
 
     settings = init_project(directory)
-    print(f"A project is in {directory}. Run it, and talk to it from another terminal:")
+    print(f"A project is in {directory}. Run it:")
     print(f"  boinc_gahp local-project run {shlex.quote(str(directory))}")
-    print(f"  boinc_gahp --config {shlex.quote(str(settings))}")
+    print("In another terminal, send jobs to it:")
+    print(f"  export BOINC_GAHP_CONFIG={shlex.quote(str(settings))}")
+    print("  boinc_gahp batch submit uppercase --each '*.txt' --name first")
+    print("  boinc_gahp batch wait first")
+    print("  boinc_gahp batch fetch first")
     return 0
 
 

@@ -98,7 +98,7 @@ def make_app(core: Core) -> Flask:
         app.add_url_rule(rule, str(number), view, methods=["GET", "POST"])
     app.before_request(lambda: web.check_host(core))
     app.register_blueprint(web.make_blueprint(core))
-    app.register_error_handler(404, lambda _error: web.not_found())
+    app.register_error_handler(404, lambda _error: _unknown(core))
     app.register_error_handler(web.Refused, _refused)
     for failure in (sqlite3.Error, OSError):
         app.register_error_handler(failure, _failed)
@@ -127,6 +127,18 @@ def body_allowance(core: Core, app: Flask) -> Allow:
         return Allowance(most, most + _READ, "the body is too large: sign in first")
 
     return allow
+
+
+def _unknown(core: Core) -> Response:
+    """Answer for an address that does not exist: programs get Apache's page, as from BOINC."""
+    is_browser = "text/html" in request.headers.get("Accept", "")
+    is_rpc = request.path.endswith(".php") or request.path.startswith("/test/download/")
+    if is_rpc or not is_browser:
+        return web.not_found()
+    try:
+        return web.missing(core)
+    except web.Refused:
+        return web.not_found()
 
 
 def _refused(refused: web.Refused) -> Response:

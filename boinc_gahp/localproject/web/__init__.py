@@ -20,7 +20,10 @@ if TYPE_CHECKING:
         is_signed_in as is_signed_in,
         sign_in_link as sign_in_link,
     )
-    from boinc_gahp.localproject.web.blueprint import make_blueprint as make_blueprint
+    from boinc_gahp.localproject.web.blueprint import (
+        make_blueprint as make_blueprint,
+        missing as missing,
+    )
     from boinc_gahp.localproject.web.layout import (
         error_page as error_page,
         not_found as not_found,
@@ -30,7 +33,7 @@ __getattr__, __dir__ = exports(
     __name__,
     {
         "access": ["STRANGERS_BODY", "Refused", "check_host", "is_signed_in", "sign_in_link"],
-        "blueprint": ["make_blueprint"],
+        "blueprint": ["make_blueprint", "missing"],
         "layout": ["error_page", "not_found"],
     },
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import shlex
 import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from boinc_gahp.files import write_whole
 from boinc_gahp.localproject import accounts
 from boinc_gahp.localproject.server.addresses import is_loopback
 from boinc_gahp.localproject.server.replies import RpcFailed
-from boinc_gahp.localproject.settings import SUBMITTER
+from boinc_gahp.localproject.settings import SUBMITTER, settings_path
 
 if TYPE_CHECKING:
     import sqlite3
@@ -194,6 +195,18 @@ def visitor(core: Core) -> accounts.User | None:
         g.visitor = _visitor(core, session)
     found: accounts.User | None = g.visitor
     return found
+
+
+def settings_file(core: Core) -> str:
+    """Return the path of the visitor's settings file, quoted for a shell.
+
+    Without a sign-in, the submitter's; empty if other machines may look, or if there is no file.
+    """
+    user = visitor(core)
+    if user is None and core.remote_page:
+        return ""
+    path = settings_path(core.directory.absolute(), SUBMITTER if user is None else user.name)
+    return shlex.quote(str(path)) if path.exists() else ""
 
 
 def is_signed_in(app: Flask, core: Core, cookie: str) -> bool:

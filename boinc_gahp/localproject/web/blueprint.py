@@ -13,12 +13,14 @@ from boinc_gahp.localproject.web.layout import show
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
 
     from werkzeug.wrappers import Response as AnyResponse
 
     from boinc_gahp.localproject.core import Core
 
     View = Callable[..., AnyResponse | str]
+    _Response = TypeVar("_Response", bound=AnyResponse)
 
 #: Address, name, view, and whether forms are sent to it.
 _RULES: tuple[tuple[str, str, View, bool], ...] = (
@@ -66,7 +68,7 @@ def make_blueprint(core: Core) -> Blueprint:
     page.record_once(lambda state: access.prepare(state.app, core))
     page.before_request(lambda: access.check_request(core))
     page.register_error_handler(access.Refused, lambda error: _refused(core, error))
-    page.register_error_handler(404, partial(_missing, core))
+    page.register_error_handler(404, lambda _error: missing(core))
     page.after_request(_headers)
     return page
 
@@ -75,8 +77,10 @@ def _refused(core: Core, refused: access.Refused) -> Response:
     return show(core, "message.html", refused.status, title=refused.title, words=str(refused))
 
 
-def _missing(core: Core, _error: Exception) -> Response:
-    return show(
+def missing(core: Core) -> Response:
+    """Return the page for an address that leads to nothing, to those who may see the page."""
+    access.check_request(core)
+    page = show(
         core,
         "message.html",
         404,
@@ -84,9 +88,11 @@ def _missing(core: Core, _error: Exception) -> Response:
         words="The project has no such batch, job or page. When a batch is deleted, its jobs are "
         "deleted, too.",
     )
+    # An address that no rule knows has no blueprint.
+    return _headers(page)
 
 
-def _headers(response: AnyResponse) -> AnyResponse:
+def _headers(response: _Response) -> _Response:
     headers = response.headers
     headers["Content-Security-Policy"] = _POLICY
     if response.mimetype == "text/html":

@@ -11,8 +11,8 @@ from boinc_gahp.localproject.backend import views
 from boinc_gahp.localproject.backend.outputs import UploadedFile, uploaded_files
 from boinc_gahp.localproject.hosts import behaviour
 from boinc_gahp.localproject.server.rpc_jobs import state_words
-from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState, ValidateState
-from boinc_gahp.localproject.web import words
+from boinc_gahp.localproject.states import Outcome, ServerState, ValidateState
+from boinc_gahp.localproject.web.history import history
 from boinc_gahp.localproject.web.queries import STATES, WHERE
 from boinc_gahp.templates import TemplateError, read_workunit
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.localproject.core import Core
     from boinc_gahp.localproject.hosts.behaviour import Behaviour
+    from boinc_gahp.localproject.web.history import Event
     from boinc_gahp.templates import WorkunitFile
 
 JOBS_A_PAGE = 100
@@ -34,6 +35,7 @@ class JobLine:
     name: str
     state: str
     error_mask: int
+    canonical: int
     results: list[sqlite3.Row]
 
     @property
@@ -46,6 +48,14 @@ class JobLine:
         """How long the canonical instance ran, or else the last to come back, in seconds."""
         over = [row["elapsed_time"] for row in self.results if row["elapsed_time"]]
         return over[-1] if over else 0.0
+
+    @property
+    def end_time(self) -> float:
+        """When the result was received that ended it; 0: not yet, or this is not known."""
+        received: dict[int, float] = {row["id"]: row["received_time"] for row in self.results}
+        if self.state == "failed":
+            return max(received.values(), default=0.0)
+        return received.get(self.canonical, 0.0)
 
     @property
     def exit_statuses(self) -> list[int]:
@@ -68,7 +78,7 @@ def _state(job: sqlite3.Row, results: list[sqlite3.Row]) -> str:
     if job["canonical_resultid"]:
         return "done"
     if job["error_mask"]:
-        return "aborted" if job["error_mask"] & ErrorMask.CANCELLED else "failed"
+        return "failed"
     busy = any(row["server_state"] == ServerState.IN_PROGRESS for row in results)
     return "in_progress" if busy else "queued"
 
@@ -98,8 +108,9 @@ def jobs(
     ).fetchall()
     results: dict[int, list[sqlite3.Row]] = {job["id"]: [] for job in found}
     for row in connection.execute(
-        "SELECT r.workunitid, r.server_state, r.outcome, r.exit_status, r.elapsed_time, "  # noqa: S608
-        "h.domain_name AS host FROM result r LEFT JOIN host h ON h.id = r.hostid "
+        "SELECT r.id, r.workunitid, r.server_state, r.outcome, r.exit_status, "  # noqa: S608
+        "r.elapsed_time, r.received_time, h.domain_name AS host "
+        "FROM result r LEFT JOIN host h ON h.id = r.hostid "
         f"WHERE r.workunitid IN ({', '.join('?' * len(results))}) ORDER BY r.id",
         list(results),
     ):
@@ -110,6 +121,7 @@ def jobs(
             job["name"],
             _state(job, results[job["id"]]),
             job["error_mask"],
+            job["canonical_resultid"],
             results[job["id"]],
         )
         for job in found
@@ -166,18 +178,6 @@ class ShownInstance:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """An event in a job's history; ``time`` 0: the time was not recorded."""
-
-    time: float
-    kind: str
-    what: str
-    instance: str = ""
-    host: str = ""
-    deadline: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class ShownJob:
     """A workunit: as assimilators see it, with its row (``w.*``) for all other values."""
 
@@ -226,7 +226,7 @@ def job(core: Core, connection: sqlite3.Connection, job_id: int) -> ShownJob | N
         command_line=command_line,
         inputs=inputs,
         instances=instances,
-        history=_history(row, state, instances),
+        history=history(row, state, instances),
         behaviours=behaviour.of_job(connection, row["name"]),
     )
 
@@ -302,38 +302,3 @@ def _between(text: str, tag: str) -> str:
     """Return what the client put between two tags around the app's stderr, or its message."""
     _, begin, rest = text.partition(f"<{tag}>\n")
     return rest.rpartition(f"</{tag}>")[0].strip("\n") if begin else ""
-
-
-def _history(row: sqlite3.Row, state: str, instances: list[ShownInstance]) -> list[Event]:
-    events = [Event(row["create_time"], "queued", "Job created")]
-    for one in instances:
-        events += _instance_history(row, one)
-    events.sort(key=lambda event: event.time)
-    canonical = next((one for one in instances if one.canonical), None)
-    if canonical is not None:
-        short = _short(row, canonical)
-        events.append(Event(0, "done", "Chosen as the canonical instance", short))
-    elif state in ("failed", "aborted"):
-        events.append(Event(0, state, f"The job is over: {words.errors(row['error_mask'])}"))
-    return events
-
-
-def _instance_history(row: sqlite3.Row, one: ShownInstance) -> list[Event]:
-    it, short = one.it, _short(row, one)
-    events = []
-    if one.create_time > row["create_time"]:
-        events.append(Event(one.create_time, "queued", "Instance created", short))
-    if it.sent_time:
-        events.append(
-            Event(it.sent_time, "in_progress", "Sent", short, one.host, it.report_deadline)
-        )
-    if it.received_time:
-        events.append(Event(it.received_time, one.kind, f"Reported: {one.state}", short))
-    elif one.over and it.sent_time:
-        events.append(Event(it.report_deadline, one.kind, one.state, short))
-    return events
-
-
-def _short(row: sqlite3.Row, one: ShownInstance) -> str:
-    """Return the suffix that an instance's name adds to its job's: ``_0``."""
-    return one.it.name.removeprefix(row["name"]) or one.it.name

@@ -33,6 +33,7 @@ def show(core: Core, template: str, status: int = 200, **context: object) -> Res
         frame="live.html" if live else "frame.html",
         core=core,
         user=access.visitor(core),
+        settings=access.settings_file(core),
         form_token=access.form_token,
         notice=engine_notice(core.db.connection()),
         **context,

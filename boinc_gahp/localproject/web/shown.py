@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from flask import Response, abort, redirect, request, url_for
 
 from boinc_gahp.localproject import accounts
-from boinc_gahp.localproject.web import access, job_queries, queries
+from boinc_gahp.localproject.web import access, job_queries, queries, timeline
 from boinc_gahp.localproject.web.layout import page_number, show
 from boinc_gahp.templates import TemplateError
 
@@ -26,10 +26,13 @@ def batches(core: Core) -> Response:
     """Show the newest batches, what the hosts are doing, and the back end."""
     retired = request.args.get("show") == "retired"
     with core.db.read() as connection:
+        overview = queries.overview(connection, page_number(), retired=retired)
+        over = [each.id for each in overview.batches if not each.open]
         return show(
             core,
             "batches.html",
-            overview=queries.overview(connection, page_number(), retired=retired),
+            overview=overview,
+            ends=timeline.ends(connection, over),
             hosts=queries.hosts(connection),
             programs=queries.programs(connection),
             retired=retired,
@@ -50,6 +53,7 @@ def batch(core: Core, batch_id: int) -> Response:
             core,
             "batch.html",
             batch=found,
+            timeline=timeline.timeline(connection, found),
             jobs=jobs,
             number=number,
             state=state if state in queries.STATES else "",

@@ -45,6 +45,8 @@ _KEEP_FOR = 86400.0
 _EXTENSION = re.compile(r"\.[A-Za-z0-9_\-]{1,20}")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-]+")
 _MAX_STEM = 120
+#: The supplied app to begin with: one input, one output.
+_SIMPLEST = "uppercase"
 _STAGED_SHOWN = 20
 
 
@@ -112,7 +114,7 @@ class Draft:
 
 
 def form(core: Core) -> Response:
-    """Show the form, for the app that the address names, or the first."""
+    """Show the form, for the app that the address names, or a simple one."""
     access.need_visitor(core)
     connection = core.db.connection()
     return _show(core, connection, _draft(core, connection, request.args.get("app", "")))
@@ -128,7 +130,8 @@ def _draft(core: Core, connection: sqlite3.Connection, app_name: str) -> Draft:
         apps = _apps(connection)
         if not apps:
             raise access.Refused("There is no app", "Add one: boinc_gahp local-project add-app")
-        app_name = apps[0].name
+        names = [app.name for app in apps]
+        app_name = _SIMPLEST if _SIMPLEST in names else names[0]
     try:
         app = accounts.find_app(connection, app_name)
         template = core.input_template(core.templates / f"{app.name}_in")

@@ -26,6 +26,7 @@ OPEN = (
     "secret",
     "states",
     "text",
+    "tracebacks",
     "threads",
 )
 #: They are drawn as a floor under the rooms, without arrows; logs is for cli alone.

@@ -1,0 +1,249 @@
+"""Shows progress where somebody looks: on a terminal, or in a notebook; nothing in a pipe.
+
+Methods of the API that take ``progress`` also take True: then a terminal shows a live line on
+stderr, and a notebook a bar below the cell. The words are those of ``boinc_gahp batch``.
+"""
+
+from __future__ import annotations
+
+import html
+import sys
+import time
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from boinc_gahp.states import BatchState, JobState
+from boinc_gahp.terminal import Work, is_live, words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.submit import OnProgress, Progress
+
+_STEPS = {
+    "reading": "reading files",
+    "staging": "sending files",
+    "submitting": "sending jobs",
+}
+#: Seconds between two updates of a notebook.
+_PAUSE = 0.25
+#: The most columns for a batch's name.
+_NAME = 24
+
+
+class Show(Protocol):
+    """Sets what a display shows; see :meth:`boinc_gahp.terminal.Work.show`."""
+
+    def __call__(  # noqa: D102
+        self, what: str, done: float, total: float, text: str | None = None, *, left: bool = True
+    ) -> None: ...
+
+
+class StepView:
+    """Shows each :class:`Progress` of a submit or a fetch.
+
+    Args:
+        show: sets what the display shows.
+    """
+
+    def __init__(self, show: Show) -> None:
+        self._show = show
+        self._begun = time.monotonic()
+        self._jobs = (0, 0)
+        self._bytes = 0
+
+    def __call__(self, progress: Progress) -> None:
+        """Show it."""
+        if progress.step == "fetching":
+            self._fetched(progress)
+            return
+        amount = words.size if progress.unit == "bytes" else "{:,}".format
+        unit = "" if progress.unit == "bytes" else f" {progress.unit}"
+        self._show(
+            _STEPS.get(progress.step, progress.step),
+            progress.done,
+            progress.total,
+            f"{amount(progress.done)} of {amount(progress.total)}{unit}",
+        )
+
+    def _fetched(self, progress: Progress) -> None:
+        """Show jobs and bytes, which are reported in turn, together."""
+        if progress.unit == "bytes":
+            self._bytes = progress.done
+        else:
+            self._jobs = progress.done, progress.total
+        done, total = self._jobs
+        taken = time.monotonic() - self._begun
+        text = f"{done:,} of {words.count(total, 'job')}"
+        if self._bytes:
+            text += f", {words.size(self._bytes)}, {words.size(self._bytes / max(taken, 0.1))}/s"
+        self._show("fetching", done, total, text)
+
+
+@contextmanager
+def of_steps(progress: OnProgress | bool | None) -> Iterator[OnProgress | None]:
+    """Give the function that takes the progress of a submit or a fetch; None: nobody wants it.
+
+    Args:
+        progress: such a function; True: the progress is shown until the context ends.
+    """
+    if not isinstance(progress, bool):
+        yield progress
+    elif progress:
+        with _display() as show:
+            yield None if show is None else StepView(show)
+    else:
+        yield None
+
+
+@contextmanager
+def of_waiting(
+    progress: Callable[[Batch], None] | bool | None,
+) -> Iterator[Callable[[Batch], None] | None]:
+    """Give the function that takes a batch after each poll; None: nobody wants it.
+
+    Args:
+        progress: such a function; True: the progress is shown until the context ends.
+    """
+    if not isinstance(progress, bool):
+        yield progress
+    elif progress:
+        with _display() as show:
+            yield None if show is None else _waiting(show)
+    else:
+        yield None
+
+
+def _waiting(show: Show) -> Callable[[Batch], None]:
+    def report(batch: Batch) -> None:
+        name = words.printable(batch.name)
+        if len(name) > _NAME:
+            name = f"{name[: _NAME // 2]}…{name[1 - _NAME // 2 :]}"
+        show(name, batch.nover, batch.njobs, _news(batch, words.now()), left=False)
+
+    return report
+
+
+def _news(batch: Batch, now: float) -> str:
+    if batch.gone:
+        return "the project no longer has it"
+    if batch.trouble is not None and not batch.is_over:
+        return f"the project cannot be asked: {words.printable(str(batch.trouble))}"
+    counts = counts_words(batch)
+    told = counts
+    if batch.state is not BatchState.IN_PROGRESS:
+        told = f"{batch.state.words}: {counts}" if counts else batch.state.words
+    rest = rest_words(batch, batch.expected_end, now)
+    return f"{told}; {rest}" if rest else told
+
+
+def state_words(batch: Batch) -> str:
+    """Return a batch's state in words: ``in progress``, ``complete, 2 failed``."""
+    if batch.state is BatchState.COMPLETE and batch.nerror_jobs:
+        failed = "all" if batch.nerror_jobs >= batch.njobs else f"{batch.nerror_jobs:,}"
+        return f"{batch.state.words}, {failed} {JobState.FAILED.value}"
+    return batch.state.words
+
+
+def counts_words(batch: Batch) -> str:
+    """Return how many jobs of a batch are in which state, as far as that is known.
+
+    ``12 queued, 64 in progress, 120 done, 4 failed``; empty while the batch is being made.
+    """
+    if batch.state is BatchState.INIT:
+        return ""
+    counts = batch.latest_counts
+    if counts is None:
+        over = f"{batch.nover:,} of {words.count(batch.njobs, 'job')} over"
+        failed = f", {batch.nerror_jobs:,} {JobState.FAILED.value}"
+        return over + (failed if batch.nerror_jobs else "")
+    each = (
+        (counts.queued, JobState.QUEUED),
+        (counts.in_progress, JobState.IN_PROGRESS),
+        (counts.done, JobState.DONE),
+        (counts.failed, JobState.FAILED),
+    )
+    return ", ".join(f"{number:,} {state.value}" for number, state in each if number)
+
+
+def rest_words(batch: Batch, end: float | None, now: float) -> str:
+    """Return when a batch is expected to end, and how slow its slowest jobs are; empty: unknown.
+
+    ``end in about 2 h; the last 5 in 100 usually take 3 × as long``
+    """
+    if end is None or batch.is_over:
+        return ""
+    told = f"end {words.ahead(end, now)}"
+    return f"{told}; {slowest_words(batch)}" if slowest_words(batch) else told
+
+
+def slowest_words(batch: Batch) -> str:
+    """Return how long the slowest jobs of a batch take; empty: that is not known, or not much."""
+    slowest = None if batch.is_over else batch.slowest
+    return "" if slowest is None else f"the last 5 in 100 usually take {slowest:.0f} × as long"
+
+
+@contextmanager
+def _display() -> Iterator[Show | None]:
+    """Give what shows progress where somebody looks; None: nobody does."""
+    if _kernel_runs():
+        notebook = _Notebook()
+        try:
+            yield notebook.show
+        finally:
+            notebook.end()
+    elif is_live(sys.stderr):
+        with Work(stream=sys.stderr) as work:
+            yield work.show
+    else:
+        yield None
+
+
+def _kernel_runs() -> bool:
+    """Tell whether this runs in a notebook's kernel, which shows HTML."""
+    # Whoever runs in IPython has imported it.
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None
+
+
+class _Notebook:
+    """A bar and a line below a notebook's cell, updated a few times a second."""
+
+    def __init__(self) -> None:
+        self._display: Any = import_module("IPython.display")
+        self._handle: Any = None
+        self._drawn = 0.0
+        self._waiting: str | None = None
+
+    def show(
+        self, what: str, done: float, total: float, text: str | None = None, *, left: bool = True
+    ) -> None:
+        """Set the progress."""
+        del left  # the text says it, or nobody knows
+        fraction = min(1.0, done / total) if total else 0.0
+        told = f"{done:,.0f}" if text is None else text
+        part = f" {words.percent(fraction)}" if total else ""
+        self._waiting = (
+            f'<div><progress max="1" value="{fraction:.4f}"></progress>'
+            f"{part} <b>{html.escape(what)}</b> {html.escape(told)}</div>"
+        )
+        if time.monotonic() >= self._drawn + _PAUSE:
+            self._draw()
+
+    def end(self) -> None:
+        """Show the last progress; it stays."""
+        self._draw()
+
+    def _draw(self) -> None:
+        if self._waiting is None:
+            return
+        shown = self._display.HTML(self._waiting)
+        self._waiting = None
+        self._drawn = time.monotonic()
+        if self._handle is None:
+            self._handle = self._display.display(shown, display_id=True)
+        else:
+            self._handle.update(shown)

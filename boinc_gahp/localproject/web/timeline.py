@@ -1,0 +1,148 @@
+"""When a batch's jobs ended, as far as the project knows, and when the last one may end."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Sequence
+
+    from boinc_gahp.localproject.web.queries import ShownBatch
+
+#: Steps of the curve.
+_STEPS = 60
+#: No estimate is made from fewer jobs, and those after this part of a batch do not count less.
+_FEWEST = 3
+#: The part of the jobs that take no longer than those that are still expected.
+_MOST = 0.95
+_TOO_FAR = 365 * 86400.0
+#: The curve's picture: x and y go from 0 to these.
+_WIDTH, _HEIGHT = 100.0, 20.0
+
+# A job ends when the result is received that decides about it, and a failed one when its last
+# result is, or is given up. When a job was aborted is not recorded.
+_ENDS = f"""
+SELECT r.received_time AS ended, 0 AS failed, r.received_time - r.sent_time AS took, w.batch
+FROM workunit w CROSS JOIN result r ON r.id = w.canonical_resultid WHERE w.batch IN ({{0}})
+UNION ALL
+SELECT max(CASE WHEN r.received_time > 0 THEN r.received_time
+                WHEN r.outcome = {Outcome.NO_REPLY:d} THEN r.report_deadline ELSE 0 END),
+       1, 0, w.batch
+FROM workunit w CROSS JOIN result r ON r.workunitid = w.id
+WHERE w.batch IN ({{0}}) AND w.canonical_resultid = 0 AND w.error_mask != 0
+  AND NOT w.error_mask & {ErrorMask.CANCELLED:d}
+GROUP BY w.id
+"""  # noqa: S608
+
+
+def ends(connection: sqlite3.Connection, batch_ids: Iterable[int]) -> dict[int, float]:
+    """Return when the last job of each batch ended; those without such a job are left out."""
+    asked = list(batch_ids)
+    marks = ", ".join("?" * len(asked))
+    return {
+        row["batch"]: row["ended"]
+        for row in connection.execute(
+            f"SELECT batch, max(ended) AS ended FROM ({_ENDS.format(marks)}) "  # noqa: S608
+            "WHERE ended > 0 GROUP BY batch",
+            asked + asked,
+        )
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """How many jobs of a batch had ended at which time.
+
+    Attributes:
+        begin: when the batch was created.
+        until: the curve's right end: now, or when the last job ended.
+        ended: when the last job of a batch that is over ended; 0: this is not known.
+        expected: when the last job may end; 0: this cannot be estimated.
+        done, failed: the curves' outlines for ``<polygon points>``, in a box of 100 x 20.
+        ahead: a line from the curve's end to the expected end; empty without one.
+    """
+
+    begin: float
+    until: float
+    ended: float
+    expected: float
+    done: str
+    failed: str
+    ahead: str
+
+
+def timeline(connection: sqlite3.Connection, batch: ShownBatch) -> Timeline | None:
+    """Return a batch's timeline; None if it has none, as jobs without a batch."""
+    if not batch.id or not batch.jobs.total:
+        return None
+    known = sorted(
+        (row["ended"], row["failed"], row["took"])
+        for row in connection.execute(_ENDS.format("?"), (batch.id, batch.id))
+        if row["ended"] > 0
+    )
+    times = [each[0] for each in known]
+    is_over = batch.jobs.ended == batch.jobs.total or not batch.open
+    ended = (times[-1] if times else batch.completion_time) if is_over else 0.0
+    now = max([time.time(), *times[-1:]])
+    until = ended or now
+    expected = 0.0 if is_over else now + _left(connection, batch, known, now)
+    if expected <= now or expected > now + _TOO_FAR:
+        expected = 0.0
+    begin = min([batch.create_time, *times[:1]])
+    right = max(expected, until, begin + 1)
+    failed_times = [each[0] for each in known if each[1]]
+
+    def point(moment: float, number: float) -> str:
+        x = _WIDTH * (moment - begin) / (right - begin)
+        return f"{x:.2f},{_HEIGHT * (1 - number / batch.jobs.total):.2f}"
+
+    moments = [begin + (until - begin) * step / _STEPS for step in range(_STEPS + 1)]
+    lower = [bisect_right(failed_times, moment) for moment in moments]
+    upper = [bisect_right(times, moment) for moment in moments]
+    base = [point(moments[-1], 0), point(begin, 0)]
+    below = [point(*each) for each in zip(moments, lower, strict=True)]
+    above = [point(*each) for each in zip(moments, upper, strict=True)]
+    return Timeline(
+        begin=begin,
+        until=until,
+        ended=ended,
+        expected=expected,
+        done=" ".join([*above, *base]) if times else "",
+        failed=" ".join([*below, *base]) if failed_times else "",
+        ahead=f"{above[-1]} {point(expected, batch.jobs.total)}" if expected else "",
+    )
+
+
+def _left(
+    connection: sqlite3.Connection,
+    batch: ShownBatch,
+    known: Sequence[tuple[float, int, float]],
+    now: float,
+) -> float:
+    """Return how many seconds the rest of a batch may take; 0 if this cannot be estimated.
+
+    The rest goes on as fast as the last quarter of the jobs that have ended. But the last job
+    takes as long as the slow ones of this batch, from when it is sent: it is the jobs that are sent
+    last, and slow, for which people wait at the end.
+    """
+    if len(known) < _FEWEST:
+        return 0.0
+    recent = max(len(known) // 4, _FEWEST - 1)
+    since = known[-recent - 1][0]
+    pace = max(now - since, 0.001) / recent
+    jobs = batch.jobs
+    took = sorted(each[2] for each in known if not each[1])
+    slow = took[int(_MOST * (len(took) - 1))] if took else 0.0
+    (last_sent,) = connection.execute(
+        "SELECT max(r.sent_time) FROM result r INDEXED BY res_host "  # noqa: S608
+        f"WHERE r.server_state = {ServerState.IN_PROGRESS:d} AND r.batch = ?",
+        (batch.id,),
+    ).fetchone()
+    tail = slow if jobs.queued else slow - (now - (last_sent or now))
+    return max(pace * (jobs.queued + jobs.in_progress), pace * jobs.queued + tail)

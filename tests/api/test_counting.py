@@ -1,0 +1,172 @@
+"""Counts of a watched batch's jobs: right, cheap for the project, and of this batch only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, strategies as st
+
+from boinc_gahp.api import Counts, Poll
+from boinc_gahp.api.counting import FEW, JobTracker
+from boinc_gahp.errors import RpcError
+from boinc_gahp.states import JobState
+from tests import faultproxy
+from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
+
+if TYPE_CHECKING:
+    from boinc_gahp.api import Batch
+    from tests.api.conftest import Site
+
+QUICK = Poll(shortest=0.01, longest=0.05)
+
+
+def send(site: Site, batch: Batch, count: int) -> None:
+    """Send ``count`` of a batch's jobs to a host, as the scheduler does."""
+    with site.local.core.db.write() as connection:
+        jobs = "SELECT id FROM workunit WHERE batch = ? ORDER BY id LIMIT ?"
+        connection.execute(
+            f"UPDATE result SET server_state = 4, sent_time = 1 WHERE workunitid IN ({jobs})",
+            (batch.id, count),
+        )
+        connection.execute(
+            f"UPDATE workunit SET mod_time = clock() WHERE id IN ({jobs})", (batch.id, count)
+        )
+
+
+def counted(batch: Batch) -> tuple[int, int, int, int]:
+    counts = batch.latest_counts
+    assert counts is not None
+    return counts.queued, counts.in_progress, counts.done, counts.failed
+
+
+@pytest.mark.parametrize("is_small", [True, False], ids=["small", "large"])
+def test_a_watched_batch_knows_how_many_jobs_wait_and_run(
+    site: Site, is_small: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boinc_gahp.api.watching.FEW", FEW if is_small else 0)
+    batch = site.batch(4)
+    assert batch.latest_counts is None
+    watch = site.project.watch([batch], poll=QUICK)
+    next(watch)
+    assert counted(batch) == (4, 0, 0, 0)
+    send(site, batch, 3)
+    next(watch)
+    assert counted(batch) == (1, 3, 0, 0)
+    names = [job.name for job in site.project.rpc.iter_jobs(batch.id)]
+    site.project.rpc.abort_jobs(names[:2])
+    next(watch)
+    assert counted(batch) == (1, 1, 0, 2)
+    site.project.rpc.abort_batch(batch_id=batch.id)
+    next(watch)
+    assert batch.is_over
+    assert counted(batch)[:2] == (0, 0)
+
+
+def test_a_large_batch_is_listed_once(site: Site) -> None:
+    batch = site.batch(FEW + 1)
+    watch = site.project.watch([batch], poll=QUICK)
+    for _ in range(5):
+        next(watch)
+    assert site.proxy.count("query_batch") == 1
+    assert counted(batch) == (FEW + 1, 0, 0, 0)
+
+
+def test_a_batch_that_is_too_large_is_not_counted(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boinc_gahp.api.watching.FEW", 0)
+    monkeypatch.setattr("boinc_gahp.api.counting.MOST", 2)
+    batch = site.batch(3)
+    before = len(site.proxy.seen)
+    next(site.project.watch([batch], poll=QUICK))
+    assert site.proxy.seen[before:] == ["query_batches"]
+    assert batch.latest_counts is None
+
+
+@pytest.mark.parametrize("whose", ["ours", "somebody else's"])
+def test_jobs_of_an_older_batch_of_the_name_are_not_counted(
+    site: Site, monkeypatch: pytest.MonkeyPatch, whose: str
+) -> None:
+    monkeypatch.setattr("boinc_gahp.api.watching.FEW", 0)
+    project = site.project if whose == "ours" else site.somebody_else()
+    name = f"twice {whose[:4]}"
+    older = site.batch(2, name=name, project=project)
+    send(site, older, 2)
+    batch = site.batch(3, name=name)
+    watch = site.project.watch([batch], poll=QUICK)
+    next(watch)
+    assert counted(batch) == (3, 0, 0, 0)
+    send(site, batch, 3)
+    next(watch)
+    # It is listed again, but not at each poll.
+    monkeypatch.setattr("boinc_gahp.api.counting.time.monotonic", lambda: 1e9)
+    next(watch)
+    assert counted(batch) == (0, 3, 0, 0)
+
+
+def test_a_batch_is_watched_even_if_its_jobs_cannot_be_counted(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boinc_gahp.api.watching.FEW", 0)
+    batch = site.open(retry=0).batch(site.batch(3).id)
+    site.proxy.fail("query_batch2", faultproxy.status(500), times=100)
+    watch = batch.project.watch([batch], poll=QUICK)
+    next(watch)
+    assert (batch.trouble, batch.latest_counts) == (None, None)
+    with pytest.raises(RpcError):
+        batch.project.rpc.query_batch2([batch.name])
+
+
+def test_a_batch_that_is_asked_for_alone_has_no_counts(site: Site) -> None:
+    batch = site.batch(2)
+    next(site.project.watch([batch], poll=QUICK))
+    assert batch.latest_counts == Counts(queued=2)
+    assert batch.refresh().latest_counts is None
+
+
+_STATES = st.sampled_from([state for state in JobState if state is not JobState.UNKNOWN])
+
+
+@given(
+    st.integers(1, 5).flatmap(
+        lambda count: st.lists(st.lists(_STATES, min_size=count, max_size=count), min_size=1)
+    )
+)
+def test_a_tracker_that_sees_changes_knows_what_one_that_sees_everything_knows(
+    looks: list[list[JobState]],
+) -> None:
+    everything, changes = JobTracker(0.0), JobTracker(0.0)
+    before: list[JobState | None] = [None] * len(looks[0])
+    for at, look in enumerate(looks, 1):
+        jobs = [(f"j{n}", state) for n, state in enumerate(look)]
+        everything.see(jobs, at)
+        assert changes.see(
+            [job for job, old in zip(jobs, before, strict=True) if job[1] is not old], at
+        )
+        before = list(look)
+        assert everything.times() == changes.times()
+        times = changes.times()
+        assert (times.waiting, changes.running) == (
+            look.count(JobState.QUEUED),
+            look.count(JobState.IN_PROGRESS),
+        )
+        assert all(each >= 0 for each in [*times.durations, *times.ages])
+
+
+def test_strange_jobs_change_nothing() -> None:
+    tracker = JobTracker(0.0)
+    tracker.see([("a", JobState.QUEUED)], 1.0)
+    assert not tracker.see([("a", JobState.DONE), ("b", JobState.DONE)], 2.0)
+    assert (tracker.over, tracker.times().waiting) == (0, 1)
+
+
+def test_durations_are_from_the_first_start_to_the_end() -> None:
+    tracker = JobTracker(0.0)
+    tracker.see([("a", JobState.QUEUED), ("b", JobState.QUEUED)], 10.0)
+    tracker.see([("a", JobState.IN_PROGRESS)], 12.0)
+    tracker.see([("a", JobState.QUEUED)], 20.0)  # to be sent again
+    tracker.see([("a", JobState.IN_PROGRESS)], 30.0)
+    tracker.see([("a", JobState.DONE), ("b", JobState.DONE)], 40.0)
+    durations = tracker.times().durations
+    assert durations == [24.0, 5.0]  # from 11 to 35, and half of what lay between two looks
