@@ -206,6 +206,14 @@ def test_the_page_shows_what_to_type(bench: Bench, visitor: Visitor) -> None:
     assert f"boinc_gahp batch fetch {batch_id}" in visitor.text(f"batches/{batch_id}")
 
 
+def test_a_path_in_ones_home_is_short_and_fits_a_shell(
+    bench: Bench, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (bench.directory / "boinc_gahp.toml").write_text("[project]\n")
+    monkeypatch.setenv("HOME", str(bench.directory.parent))
+    assert f"export BOINC_GAHP_CONFIG=~/{bench.directory.name}/boinc_gahp.toml" in visitor.text()
+
+
 def test_paths_of_this_machine_are_not_for_strangers(bench: Bench) -> None:
     (bench.directory / "boinc_gahp.toml").write_text("[project]\n")
     client = make_app(bench.core).test_client()
