@@ -14,14 +14,14 @@ from typing import Literal, NamedTuple
 class JobState(Enum):
     """A job's state; the values are words for people."""
 
-    QUEUED = "queued"
+    QUEUED = "waiting"
     """No volunteer has it yet."""
-    IN_PROGRESS = "in progress"
+    IN_PROGRESS = "running"
     """At least one instance was sent."""
     DONE = "done"
     """It has a canonical instance: its outputs can be fetched."""
     FAILED = "failed"
-    """It failed, or was aborted before it was done."""
+    """It failed for good, or was aborted before it was done; then the reason says so."""
     UNKNOWN = "unknown"
     """A word that this program does not know; never taken for success."""
 
@@ -137,8 +137,8 @@ ERROR_MEANINGS = {
     "too_many_error_results": "too many instances failed",
     "too_many_success_results": "too many instances succeeded without agreeing",
     "too_many_total_results": "too many instances were made",
-    "cancelled": "it was cancelled",
-    "canceled": "it was cancelled",
+    "cancelled": "it was aborted",
+    "canceled": "it was aborted",
     "no_canonical_result": "no instances agreed",
 }
 #: Those that mean that somebody aborted the job.

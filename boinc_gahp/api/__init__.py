@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.fetching import Fetched as Fetched, FetchedZip as FetchedZip
     from boinc_gahp.api.fetching_batch import Jobs as Jobs, jobs_of as jobs_of
     from boinc_gahp.api.files import split_named as split_named
-    from boinc_gahp.api.finding import find_batch as find_batch
+    from boinc_gahp.api.finding import find_batch as find_batch, of_account as of_account
     from boinc_gahp.api.folders import folder_name as folder_name
     from boinc_gahp.api.forecast import Forecast as Forecast
     from boinc_gahp.api.job import BatchJob as BatchJob
@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from boinc_gahp.api.retrying import (
         RetryPlan as RetryPlan,
         Standing as Standing,
+        parent_of as parent_of,
         plan_retry as plan_retry,
-        send_retry as send_retry,
         standing_of as standing_of,
     )
     from boinc_gahp.api.rows import read_rows as read_rows
@@ -113,6 +113,8 @@ __all__ = [
     "RemoteFile",
     "Session",
     "StagedFile",
+    "SubmittedInput",
+    "SubmittedJob",
     "jobs_from",
 ]
 
@@ -127,7 +129,7 @@ __getattr__, __dir__ = exports(
         "fetching": ["Fetched", "FetchedZip"],
         "fetching_batch": ["Jobs", "jobs_of"],
         "files": ["split_named"],
-        "finding": ["find_batch"],
+        "finding": ["find_batch", "of_account"],
         "folders": ["folder_name"],
         "forecast": ["Forecast"],
         "job": ["BatchJob"],
@@ -139,7 +141,14 @@ __getattr__, __dir__ = exports(
         "project": ["Project"],
         "reasons": ["Reason", "reasons_of"],
         "request": ["Options", "job_names", "new_batch_name"],
-        "retrying": ["RetryPlan", "Standing", "plan_retry", "send_retry", "standing_of"],
+        "retrying": [
+            "RetryPlan",
+            "Standing",
+            "parent_of",
+            "plan_retry",
+            "send_retry",
+            "standing_of",
+        ],
         "rows": ["read_rows"],
         "session": ["Session"],
         "splitting": ["split"],

@@ -62,6 +62,7 @@ class Batch:
         info: the project's last answer about the batch.
         trouble: why the last attempt to ask the project failed; None if it succeeded.
         gone: whether the project no longer knows the batch.
+        lease_trouble: why the lease could not be renewed; None if that is not so.
         existed: whether :meth:`Project.submit` found the batch with all of its jobs, by their
             names, and sent nothing.
         compared: whether submit knows, from its records on this machine, that the jobs have the
@@ -77,6 +78,7 @@ class Batch:
         self.compared = False
         #: The lease is not renewed before this time of time.monotonic().
         self.renew_from = 0.0
+        self.lease_trouble: GahpError | None = None
         self._running: int | None = None
         self._forecast = Forecast()
         self._forecast.see(info)
@@ -274,11 +276,12 @@ class Batch:
 
         All have the same keys: ``job`` (its name), a key for each parameter, ``args`` (as a shell
         splits it), ``input:NAME`` and ``md5:NAME`` for each input, ``state``, ``exit_status``,
-        ``cpu_time`` and ``elapsed_time`` in seconds, ``why`` it failed, and ``folder``, the path of
-        its outputs. A parameter that has one of these names gets the key ``parameter:NAME``. What
-        is not known is None: exit statuses (of jobs that are done), elapsed times and folders
-        before a :meth:`fetch`, and everything that was submitted on other machines. The project is
-        asked once.
+        ``cpu_time`` and ``elapsed_time`` in seconds, ``why`` it failed, ``attempts`` (how often it was
+        sent), and ``folder``, the path of its outputs. A parameter that has one of these names gets
+        the key ``parameter:NAME``. What is not known is None: exit statuses (of jobs that are done),
+        elapsed times and folders before a :meth:`fetch`, and everything that was submitted on other
+        machines. A project does not tell which computers ran a job. It is asked once, and once more
+        for each retry if a job has failed. A job that was sent again counts as its retry does.
 
         Args:
             jobs: names, ids or handles, or one of them; None: all.
@@ -492,8 +495,8 @@ class Batch:
 
         Raises:
             NoSuchJob: the batch has no such job.
-            BatchConflict: this machine does not know what was submitted, or a job of ``jobs`` has
-                not failed.
+            NotKnownHere: this machine does not know what was submitted.
+            BatchConflict: one of ``jobs`` has not failed.
             StagingError: an input file has changed, and the project no longer has it.
             JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
                 :meth:`Project.submit`.

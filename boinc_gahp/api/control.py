@@ -51,10 +51,10 @@ def renew(batch: Batch, rpc: Rpc | None = None, *, stale: bool = False) -> None:
         rpc = (rpc or batch.project.rpc).until(now + _TIMEOUT)
         rpc.set_expire_time(until, batch_id=batch.id)
     except GahpError as error:
-        batch.renew_from = now + _PAUSE
+        batch.renew_from, batch.lease_trouble = now + _PAUSE, error
         log.warning("Cannot renew the lease of batch %d (%s): %s", batch.id, batch.name, error)
     else:
-        batch.info = replace(batch.info, expire_time=until)
+        batch.info, batch.lease_trouble = replace(batch.info, expire_time=until), None
 
 
 def _lease_seconds(batch: Batch) -> float:

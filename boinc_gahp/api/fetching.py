@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.api import jobs_csv
 from boinc_gahp.api.failures import JobFailure, failures
-from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, jobs_of
+from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, Jobs, jobs_of
 from boinc_gahp.api.folders import Folder, folder_name
 from boinc_gahp.api.manifests import Manifests
 from boinc_gahp.api.results import RowMaker, as_fetched
@@ -25,13 +25,12 @@ from boinc_gahp.files import sync_directory
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.errors import GahpError
     from boinc_gahp.fetch import FetchResult
-    from boinc_gahp.rpc import JobInfo
 
 __all__ = [
     "Fetched",
@@ -57,10 +56,10 @@ class Fetched:
         nbytes: bytes fetched now.
         errors: by job name: errors of jobs that are done but could not be fetched.
         stopped: whether ``stop`` was set before the fetch was finished.
-        retried: of the jobs that are fetched or here, or could not be fetched, how many failed and
-            are done in a retry (:meth:`Batch.retry`).
         table: the file with a row for each job, ``jobs.csv``; None: two files of the user's own
             have its names.
+        retried: of the jobs that are fetched or here, or could not be fetched, how many failed and
+            are done in a retry (:meth:`Batch.retry`).
     """
 
     directory: Path
@@ -71,8 +70,8 @@ class Fetched:
     nbytes: int = 0
     errors: dict[str, GahpError] = field(default_factory=dict)
     stopped: bool = False
-    retried: int = 0
     table: Path | None = None
+    retried: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -110,7 +109,7 @@ def fetch(
     files are left alone. Several fetches into the same directory do no harm.
 
     At the end ``directory/jobs.csv`` is written, with a row for each job
-    (:class:`~boinc_gahp.api.results.RowMaker` tells its columns).
+    with the columns of :meth:`Batch.to_records`.
 
     Arguments and errors are those of :meth:`Batch.fetch`; ``jobs`` are names or ids.
     """
@@ -134,7 +133,7 @@ def fetch(
         with suppress(OSError):
             sync_directory(root)
         raise
-    table = _table(batch, selected.listed, root, results, under_way.errors)
+    table = _table(batch, selected, root, results, under_way.errors)
     _sync(root)
     here = sizes.count(-1)
     return Fetched(
@@ -146,14 +145,14 @@ def fetch(
         nbytes=sum(size for size in sizes if size > 0),
         errors=under_way.errors,
         stopped=under_way.stopped,
-        retried=selected.retried,
         table=table,
+        retried=selected.retried,
     )
 
 
 def _table(
     batch: Batch,
-    listed: Collection[JobInfo],
+    selected: Jobs,
     root: Path,
     results: Mapping[int, FetchResult | None],
     errors: Mapping[str, GahpError],
@@ -161,8 +160,14 @@ def _table(
     """Write the file with a row for each job; return its path."""
     maker = RowMaker(batch.manifest, lease_is_over=batch.lease_is_over)
     texts = {name: str(error) for name, error in errors.items()}
+    listed, attempts = selected.listed, selected.attempts
     rows = (
-        maker.row(job, as_fetched(root, job, results, texts.get(job.name, ""))) for job in listed
+        maker.row(
+            job,
+            as_fetched(root, job, results, texts.get(job.name, "")),
+            attempts.get(job.name, 1),
+        )
+        for job in listed
     )
     return jobs_csv.write(root, maker.keys, {job.name for job in listed}, rows, NEVER_CANCELLED)
 

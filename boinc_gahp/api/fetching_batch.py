@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api import finding
-from boinc_gahp.api.retrying import family_of
+from boinc_gahp.api.retrying import as_they_count
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import (
     GahpError,
@@ -29,11 +29,11 @@ from boinc_gahp.submit import JobIds, Progress
 from boinc_gahp.threads import in_parallel, start
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.folders import Folder
-    from boinc_gahp.api.retrying import Attempt, Family
+    from boinc_gahp.api.retrying import Family
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.fetch import Directories, FetchedFiles
@@ -80,15 +80,15 @@ class FinishedJob(NamedTuple):
 class Jobs(NamedTuple):
     """A batch's jobs when they were listed.
 
-    A job that failed counts as its retry does, if it was sent again.
+    A job that failed and was sent again counts as its retry does.
 
     Attributes:
         finished: those that are done.
         failed: how many have failed.
         unfinished: how many are not over.
-        listed: all of them, as the project describes them; instead of a job that was sent again,
-            the retry that counts, under the job's name.
-        retried: how many of the finished ones are retries.
+        listed: all of them, as they count, with their names in this batch.
+        retried: how many of ``finished`` are retries.
+        attempts: how often those were sent that were sent more than once, by their names.
     """
 
     finished: list[FinishedJob]
@@ -96,6 +96,7 @@ class Jobs(NamedTuple):
     unfinished: int
     listed: list[JobInfo]
     retried: int = 0
+    attempts: Mapping[str, int] = {}
 
 
 def jobs_of(batch: Batch, wanted: Iterable[int | str] | None) -> Jobs:
@@ -110,40 +111,33 @@ def jobs_of(batch: Batch, wanted: Iterable[int | str] | None) -> Jobs:
         RpcError: the project could not be asked.
     """
     finished: list[FinishedJob] = []
-    failed: dict[int, JobInfo] = {}
-    unfinished = 0
-    listed = list(finding.find_jobs(batch.project.session, batch.id, batch.name, wanted))
-    for number, job in enumerate(listed):
+    session = batch.project.session
+    failed = unfinished = retried = 0
+    listed, family = as_they_count(
+        session, batch.name, finding.find_jobs(session, batch.id, batch.name, wanted)
+    )
+    for job in listed:
         if job.state is JobState.DONE:
-            finished.append(FinishedJob(job.name, job.id, job.canonical_instance_id))
+            made = _finished(job, family)
+            retried += bool(made.repeats)
+            finished.append(made)
         elif job.state is JobState.FAILED:
-            failed[number] = job
+            failed += 1
         else:
             unfinished += 1
-    if not failed:
-        return Jobs(finished, 0, unfinished, listed)
-    family = family_of(batch.project.session, batch.name)
-    lost = retried = 0
-    for number, job in failed.items():
-        attempt = family.latest(job)
-        if attempt is not None:
-            listed[number] = attempt.job._replace(name=job.name)
-        state = listed[number].state
-        if attempt is not None and state is JobState.DONE:
-            finished.append(_retried(job, attempt, family))
-            retried += 1
-        elif state is JobState.FAILED:
-            lost += 1
-        else:
-            unfinished += 1
-    return Jobs(finished, lost, unfinished, listed, retried)
+    return Jobs(finished, failed, unfinished, listed, retried, family.counts)
 
 
-def _retried(job: JobInfo, attempt: Attempt, family: Family) -> FinishedJob:
-    done = attempt.job
-    ids = frozenset((job.id, *(each.job.id for each in family.attempts(job.name))))
-    return FinishedJob(
-        done.name, done.id, done.canonical_instance_id, attempt.batch.id, job.name, ids
+def _finished(job: JobInfo, family: Family) -> FinishedJob:
+    done = FinishedJob(job.name, job.id, job.canonical_instance_id)
+    its = family.of(job)
+    if its is None:
+        return done
+    return done._replace(
+        name=its.job.name,
+        batch_id=its.batch.id,
+        repeats=job.name,
+        attempts=family.ids(job.name),
     )
 
 

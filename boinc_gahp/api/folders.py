@@ -154,11 +154,11 @@ def read_note(folder: Path) -> Note | None:
 
 
 def note_of(folder: Path, project: str, job_id: int) -> Note | None:
-    """Return the note in a folder, if the folder is this job's, or that of one of its retries."""
+    """Return the note in a folder, if the folder is this job's, or has the outputs of a retry."""
     note = read_note(folder)
-    if note is None or note.project != project or job_id not in (note.job_id, *note.attempts):
+    if note is None or note.project != project:
         return None
-    return note
+    return note if job_id == note.job_id or job_id in note.attempts else None
 
 
 def write_note(

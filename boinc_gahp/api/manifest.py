@@ -113,8 +113,8 @@ class SubmittedJob:
         not asked here.
 
         Args:
-            md5s: MD5s of the local files as they are now, in hex, by path
-                (:func:`~boinc_gahp.api.manifests.readable_md5s`); None: the files are read here.
+            md5s: MD5s of the local files as they are now, in hex, by path; None: the files are
+                read here.
 
         Raises:
             StagingError: a file's contents are not known, or nothing tells what was sent.

@@ -11,7 +11,7 @@ from boinc_gahp.api.app import look_up
 from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.comparing import is_final
 from boinc_gahp.api.progress import of_steps
-from boinc_gahp.api.session import open_session
+from boinc_gahp.api.session import impatient, open_session
 from boinc_gahp.api.types import Parameters
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.config import authenticator_of, find_project
@@ -78,7 +78,11 @@ class Project:
 
     @classmethod
     def from_settings(
-        cls, name: str | None = None, *, config: str | os.PathLike[str] | None = None
+        cls,
+        name: str | None = None,
+        *,
+        config: str | os.PathLike[str] | None = None,
+        timeout: float | None = None,
     ) -> Self:
         """Return a project from the settings files.
 
@@ -86,11 +90,15 @@ class Project:
             name: the NAME of a section ``[projects.NAME]``, or the project's address; None:
                 ``[project]``.
             config: a settings file that is read last and overrides the others.
+            timeout: seconds after which a request is given up if the project does not answer,
+                however often it was repeated; None: as ``[timeouts]`` says.
 
         Raises:
             ConfigError: the settings are wrong, or lack the project or its authenticator.
         """
         settings = settings_files.load(None if config is None else os.fspath(config))
+        if timeout is not None:
+            settings = impatient(settings, timeout)
         found, project = find_project(settings, name)
         authenticator = authenticator_of(settings, project)
         return cls(project.url, authenticator, settings=settings, name=found or None)

@@ -34,7 +34,7 @@ class Reason:
     """A reason for which jobs of a batch failed.
 
     Attributes:
-        text: the reason on one line: ``exit status 3``, ``aborted``, ``no volunteer could take it``.
+        text: the reason on one line, such as ``exit status 3``, ``aborted``.
         count: how many jobs failed for it.
         job: the name of the first of them.
         exit_status: the exit status that the reason is about; None if it is about none.

@@ -12,9 +12,10 @@ import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp import client_exits
-from boinc_gahp.api.fetching_batch import jobs_of
+from boinc_gahp.api import finding
 from boinc_gahp.api.folders import folder_name, note_of
 from boinc_gahp.api.reasons import why
+from boinc_gahp.api.retrying import as_they_count
 from boinc_gahp.api.types import JobState
 from boinc_gahp.text import shorten
 
@@ -32,7 +33,7 @@ __all__ = ["FIRST", "LAST", "Ended", "Row", "RowMaker", "as_fetched", "ended_in"
 #: The key before the parameters, and those after them; between are the inputs'.
 FIRST = "job"
 _ARGS = "args"
-LAST = ("state", "exit_status", "cpu_time", "elapsed_time", "why", "folder")
+LAST = ("state", "exit_status", "cpu_time", "elapsed_time", "why", "attempts", "folder")
 _INPUT = "input:"
 _MD5 = "md5:"
 #: Before the name of a parameter that would be one of our keys.
@@ -75,7 +76,7 @@ class RowMaker:
     Attributes:
         keys: the keys in their order: ``job``, the parameters, ``args``, ``input:NAME`` and
             ``md5:NAME`` of each input, ``state``, ``exit_status``, ``cpu_time``, ``elapsed_time``,
-            ``why`` and ``folder``.
+            ``why``, ``attempts`` and ``folder``.
     """
 
     def __init__(self, manifest: Manifest | None, *, lease_is_over: bool = False) -> None:
@@ -86,12 +87,18 @@ class RowMaker:
         self.keys = (FIRST, *map(parameter_key, parameters), _ARGS, *of_inputs, *LAST)
         self._empty: Row = dict.fromkeys(self.keys)
 
-    def row(self, job: JobInfo, ended: Ended = Ended()) -> Row:  # noqa: B008  (a tuple)
+    def row(
+        self,
+        job: JobInfo,
+        ended: Ended = Ended(),  # noqa: B008  (a tuple)
+        attempts: int = 1,
+    ) -> Row:
         """Return a job's row; what is not known is None.
 
         Args:
-            job: the job.
+            job: the job, as it counts (:func:`~boinc_gahp.api.retrying.as_they_count`).
             ended: how it ended, as far as that is known here.
+            attempts: how often it was sent.
         """
         row = {**self._empty, FIRST: job.name, "state": job.state.name.lower()}
         row.update(self._submitted(job.name))
@@ -105,6 +112,7 @@ class RowMaker:
             row["exit_status"] = ended.result.exit_status
             row["cpu_time"] = ended.result.cpu_time
             row["elapsed_time"] = ended.result.elapsed_time
+        row["attempts"] = attempts
         row["folder"] = ended.folder
         return row
 
@@ -128,7 +136,11 @@ def records(batch: Batch, which: Iterable[int | str] | None) -> list[Row]:
     maker = RowMaker(batch.manifest, lease_is_over=batch.lease_is_over)
     url = batch.project.url
     root = batch.directory
-    return [maker.row(job, ended_in(root, job, url)) for job in jobs_of(batch, which).listed]
+    session = batch.project.session
+    listed = finding.find_jobs(session, batch.id, batch.name, which)
+    found, family = as_they_count(session, batch.name, listed)
+    counts = family.counts
+    return [maker.row(job, ended_in(root, job, url), counts.get(job.name, 1)) for job in found]
 
 
 def ended_in(root: Path | None, job: JobInfo, project: str) -> Ended:

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api import control, finding
 from boinc_gahp.api.types import JobState
-from boinc_gahp.errors import BadRequest, BatchConflict, NotFound, NotOwner, StagingError
+from boinc_gahp.errors import (
+    BadRequest,
+    BatchConflict,
+    NotFound,
+    NotKnownHere,
+    NotOwner,
+    StagingError,
+    WrongBatch,
+)
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit import MAX_BATCH_NAME, MAX_JOB_NAME, StagedFile
 
@@ -35,7 +43,9 @@ __all__ = [
     "Retry",
     "RetryPlan",
     "Standing",
+    "as_they_count",
     "family_of",
+    "parent_of",
     "plan_retry",
     "retries_of",
     "retry",
@@ -120,11 +130,14 @@ class Family:
         name: the parent's name.
         retries: in their order.
         taken: numbers of retries whose names other batches have.
+        originals: the ids of the parent's jobs for which :func:`as_they_count` put a retry, by
+            their names.
     """
 
     name: str
     retries: tuple[Retry, ...] = ()
     taken: frozenset[int] = frozenset()
+    originals: Mapping[str, int] = field(default_factory=dict)
 
     def attempts(self, job_name: str) -> list[Attempt]:
         """Return the retries of one of the parent's jobs, in their order."""
@@ -133,6 +146,24 @@ class Family:
             for each in self.retries
             if job_name in each.jobs
         ]
+
+    def of(self, job: JobInfo) -> Attempt | None:
+        """Return the retry that :func:`as_they_count` put for a job; None: it did not."""
+        return next((each for each in self.attempts(job.name) if each.job.id == job.id), None)
+
+    def ids(self, job_name: str) -> frozenset[int]:
+        """Return the ids of a job for which a retry was put, and of all of its retries."""
+        retries = (each.job.id for each in self.attempts(job_name))
+        return frozenset((self.originals[job_name], *retries))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often jobs were sent that were sent more than once, by their names."""
+        found: dict[str, int] = {}
+        for retry in self.retries:
+            for name in retry.jobs:
+                found[name] = found.get(name, 1) + 1
+        return found
 
     def latest(self, job: JobInfo) -> Attempt | None:
         """Return the retry that counts for one of the parent's jobs; None: the job itself.
@@ -155,8 +186,8 @@ def family_of(session: Session, name: str) -> Family:
     from boinc_gahp.api.manifests import Manifests  # noqa: PLC0415  (not for lists of batches)
 
     manifests = Manifests(session)
-    retries = []
-    taken = set()
+    retries: list[Retry] = []
+    taken: set[int] = set()
     number = 0
     while True:
         number += 1
@@ -198,6 +229,38 @@ def retries_of(batch: Batch) -> list[Batch]:
     """Return the retries of a batch, in their order; see :meth:`Batch.retries`."""
     found = family_of(batch.project.session, batch.name).retries
     return [type(batch)(batch.project, each.info) for each in found]
+
+
+def as_they_count(
+    session: Session, batch_name: str, jobs: Iterable[JobInfo]
+) -> tuple[list[JobInfo], Family]:
+    """Return jobs of a batch as they count: those that failed as their retries are.
+
+    Args:
+        session: the project.
+        batch_name: the name of their batch.
+        jobs: the jobs.
+
+    Returns:
+        The jobs with their names in this batch, and the retries, which are asked about only if a
+        job has failed.
+
+    Raises:
+        RpcError: the project could not be asked.
+    """
+    listed = list(jobs)
+    if not any(job.state is JobState.FAILED for job in listed):
+        return listed, Family(batch_name)
+    family = family_of(session, batch_name)
+    if not family.retries:
+        return listed, family
+    originals = {}
+    for number, job in enumerate(listed):
+        attempt = family.latest(job)
+        if attempt is not None:
+            originals[job.name] = job.id
+            listed[number] = attempt.job._replace(name=job.name)
+    return listed, replace(family, originals=originals)
 
 
 # -- how jobs stand
@@ -262,6 +325,14 @@ def standing_of(batch: Batch, which: Iterable[int | str] | None = None) -> Stand
     return found
 
 
+def parent_of(batch: Batch) -> int | None:
+    """Return the id of the batch whose jobs a batch repeats; None: it repeats none from here."""
+    if not _NAME.fullmatch(batch.name):
+        return None
+    manifest = batch.manifest
+    return None if manifest is None else manifest.parent
+
+
 # -- what to send
 
 
@@ -291,7 +362,8 @@ def plan_retry(batch: Batch, jobs: Iterable[int | str] | None = None) -> RetryPl
     """Return what :func:`retry` would send now; changes nothing.
 
     Raises:
-        BatchConflict: what was submitted is not known here, or one of ``jobs`` has not failed.
+        NotKnownHere: this machine does not know what was submitted.
+        BatchConflict: one of ``jobs`` has not failed.
         NoSuchJob: the batch has no such job.
         RpcError: the project could not be asked.
     """
@@ -334,18 +406,16 @@ def _root(batch: Batch, jobs: Iterable[int | str] | None) -> tuple[Batch, list[i
 
     A retry stands for the jobs of its parent that it repeats, if the parent is known here.
     """
-    from boinc_gahp.api.manifests import Manifests  # noqa: PLC0415
-
     session = batch.project.session
     wanted = None if jobs is None else list(jobs)
-    own = Manifests(session).of(batch.name, batch.id)
+    own = batch.manifest
     if own is None or own.parent is None or not _NAME.fullmatch(batch.name):
         return batch, wanted
     try:
         parent = batch.project.batch(own.parent)
-    except NotFound:
+    except WrongBatch:
         return batch, wanted
-    if Manifests(session).of(parent.name, parent.id) is None:
+    if parent.manifest is None:
         return batch, wanted
     listed = finding.find_jobs(session, batch.id, batch.name, wanted)
     repeated = [
@@ -357,16 +427,13 @@ def _root(batch: Batch, jobs: Iterable[int | str] | None) -> tuple[Batch, list[i
 
 
 def _manifest(parent: Batch) -> Manifest:
-    """Return what was sent for a batch."""
-    from boinc_gahp.api.manifests import Manifests  # noqa: PLC0415
-
-    manifest = Manifests(parent.project.session).of(parent.name, parent.id)
+    """Return what was sent for a batch; raises NotKnownHere."""
+    manifest = parent.manifest
     if manifest is None:
-        raise BatchConflict(
-            f"this machine does not know what was submitted as batch {parent.name!r} "
-            f"(id {parent.id}) of {parent.project.host}, and a project does not tell arguments and "
-            "files of jobs: retry it on the machine that submitted it, or submit the failed jobs "
-            "as a new batch"
+        raise NotKnownHere(
+            f"what was submitted as batch {parent.name!r} (id {parent.id}) of "
+            f"{parent.project.host} is not known here, and a project does not tell it: retry the "
+            "batch on the machine that submitted it, or submit the failed jobs as a new batch"
         )
     return manifest
 
@@ -399,7 +466,7 @@ def retry(
         if not plan.jobs:
             return None
         try:
-            return send_retry(plan, progress)
+            return _send(plan, progress)
         except BatchConflict:
             # Another process may have made a batch of this name meanwhile, with other jobs.
             again = plan_retry(batch, wanted)
@@ -408,7 +475,7 @@ def retry(
     raise AssertionError  # pragma: no cover  (the loop returns or raises)
 
 
-def send_retry(plan: RetryPlan, progress: OnProgress | None) -> Batch:
+def _send(plan: RetryPlan, progress: OnProgress | None) -> Batch:
     """Send what was planned; raises what :func:`retry` raises."""
     from boinc_gahp.api import submission  # noqa: PLC0415  (not for lists of batches)
     from boinc_gahp.api.manifest import Lineage  # noqa: PLC0415
@@ -450,16 +517,16 @@ def _jobs(
 
     Raises:
         StagingError: what a job read is neither here nor on the project any more.
-        BatchConflict: a job was not submitted from here.
+        NotKnownHere: a job was not submitted from here.
     """
     from boinc_gahp.api.manifests import readable_md5s  # noqa: PLC0415
 
     strange = next((name for name in plan.jobs if name not in manifest.jobs), None)
     if strange is not None:
-        raise BatchConflict(
-            f"this machine does not know what was submitted as job {strange!r} of batch "
-            f"{plan.parent.name!r} (id {plan.parent.id}): leave it out with --job, or submit it as "
-            "a new batch"
+        raise NotKnownHere(
+            f"what was submitted as job {strange!r} of batch {plan.parent.name!r} (id "
+            f"{plan.parent.id}) is not known here: leave it out (--job names the others), or "
+            "submit it as a new batch"
         )
     kept = [manifest.job(name) for name in plan.jobs]
     paths = (path for job in kept for path in job.paths)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config import ProjectSettings, ProjectUrl, Settings, cache_dir, project_at
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.bridge import Bridge
+
+
+#: Seconds that a project has at least to answer.
+_LEAST = 0.1
 
 
 class Session:
@@ -53,6 +58,23 @@ class Session:
             if self._bridge is not None:
                 self._bridge.close()
         self.rpc.close()
+
+
+def impatient(settings: Settings, seconds: float) -> Settings:
+    """Return settings with which requests to a project that does not answer are soon given up.
+
+    Args:
+        settings: the settings; shorter time limits in them remain.
+        seconds: for all attempts of a request, and the longest silence in each.
+    """
+    limits = settings.timeouts
+    shorter = replace(
+        limits,
+        connect=min(limits.connect, max(seconds, _LEAST)),
+        read=min(limits.read, max(seconds, _LEAST)),
+        retry=min(limits.retry, seconds),
+    )
+    return replace(settings, timeouts=shorter)
 
 
 def open_session(

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import jobs_csv
-from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, jobs_of
+from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, Jobs, jobs_of
 from boinc_gahp.api.folders import Folder, folder_name, result_of
 from boinc_gahp.api.results import Ended, RowMaker
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import Directories, explain, registry
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.results import Row
@@ -110,7 +110,7 @@ def fetch_zip(
                     with suppress(OSError, ValueError):  # a thread may still be writing to it
                         archive.close()
                     raise
-                archive.writestr(*_table(batch, selected.listed, packer.results, under_way.errors))
+                archive.writestr(*_table(batch, selected, packer.results, under_way.errors))
                 archive.close()
         except OSError as error:
             raise explain(error, target) from error
@@ -134,17 +134,19 @@ def fetch_zip(
 
 def _table(
     batch: Batch,
-    listed: Collection[JobInfo],
+    selected: Jobs,
     results: Mapping[int, FetchResult | None],
     errors: Mapping[str, GahpError],
 ) -> tuple[str, bytes]:
     """Return the name and the contents of the file with a row for each job."""
     maker = RowMaker(batch.manifest, lease_is_over=batch.lease_is_over)
     texts = {name: str(error) for name, error in errors.items()}
+    listed, attempts = selected.listed, selected.attempts
 
     def row(job: JobInfo) -> Row:
         folder = folder_name(job.name) if job.id in results else None
-        return maker.row(job, Ended(results.get(job.id), folder, texts.get(job.name, "")))
+        ended = Ended(results.get(job.id), folder, texts.get(job.name, ""))
+        return maker.row(job, ended, attempts.get(job.name, 1))
 
     name = jobs_csv.name_for({job.name for job in listed})
     return name, jobs_csv.contents(maker.keys, map(row, listed))

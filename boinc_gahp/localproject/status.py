@@ -59,7 +59,8 @@ def status(core: Core) -> dict[str, Any]:
 
 
 def _counts(jobs: queries.StateCounts) -> dict[str, int]:
-    return {"total": jobs.total, **asdict(jobs)}
+    # Here aborted jobs have a number of their own.
+    return {"total": jobs.total, **asdict(jobs), "failed": jobs.failed - jobs.aborted}
 
 
 def _apps(connection: sqlite3.Connection) -> list[dict[str, Any]]:

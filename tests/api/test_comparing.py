@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -74,6 +75,54 @@ def test_the_same_name_with_other_jobs_is_refused_with_the_difference(
     assert isinstance(plan.refusal, BatchConflict)
     again = site.open().submit("uppercase", named, name=name)
     assert (again.id, again.existed, again.compared) == (batch.id, True, True)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        ("--sleep 5", "--sleep 6", "--sleep 5 is now --sleep 6"),
+        ("--n 1 --sleep 5 --x", "--n 1 --sleep 6 --x", "--sleep 5 is now --sleep 6"),
+        ("--sleep=5", "--sleep=6", "--sleep=5 is now --sleep=6"),
+        ("5 6", "5 7", "6 is now 7"),
+        ("", "--fast", "--fast is new"),
+        ("--fast", "", "--fast is missing now"),
+        ("-n 1", "-n 1 -m 2", "-m 2 is new"),
+        ("-n 1 -m 2", "-n 1", "-m 2 is missing now"),
+        ("'a b'", "'a c'", "'a b' is now 'a c'"),
+        ("'\x1b[2J'", "x", r"'\x1b[2J' is now x"),
+        ("x" * 200, "y", f"{'x' * 77}... is now y"),
+    ],
+)
+def test_the_words_that_differ_are_told(before: str, now: str, told: str) -> None:
+    old, new = (
+        describe(SubmitRequest("b", "a", [("pi_3", Job(tuple(shlex.split(args))))]), {})
+        for args in (before, now)
+    )
+    assert difference(old, new) == f"job pi_3: {told}"
+
+
+def test_other_rows_with_the_same_words_are_the_same_jobs(site: Site) -> None:
+    name = f"rows-{site.directory.name}"
+    for seed in (1, 2):
+        batch = site.open().submit(
+            "uppercase", [replace(jobs("-n 1")[0], parameters={"s": seed})], name=name
+        )
+    assert (batch.existed, batch.compared) == (True, True)
+    assert next(iter(batch)).parameters == {"s": 1}
+
+
+def test_a_conflict_tells_a_name_for_a_new_batch(site: Site) -> None:
+    name = f"pi-{site.directory.name}"
+    site.project.submit("uppercase", jobs("-n 1"), name=name)
+    site.project.submit("uppercase", jobs("-n 1"), name=f"{name}-2")
+    for taken in (name, f"{name}-2"):
+        with pytest.raises(BatchConflict) as caught:
+            site.project.submit("uppercase", jobs("-n 2"), name=taken)
+        assert str(caught.value).endswith(f"--name {name}-3 (in Python name='{name}-3')")
+    named = replace(jobs("-n 1")[0], name=f"{name}_x")
+    site.project.submit("uppercase", [named], name=f"{name}-3")
+    with pytest.raises(BatchConflict, match="and its jobs, too: a job's name is used once"):
+        site.project.submit("uppercase", [replace(named, args="-n 2")], name=f"{name}-3")
 
 
 def test_other_parameters_are_other_jobs(site: Site) -> None:

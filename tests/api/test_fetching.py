@@ -251,7 +251,7 @@ def test_failed_and_unknown_jobs(desk: Desk) -> None:
     assert path == desk.results / "fail#1.0/failure.txt"
     assert "too many instances failed" in path.read_text()
     (aborted,) = failures(desk.batch("gone"), jobs=["gone#1.0"])
-    assert "it was cancelled" in aborted.text
+    assert "it was aborted" in aborted.text
     with pytest.raises(NoSuchJob, match=r"has no job 'upper#1\.99'; did you mean 'upper#1\."):
         desk.fetch(jobs=["upper#1.1", "upper#1.99"])
     assert not (desk.results / "upper#1.1").exists()

@@ -70,7 +70,7 @@ def test_a_row_has_what_was_submitted_and_what_came_of_it(working: Site) -> None
     row = rows[1]
     assert list(row) == [
         *("job", "seed", "parameter:state", "args", "input:in", "md5:in"),
-        *("state", "exit_status", "cpu_time", "elapsed_time", "why", "folder"),
+        *("state", "exit_status", "cpu_time", "elapsed_time", "why", "attempts", "folder"),
     ]
     assert row == {
         "job": name,
@@ -84,6 +84,7 @@ def test_a_row_has_what_was_submitted_and_what_came_of_it(working: Site) -> None
         "cpu_time": pytest.approx(row["cpu_time"]),
         "elapsed_time": pytest.approx(row["elapsed_time"]),
         "why": None,
+        "attempts": 1,
         "folder": str(results / name),
     }
     assert row["elapsed_time"] > 0

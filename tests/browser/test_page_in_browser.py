@@ -100,7 +100,7 @@ def test_a_batch_is_submitted_watched_and_its_outputs_are_saved(
     person.sign_in()
     person.submit("watched", "first", file, jobs=2)
     person.sees("Submitted 2 jobs.")
-    person.sees("2 in progress")
+    person.sees("2 running")
     person.browser.script("window.here = true")
     gated.open("first")
     person.sees("2 done")
@@ -118,7 +118,7 @@ def test_what_people_do_at_the_page_outlasts_its_renewal(
 ) -> None:
     person.sign_in()
     person.submit("long", "second", file, jobs=8)
-    person.sees("2 in progress")
+    person.sees("2 running")
     person.browser.resize((1280, 300))
     person.click("#tick-" + person.value("document.querySelector('tbody tr:nth-child(7)').id")[4:])
     person.click("#retire summary")
@@ -167,7 +167,7 @@ def test_everything_works_without_scripts(person: Person, gated: Gated, file: Pa
     person.click("#abort button")
     person.sees("was aborted")
     person.click("noscript a")
-    person.sees("1 aborted")
+    person.sees("it was aborted")
     gated.open("fourth")
 
 

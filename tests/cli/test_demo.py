@@ -61,7 +61,7 @@ class TestOnPipes:
         assert f"20 of 20 outputs are right; they are in {directory}/outputs\n" in done.stdout
         assert "Submitting 20 jobs with 3 texts" in done.stdout
         assert "the batch is retired" in done.stdout
-        assert re.search(r"^ *\d+\.\d s  .*in progress", done.stdout, re.MULTILINE)
+        assert re.search(r"^ *\d+\.\d s  .*running", done.stdout, re.MULTILINE)
         assert "\x1b" not in done.stdout
         assert sorted(path.name for path in directory.iterdir()) == ["inputs", "outputs"]
         assert outputs(directory) == EXPECTED
@@ -119,7 +119,7 @@ class TestOnPipes:
             [COMMAND, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:
             assert process.stdout is not None
-            assert any("in progress" in line for line in process.stdout)
+            assert any("running" in line for line in process.stdout)
             process.terminate()
             _, errors = process.communicate(timeout=60)
         assert process.returncode == 128 + signal.SIGTERM
@@ -178,7 +178,7 @@ class TestOnATerminal:
             env={**os.environ, "TERM": "xterm-256color"},
         )
         try:
-            child.expect("in progress")
+            child.expect("running")
             child.expect("20 right")
             child.expect("20 of 20 outputs are right; they are in ([^\r]+)\r")
             assert child.match is not None
@@ -193,7 +193,7 @@ class TestOnATerminal:
     def test_ctrl_c_leaves_a_clean_terminal(self, temporary: Path) -> None:
         child = pexpect.spawn(COMMAND, ["demo"], encoding="utf-8", timeout=60, dimensions=(30, 100))
         try:
-            child.expect("in progress")
+            child.expect("running")
             child.sendintr()
             child.expect(pexpect.EOF)
             child.close()

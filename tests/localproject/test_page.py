@@ -43,7 +43,7 @@ def states_of(bench: Bench, visitor: Visitor) -> int:
     batch_id = visitor.sign_in().batch("five", 5)
     bench.set("workunit", "1", max_error_results=0)
     bench.now = time.time()
-    for number, name in enumerate(("aborted", "failed", "done", "in progress", "queued"), 1):
+    for number, name in enumerate(("aborted", "failed", "done", "running", "waiting"), 1):
         bench.set("workunit", f"id = {number}", name=name, name_key=name)
     visitor.send("jobs/1/abort")
     bench.transition()
@@ -61,10 +61,10 @@ def test_the_front_page_tells_how_each_batch_does(bench: Bench, visitor: Visitor
     told = text_of(card)
     assert "five" in told
     assert "uppercase submitter just now" in told
-    assert "1 done 1 failed 1 aborted 1 in progress 1 queued" in told
+    assert "1 done 2 failed 1 running 1 waiting" in told
     assert "60 %" in told
     widths = [float(part.get("width")) for part in card.xpath(".//rect")]
-    assert widths == pytest.approx([20] * 5)
+    assert widths == pytest.approx([20, 40, 20, 20])
     assert page.findtext(".//title") == "Batches · Local BOINC project"
 
 
@@ -89,28 +89,33 @@ def test_a_batch_page_lists_its_jobs_with_what_became_of_them(
     page = visitor.page(f"batches/{batch_id}")
     rows = [text_of(row) for row in page.xpath("//tbody/tr")]
     assert rows == [
-        "aborted aborted 0",
+        "aborted failed it was aborted 0",
         "failed failed too many instances failed; exit status 3 h1 1 10 s just now",
         "done done h2 1 10 s just now",
-        "in progress in progress h3 1",
-        "queued queued 1",
+        "running running h3 1",
+        "waiting waiting 1",
     ]
     assert page.findtext(".//title") == "five · Local BOINC project"
 
 
 def test_jobs_can_be_picked_by_state(bench: Bench, visitor: Visitor) -> None:
     states_of(bench, visitor)
-    for state in ("queued", "in_progress", "done", "failed", "aborted"):
+    for state, names in (
+        ("queued", ["waiting"]),
+        ("in_progress", ["running"]),
+        ("done", ["done"]),
+        ("failed", ["aborted", "failed"]),
+    ):
         page = visitor.page(f"batches/1?state={state}")
-        words = state.replace("_", " ")
-        assert page.xpath("//tbody/tr/th/a/bdi/text()") == [words]
-        assert text_of(found(page, "//a[@aria-current='true']")[0]) == f"{words} 1"
+        assert page.xpath("//tbody/tr/th/a/bdi/text()") == names
+        word = text_of(found(page, "//a[@aria-current='true']")[0])
+        assert word == f"{names[-1]} {len(names)}"
 
 
 def test_jobs_can_be_found_by_a_part_of_their_name(bench: Bench, visitor: Visitor) -> None:
     states_of(bench, visitor)
-    page = visitor.page("batches/1?name=UE")
-    assert page.xpath("//tbody/tr/th/a/bdi/text()") == ["queued"]
+    page = visitor.page("batches/1?name=AIT")
+    assert page.xpath("//tbody/tr/th/a/bdi/text()") == ["waiting"]
     assert "No such jobs." in visitor.text("batches/1?name=%25")
 
 
@@ -267,7 +272,7 @@ def test_hosts_are_shown_with_their_work_and_their_behaviours(
     bench.set("host", "id = 6", active=0)
     page = visitor.page("hosts")
     told = {number: text_of(page.get_element_by_id(f"host-{number}")) for number in (1, 2, 3, 6)}
-    assert told[3].startswith("h3 working in progress_0 for ")
+    assert told[3].startswith("h3 working running_0 for ")
     assert told[1].startswith("h1 idle")
     assert "fail=3x2" in told[2]
     assert "Speed 1 GFLOPS Memory 1 GB Disk 1 GB Download 1 GB/s" in told[3]
@@ -309,6 +314,16 @@ def test_an_app_whose_template_is_wrong_is_shown_with_what_is_wrong(
 ) -> None:
     (bench.core.templates / "multi_in").write_text("<input_template><nonsense")
     assert "input template" in text_of(visitor.page("apps").xpath("//p[@class='said bad']")[0])
+
+
+def test_an_instance_has_the_address_that_it_has_on_other_projects(
+    bench: Bench, visitor: Visitor
+) -> None:
+    states_of(bench, visitor)
+    answer = visitor.get("result.php?resultid=2")
+    assert answer.headers["Location"] == "/test/jobs/3#instance-2"
+    for number in ("99", "0", "-1", "x", str(10**30)):
+        assert visitor.get(f"result.php?resultid={number}").status_code == 404
 
 
 def test_jobs_without_a_batch_have_a_page(bench: Bench, visitor: Visitor) -> None:
@@ -367,16 +382,16 @@ def test_a_batch_is_complete_before_anyone_has_asked_the_rpcs(
     assert "complete" in visitor.text("batches/1")
 
 
-def test_a_job_that_hosts_had_and_lost_is_queued_not_in_progress(
+def test_a_job_that_hosts_had_and_lost_waits_and_does_not_run(
     bench: Bench, visitor: Visitor
 ) -> None:
     visitor.sign_in().batch("b")
     bench.now = time.time()
     bench.transition()
     bench.send()
-    assert "1 in progress" in visitor.text("batches/1")
+    assert "1 running" in visitor.text("batches/1")
     bench.set("result", server_state=ServerState.OVER)
-    assert "1 queued" in visitor.text("batches/1")
+    assert "1 waiting" in visitor.text("batches/1")
 
 
 @pytest.mark.parametrize(
@@ -392,7 +407,7 @@ def test_a_job_that_hosts_had_and_lost_is_queued_not_in_progress(
         (words.speed, 2.5e12, "2.5 TFLOPS"),
         (words.credit, 0.0, "0.00"),
         (words.credit, 0.00034, "0.0003"),
-        (words.errors, 18, "too many instances failed, it was cancelled"),
+        (words.errors, 18, "too many instances failed, it was aborted"),
     ],
 )
 def test_numbers_are_written_for_people(function: object, value: float, told: str) -> None:

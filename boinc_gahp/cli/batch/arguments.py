@@ -17,11 +17,16 @@ if TYPE_CHECKING:
     from boinc_gahp.terminal import Parser
 
 
-def add_batch(parser: Parser, *, several: bool = False) -> None:
-    """Add the argument BATCH, as ``options.batch``; with ``several``, a list of at least one."""
+def add_batch(parser: Parser, *, several: bool = False, optional: bool = False) -> None:
+    """Add the argument BATCH, as ``options.batch``; with ``several``, a list.
+
+    With ``optional``, the list may be empty.
+    """
     text = "id or name of a batch (id:5 or name:5 if a name looks like an id)"
     if several:
-        argument = parser.add_argument("batch", nargs="+", metavar="BATCH", help=text)
+        argument = parser.add_argument(
+            "batch", nargs="*" if optional else "+", metavar="BATCH", help=text
+        )
     else:
         argument = parser.add_argument("batch", metavar="BATCH", help=text)
     parser.completes(argument, "batch")

@@ -113,6 +113,7 @@ def fetched_json(batch: Batch, fetched: Fetched) -> dict[str, Any]:
         "batch": batch.id,
         "name": batch.name,
         "directory": str(fetched.directory),
+        "table": None if fetched.table is None else str(fetched.table),
         "jobs_fetched": fetched.fetched,
         "jobs_already_here": fetched.here,
         "jobs_failed": fetched.failed,

@@ -24,6 +24,9 @@ If fetch is interrupted, run it again. It then fetches what is missing: jobs tha
 since, and files that were deleted here. A file gets its name only when it is complete. A hidden
 file in each folder lists the files that were fetched; other files in the folder are left alone.
 
+DIR/jobs.csv gets a row for each job: its parameters, arguments and inputs (on the machine that
+submitted it), state, exit status, CPU and elapsed time, and why it failed.
+
 Files from the project are never hidden: a dot at the beginning of a name is written as %2E.
 
 A job that was submitted with its own output template may have more outputs than the app's template

@@ -52,10 +52,15 @@ def batch_json(batch: Batch) -> dict[str, Any]:
 
 def news_json(batch: Batch, now: float) -> dict[str, Any]:
     """Return a batch as it was at ``now``, when something about it had changed."""
+    counts = batch.latest_counts
     return {
         "time": moment(now),
         **batch_json(batch),
         "jobs_over": batch.nover,
+        "waiting": None if counts is None else counts.queued,
+        "running": None if counts is None else counts.in_progress,
+        "done": max(0, batch.nover - batch.nerror_jobs),
+        "failed": batch.nerror_jobs,
         "is_over": batch.is_over,
         "is_gone": batch.gone,
         "trouble": None if batch.trouble is None else str(batch.trouble),

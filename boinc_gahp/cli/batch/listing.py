@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.arguments import add_common, whole_number
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
-from boinc_gahp.cli.batch.opening import command, opened
+from boinc_gahp.cli.batch.opening import add_look, command, opened_to_look
 from boinc_gahp.states import BatchState
 from boinc_gahp.terminal import Column, Parser, bar, coloured, table, width_of, words
 from boinc_gahp.text import did_you_mean
@@ -45,16 +45,16 @@ _NAME = Column("name", minimum=24, middle=True)
 _COLUMNS = (
     Column("id", right=True),
     _NAME,
-    Column("app", rank=5, minimum=10),
+    Column("app", rank=7, minimum=10),
     Column("state", rank=1),
-    Column("", rank=4),
-    Column("done", rank=2, right=True),
+    Column("", rank=6),
+    Column("over", rank=3, right=True),
     Column("jobs", rank=1, right=True),
     Column("failed", rank=1, right=True),
-    Column("age", rank=3, right=True),
+    Column("age", rank=5, right=True),
     Column("created", rank=8),
-    Column("end", rank=6),
-    Column("kept for", rank=7, right=True),
+    Column("end", rank=4),
+    Column("kept for", rank=2, right=True),
 )
 
 
@@ -66,6 +66,7 @@ def list_batches_parser(config: str | None = None) -> Parser:
         examples=(
             "boinc_gahp batch list",
             "boinc_gahp batch list --state in_progress --state init",
+            "boinc_gahp batch list --watch  # live, until all are over",
             "boinc_gahp batch list --app uppercase --limit 20 --json",
         ),
     )
@@ -82,17 +83,26 @@ def list_batches_parser(config: str | None = None) -> Parser:
     parser.add_argument(
         "--limit", type=whole_number, metavar="N", help="show at most N batches, the newest ones"
     )
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="watch those that are in progress, until they are over; exit statuses are those of "
+        '"batch wait"',
+    )
+    add_look(parser)
     add_common(parser, config)
     return parser
 
 
 def list_batches(arguments: list[str], config: str | None) -> int:
-    """Print the batches; return 0."""
+    """Print the batches; return 0, or with --watch the exit status of a wait."""
     options = list_batches_parser(config).read(arguments)
-    with opened(options) as project:
+    with opened_to_look(options) as project:
         every = project.batches()
         chosen = [batch for batch in every if _is_wanted(batch, options.state, options.app)]
         batches = chosen if options.limit is None else chosen[: options.limit]
+        if options.watch:
+            return _watch(options, project, batches)
         if options.json:
             print_json({"project": project.url}, batches=map(batch_json, batches))
         elif not batches:
@@ -107,6 +117,16 @@ def list_batches(arguments: list[str], config: str | None) -> int:
                 for line in () if batch.lease_is_over else lease_lines(options, batch):
                     print(line)
     return 0
+
+
+def _watch(options: Namespace, project: Project, batches: Sequence[Batch]) -> int:
+    """Watch the batches that are in progress; return the exit status."""
+    from boinc_gahp.cli.batch import waiting
+
+    found = waiting.living(batches)
+    if not found:
+        return waiting.say_nothing_lives(options, project)
+    return waiting.wait_for(options, project, found)
 
 
 def table_lines(batches: Sequence[Batch]) -> Iterator[str]:

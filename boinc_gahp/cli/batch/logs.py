@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, whole_number
 from boinc_gahp.cli.batch.jsons import print_json
-from boinc_gahp.cli.batch.opening import opened
+from boinc_gahp.cli.batch.opening import add_look, opened_to_look
 from boinc_gahp.states import JobState
 from boinc_gahp.terminal import Parser, coloured, complain, remark
 from boinc_gahp.text import count, printable, show, visible
@@ -67,6 +67,7 @@ def logs_parser(config: str | None = None) -> Parser:
         "--lines", type=whole_number, metavar="N", help="only the last N lines of each stderr"
     )
     parser.add_argument("--all", action="store_true", help="show all jobs, even on a terminal")
+    add_look(parser)
     add_common(parser, config)
     return parser
 
@@ -74,7 +75,7 @@ def logs_parser(config: str | None = None) -> Parser:
 def logs(arguments: list[str], config: str | None) -> int:
     """Print the logs; return 0 if all could be asked for."""
     options = logs_parser(config).read(arguments)
-    with opened(options) as project:
+    with opened_to_look(options) as project:
         batch = project.batch(options.batch)
         return _print_json(options, batch) if options.json else _print(options, batch)
 
@@ -157,7 +158,7 @@ def _body(options: Namespace, batch: Batch, log: JobLog, *, is_single: bool) -> 
     from boinc_gahp.api import page_of
 
     if is_single and log.state is not JobState.DONE:
-        yield f"Job {printable(log.name)}: {_state(log)}"
+        yield f"{printable(log.name)}: {_state(log)}"
     if log.state is JobState.FAILED:
         if log.exit_statuses:
             yield f"exit statuses of its instances: {', '.join(map(str, log.exit_statuses))}"

@@ -3,28 +3,76 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from boinc_gahp.terminal import command_line, one_line, remark
+from boinc_gahp.cli.batch.arguments import span
+from boinc_gahp.cli.main import FAILED
+from boinc_gahp.errors import ProjectDown, TransportError
+from boinc_gahp.terminal import command_line, complain, one_line, remark, words
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
     from boinc_gahp.api import Project
+    from boinc_gahp.terminal import Parser
 
 
 #: Seconds between two messages about a project that does not answer.
 _PAUSE = 30.0
+#: Seconds after which a command that only looks gives up on a terminal: somebody waits there.
+_PATIENCE = 10.0
+
+
+def add_look(parser: Parser) -> None:
+    """Add the option of actions that only look, for :func:`opened_to_look`."""
+    parser.add_argument(
+        "--timeout",
+        type=span,
+        metavar="SPAN",
+        help="give up if the project has not answered for this long (default: 10s on a terminal, "
+        "elsewhere [timeouts] retry and read)",
+    )
 
 
 @contextmanager
-def opened(options: Namespace) -> Iterator[Project]:
+def opened_to_look(options: Namespace) -> Iterator[Project]:
+    """Open the project like :func:`opened`, for an action that can be repeated at any time.
+
+    On a terminal it gives up soon if the project does not answer. A script has more patience.
+    """
+    patience: float | None = options.timeout
+    if patience is None and sys.stdout.isatty():
+        patience = _PATIENCE
+    began = time.monotonic()
+    try:
+        with opened(options, timeout=patience) as project:
+            yield project
+    except (ProjectDown, TransportError) as error:
+        if patience is None:
+            raise
+        complain(
+            error.told(
+                f"{error}; gave up after {words.span(time.monotonic() - began)}: try again later, "
+                "or wait longer for an answer with --timeout 5min"
+            )
+        )
+        raise SystemExit(FAILED) from None
+
+
+@contextmanager
+def opened(options: Namespace, *, timeout: float | None = None) -> Iterator[Project]:
     """Open the project of ``--project`` and ``--config``; close its connections afterwards.
 
     If the project does not answer and a request is repeated, a message on stderr says so.
+
+    Args:
+        options: those of the command.
+        timeout: seconds after which a request that is not answered is given up; None: as the
+            settings say.
 
     Raises:
         ConfigError: the settings are wrong, or they have no such project, or no authenticator.
@@ -38,7 +86,9 @@ def opened(options: Namespace) -> Iterator[Project]:
     _repeating.addHandler(handler)
     _repeating.setLevel(logging.DEBUG)
     try:
-        with Project.from_settings(options.project, config=options.config) as project:
+        with Project.from_settings(
+            options.project, config=options.config, timeout=timeout
+        ) as project:
             yield project
     finally:
         _repeating.removeHandler(handler)

@@ -1,4 +1,4 @@
-"""Why jobs of a batch failed, and what became of them: for the end of ``wait``, ``show``, ``fetch``."""
+"""Why jobs failed, and what became of them: the end of ``wait``, ``show`` and ``fetch``."""
 
 from __future__ import annotations
 
@@ -101,11 +101,8 @@ def _tells(reason: Reason) -> bool:
 
 def _can_retry(batch: Batch) -> bool:
     """Tell whether failed jobs can be sent again from here, and nobody aborted them on purpose."""
-    from boinc_gahp.api import Manifests
-
-    if batch.state is BatchState.ABORTED and not batch.lease_is_over:
-        return False
-    return Manifests(batch.project.session).of(batch.name, batch.id) is not None
+    on_purpose = batch.state is BatchState.ABORTED and not batch.lease_is_over
+    return not on_purpose and batch.manifest is not None
 
 
 def retry_lines(options: Namespace, standing: Standing) -> Iterator[str]:
@@ -124,6 +121,16 @@ def retry_lines(options: Namespace, standing: Standing) -> Iterator[str]:
         ids = dict.fromkeys(attempt.batch.id for attempt in standing.under_way.values())
         wait = f" To wait for them: {command(options, 'wait', *ids)}"
     yield f"{count(number, 'failed job')} sent again as {names}: {', '.join(parts)}.{wait}"
+
+
+def outputs_line(options: Namespace, batch: Batch) -> str:
+    """Return how to fetch a batch's outputs: those of a retry belong to the batch it repeats."""
+    from boinc_gahp.api import parent_of
+
+    parent = parent_of(batch)
+    if parent is None:
+        return f"Its outputs: {command(options, 'fetch', batch.id)}"
+    return f"Its outputs, with those of batch {parent}: {command(options, 'fetch', parent)}"
 
 
 def reasons_json(found: Failed | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from boinc_gahp.cli.batch.opening import command, opened, words_as_typed
 from boinc_gahp.cli.batch.reading_jobs import show_progress
 from boinc_gahp.cli.batch.reasons_view import retry_lines
 from boinc_gahp.cli.main import INTERRUPTED
+from boinc_gahp.errors import GahpError
 from boinc_gahp.terminal import Parser, Work, command_line, complain, words
 from boinc_gahp.text import count, listed, printable
 
@@ -62,7 +63,7 @@ def retry_parser(config: str | None = None) -> Parser:
 
 def retry(arguments: list[str], config: str | None) -> int:
     """Send failed jobs again; return 0 if they are sent, or there is none to send."""
-    from boinc_gahp.api import plan_retry
+    from boinc_gahp.api import is_final, plan_retry
 
     options = retry_parser(config).read(arguments)
     with opened(options) as project:
@@ -73,13 +74,18 @@ def retry(arguments: list[str], config: str | None) -> int:
             return 0
         made = None
         if plan.jobs:
+            go_on = command_line(words_as_typed("retry", arguments, config))
             try:
                 with Work(stream=sys.stderr) as work:
                     made = batch.retry(options.job, progress=partial(show_progress, work))
             except KeyboardInterrupt:
-                go_on = command_line(words_as_typed("retry", arguments, config))
                 complain(f"interrupted; to continue: {go_on}")
                 return INTERRUPTED
+            except GahpError as error:
+                complain(error.told())
+                if not is_final(error):
+                    complain(f"to continue: {go_on}")
+                return 1
         if options.json:
             values = None if made is None else batch_json(made)
             print_json({"parent": plan.parent.id, "jobs_left": plan.left, "batch": values})

@@ -11,7 +11,7 @@ from boinc_gahp.cli.batch import states, submitted_view
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.listing import lease_lines
-from boinc_gahp.cli.batch.opening import opened
+from boinc_gahp.cli.batch.opening import add_look, opened_to_look
 from boinc_gahp.cli.batch.reasons_view import failed_in, reason_lines, reasons_json
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import Column, Parser, bar, coloured, table, width_of, words
@@ -34,7 +34,9 @@ Arguments, parameters and inputs are shown on the machine that submitted the bat
 not tell them. --json has them in full.
 """
 
-_STATES = [state.name.lower() for state in JobState if state is not JobState.UNKNOWN]
+_STATES = [state.value for state in JobState if state is not JobState.UNKNOWN]
+#: Their names in JSON, which are taken, too.
+_NAMES = {state.name.lower(): state.value for state in JobState}
 
 #: Jobs shown on a terminal unless an option gives a number.
 _SHOWN = 50
@@ -113,6 +115,7 @@ def show_parser(config: str | None = None) -> Parser:
         "--state",
         action="append",
         choices=_STATES,
+        type=lambda text: _NAMES.get(text, text),
         metavar="STATE",
         help=f"only jobs in this state; may be repeated: {', '.join(_STATES)}",
     )
@@ -130,6 +133,7 @@ def show_parser(config: str | None = None) -> Parser:
     many = parser.add_mutually_exclusive_group()
     many.add_argument("--limit", type=whole_number, metavar="N", help="show at most N jobs")
     many.add_argument("--all", action="store_true", help="show all jobs, even on a terminal")
+    add_look(parser)
     add_common(parser, config)
     return parser
 
@@ -137,7 +141,7 @@ def show_parser(config: str | None = None) -> Parser:
 def show(arguments: list[str], config: str | None) -> int:
     """Print the batch; return 0."""
     options = show_parser(config).read(arguments)
-    with opened(options) as project:
+    with opened_to_look(options) as project:
         batch = project.batch(options.batch)
         jobs: Iterable[BatchJob] = batch.jobs(options.job)
         if options.job is not None:
@@ -327,7 +331,7 @@ def _summary(counts: Counter[JobState], any_shown: bool) -> str:
 
 
 def _is_wanted(job: BatchJob, options: Namespace) -> bool:
-    return options.state is None or job.state.name.lower() in options.state
+    return options.state is None or job.state.value in options.state
 
 
 def _say_requests(batch: Batch, options: Namespace, limit: int | None = None) -> None:

@@ -39,10 +39,12 @@ def batch_words(batch: Batch) -> tuple[str, str]:
 
     A batch is complete when every job is over, even if all have failed: that is not good news.
     """
+    from boinc_gahp.api import state_words
+
     colour = BATCH_COLOURS[batch.state]
     if batch.state is BatchState.COMPLETE and batch.nerror_jobs:
         colour = "red" if batch.nerror_jobs >= batch.njobs else "yellow"
-    return batch.state.words, colour
+    return state_words(batch), colour
 
 
 def done_fraction(batch: Batch) -> float:
@@ -127,6 +129,25 @@ def lease_warning(batch: Batch, now: float) -> str:
     return (
         f"The lease of batch {batch.id} {left}: then the project may abort and retire it, and "
         "delete its outputs. To keep it longer, wait for it, fetch from it, or run"
+    )
+
+
+def renewal_warning(batch: Batch) -> str:
+    """Return a remark on a lease of which a quarter is left, and that cannot be renewed.
+
+    Empty if there is nothing to say: whoever waits for a batch renews its lease long before.
+    """
+    end = batch.expire_time
+    settings = batch.project.session.settings.jobs
+    trouble = batch.lease_trouble
+    if not end or batch.is_over or trouble is None:
+        return ""
+    if end > words.now() + settings.batch_lease / 4:
+        return ""
+    left = f"ends in {words.span(end - words.now())}" if end > words.now() else "is over"
+    return (
+        f"The lease of batch {batch.id} ({words.printable(batch.name)}) {left}, and cannot be "
+        f"renewed: {words.printable(str(trouble))}"
     )
 
 

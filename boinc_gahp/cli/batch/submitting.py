@@ -8,6 +8,13 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.arguments import quantity
+from boinc_gahp.cli.batch.following import (
+    FOLLOWED,
+    add_following,
+    check_following,
+    follow,
+    is_followed,
+)
 from boinc_gahp.cli.batch.job_options import (
     add_job_options,
     read_options,
@@ -42,6 +49,9 @@ _DESCRIPTION = """\
 Submits jobs to the project as a batch, and uploads their input files, each file once. You cannot
 add jobs to a batch later.
 
+With --wait it waits for the jobs, too, and with --fetch DIR it also fetches their outputs. Ctrl-C
+never ends the jobs: a message says what to type to go on.
+
 It is safe to repeat a command that has a --name: it completes the batch, or finds it complete, and
 creates no job twice. If a submit fails or is interrupted, a message says how to continue.
 
@@ -63,12 +73,14 @@ def submit_parser(config: str | None = None) -> Parser:
         "batch submit",
         _DESCRIPTION,
         usage="APP [OPTION ...]",
+        statuses=FOLLOWED,
         examples=(
             "boinc_gahp batch submit uppercase --input in=data.txt",
             "boinc_gahp batch submit uppercase --input in=data.txt --args '--seed {index}' "
             "--count 100",
             "boinc_gahp batch submit uppercase --each 'data/*.txt' --name first --dry-run",
             "boinc_gahp batch submit uppercase --rows jobs.csv --name sweep --delay 2d",
+            "boinc_gahp batch submit uppercase --each 'data/*.txt' --fetch results",
         ),
     )
     add_job_options(parser, config, json="print the batch as JSON; with --dry-run, the plan")
@@ -88,6 +100,7 @@ def submit_parser(config: str | None = None) -> Parser:
         action="store_true",
         help="make several batches, BATCH-1, BATCH-2, ..., if the jobs do not fit into one request",
     )
+    add_following(parser)
     parser.add_argument(
         "--dry-run",
         action="store_true",
@@ -99,7 +112,9 @@ def submit_parser(config: str | None = None) -> Parser:
 
 def submit(arguments: list[str], config: str | None) -> int:
     """Send a batch, or show what would be sent."""
-    options = read_options(submit_parser(config), arguments)
+    parser = submit_parser(config)
+    options = read_options(parser, arguments)
+    check_following(parser, options)
     with opened(options) as project:
         more = submit_options(options)
         more["lease"] = options.lease
@@ -140,7 +155,7 @@ def submit(arguments: list[str], config: str | None) -> int:
             complain("the same command with --dry-run lists the jobs that would be refused")
             return 1
         _print_results(project, options, batches)
-    return 0
+        return follow(project, options, batches, config)
 
 
 def _print_results(project: Project, options: Namespace, batches: Sequence[Batch]) -> None:
@@ -224,9 +239,15 @@ def _print_result(project: Project, options: Namespace, batch: Batch) -> None:
             print(states.NOT_COMPARED)
     if batch.expire_time:
         end = words.at(batch.expire_time)[:-3]
-        print(f"It is kept until {end}; waiting for it and fetching from it keep it longer.")
+        # A lease of 14 days has almost as many now.
+        left = words.span(batch.expire_time - words.now() + 60)
+        print(
+            f"It is kept until {end} ({left}); waiting for it and fetching from it keep it longer."
+        )
     if options.app_version is not None:
         print(states.version_words(options.app, options.app_version))
+    if is_followed(options):
+        return
     print("Next:")
     for action in ("wait", "fetch"):
         print(f"  {command(options, action, batch.id)}")

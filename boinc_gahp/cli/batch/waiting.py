@@ -2,44 +2,54 @@
 
 from __future__ import annotations
 
-import shutil
+import os
+import subprocess
 import sys
-import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.cli.batch import arguments as reading, states
+from boinc_gahp.cli.batch import arguments as reading, states, watch_view
 from boinc_gahp.cli.batch.jsons import news_json, print_line
 from boinc_gahp.cli.batch.opening import command, no_more_remarks, opened
-from boinc_gahp.cli.batch.reasons_view import failed_in, reason_lines, reasons_json
+from boinc_gahp.cli.batch.reasons_view import (
+    failed_in,
+    outputs_line,
+    reason_lines,
+    reasons_json,
+)
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import ProjectDown, TransportError
 from boinc_gahp.states import BatchState
-from boinc_gahp.terminal import Column, Live, Parser, bar, coloured, complain, table, words
+from boinc_gahp.terminal import Live, Parser, coloured, complain, not_empty, words
 from boinc_gahp.text import printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from boinc_gahp.api import Batch, Project
-    from boinc_gahp.terminal import Cell
 
 _DESCRIPTION = """\
-Waits until each job of the batches is done or has failed. A terminal shows live progress; on a
-pipe, a line is printed for each change. If the project is down, wait says so and keeps trying.
+Waits until each job of the batches is done or has failed; without a BATCH, waits for all of your
+batches that are in progress. A terminal shows live progress; on a pipe, a line is printed for each
+change. If the project is down, wait says so and keeps trying.
 
 While it waits, it renews the leases of the batches, so that the project keeps them.
 
 Ctrl-C, or a --timeout, ends only the waiting. The jobs continue, and you can wait for them again at
 any time.
+
+--then runs a shell command for each batch, one after the other, when all of them are over, however
+they ended. It finds the batch in the environment: BOINC_GAHP_BATCH_ID, BOINC_GAHP_BATCH_NAME,
+BOINC_GAHP_BATCH_STATE, BOINC_GAHP_BATCH_JOBS, BOINC_GAHP_BATCH_DONE and BOINC_GAHP_BATCH_FAILED.
 """
 
 DONE, FAILED, SOME_FAILED, ALL_FAILED, TIMED_OUT = 0, 1, 3, 4, 5
 
 _STATUSES = {
-    DONE: "every job is done",
-    FAILED: "a batch cannot be waited for, or the project no longer has it",
+    DONE: "every job is done, or there was nothing to wait for",
+    FAILED: "a batch cannot be waited for, or the project no longer has it, or the command of "
+    "--then failed",
     SOME_FAILED: "some jobs failed",
     ALL_FAILED: "all jobs failed, or the batches were aborted",
     TIMED_OUT: "--timeout has passed before all batches were complete",
@@ -49,19 +59,6 @@ _STATUSES = {
 SHORTEST, LONGEST = 1.0, 30.0
 #: The least seconds for looking up batches, however short --timeout is.
 _LEAST = 5.0
-
-_COLUMNS = (
-    Column("id", rank=4, right=True),
-    Column("name", minimum=16, middle=True),
-    Column("state", rank=1),
-    Column("", rank=2),
-    Column("done", rank=0, right=True),
-    Column("jobs over", rank=1, right=True),
-    Column("failed", rank=1, right=True),
-    Column("speed", rank=5, right=True),
-    Column("end", rank=3),
-)
-_WIDE = 120
 
 
 def wait_parser(config: str | None = None) -> Parser:
@@ -73,16 +70,24 @@ def wait_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch wait 12",
             "boinc_gahp batch wait sweep sweep2 --timeout 2h",
             "boinc_gahp batch wait 12 && boinc_gahp batch fetch 12",
+            "boinc_gahp batch wait  # for all batches in progress",
+            "boinc_gahp batch wait sweep --then 'notify-send \"$BOINC_GAHP_BATCH_NAME is over\"'",
             "boinc_gahp batch wait 12 --json  # a JSON object on a line for each change",
         ),
         statuses=_STATUSES,
     )
-    reading.add_batch(parser, several=True)
+    reading.add_batch(parser, several=True, optional=True)
     parser.add_argument(
         "--timeout",
         type=reading.span,
         metavar="SPAN",
         help="wait at most this long: seconds, or 30min, 12h, 7d",
+    )
+    parser.add_argument(
+        "--then",
+        type=not_empty,
+        metavar="COMMAND",
+        help="a shell command to run for each batch, when all of them are over",
     )
     reading.add_common(parser, config, json="print JSON: for each change an object on a line")
     return parser
@@ -103,34 +108,85 @@ def wait(arguments: list[str], config: str | None) -> int:
                 raise
             complain(error.told(f"{error}; --timeout has passed"))
             return TIMED_OUT
-        no_more_remarks()
-        for batch in batches:
-            if batch.state is BatchState.INIT:
-                complain(
-                    f"batch {batch.id} ({printable(batch.name)}) is still being submitted; if that "
-                    "was interrupted, repeat its submit with the same --name, or abort the batch: "
-                    "it does not end by itself"
-                )
-            unsent = states.unsent_words(batch)
-            if unsent is not None:
-                complain(unsent)
-        try:
-            _wait(options, project, batches, until)
-        except KeyboardInterrupt:
-            again = command(options, "wait", *(batch.id for batch in batches if not batch.is_over))
-            complain(f"interrupted; the jobs continue; wait again with: {again}")
-            return INTERRUPTED
-        return _ended(options, batches)
+        if not batches:
+            return say_nothing_lives(options, project)
+        status = wait_for(options, project, batches, until)
+        if options.then is None or not all(batch.is_over for batch in batches):
+            return status
+        return _then(options, batches, status)
+
+
+def say_nothing_lives(options: Namespace, project: Project) -> int:
+    """Say that there is no batch to wait for; return the exit status."""
+    if not options.json:
+        print(f"None of your batches on {project.host} is in progress.")
+    return DONE
+
+
+def wait_for(
+    options: Namespace,
+    project: Project,
+    batches: Sequence[Batch],
+    until: float | None = None,
+    *,
+    afterwards: str | None = None,
+) -> int:
+    """Wait for batches and show their progress; return the exit status for how they ended.
+
+    Args:
+        options: those of the command, for ``--project``, ``--config`` and ``--json``.
+        project: the project.
+        batches: at least one.
+        until: the time of ``time.monotonic()`` at which the wait ends; None: it has no end.
+        afterwards: the command that does what this command would do after the wait, for somebody
+            who interrupts it.
+    """
+    no_more_remarks()
+    for batch in batches:
+        if batch.state is BatchState.INIT:
+            complain(
+                f"batch {batch.id} ({printable(batch.name)}) is still being submitted; if that "
+                "was interrupted, repeat its submit with the same --name, or abort the batch: "
+                "it does not end by itself"
+            )
+        unsent = states.unsent_words(batch)
+        if unsent is not None:
+            complain(unsent)
+    try:
+        _wait(options, project, batches, until)
+    except KeyboardInterrupt:
+        again = command(options, "wait", *(batch.id for batch in batches if not batch.is_over))
+        complain(f"interrupted; the jobs continue; wait again with: {again}")
+        if afterwards is not None:
+            complain(f"and then: {afterwards}")
+        return INTERRUPTED
+    return _ended(options, batches)
+
+
+def living(batches: Iterable[Batch]) -> list[Batch]:
+    """Return the batches that will end by themselves; says which ones are still being made."""
+    found = []
+    for batch in batches:
+        if batch.state is BatchState.INIT:
+            complain(
+                f"batch {batch.id} ({printable(batch.name)}) is still being submitted, so it is "
+                "not waited for"
+            )
+        elif not batch.is_over:
+            found.append(batch)
+    return found
 
 
 def _found(options: Namespace, project: Project) -> list[Batch]:
     """Return the batches, each once; a project that is down is not asked beyond --timeout."""
-    from boinc_gahp.api import Batch, Session, find_batch
+    from boinc_gahp.api import Batch, Session, find_batch, of_account
 
     session = project.session
     if options.timeout is not None:
         rpc = session.rpc.until(time.monotonic() + max(options.timeout, _LEAST))
         session = Session(rpc, session.settings, session.project_settings)
+    if not options.batch:
+        return living(Batch(project, info) for info in of_account(session))
     infos = [find_batch(session, each) for each in options.batch]
     return list({info.id: Batch(project, info) for info in infos}.values())
 
@@ -142,12 +198,12 @@ def _wait(
 
     polls = watch(project.session, batches, poll=Poll(SHORTEST, LONGEST), until=until)
     if options.json:
-        news = _News(batches)
-        for _ in polls:
+        news = watch_view.News(batches)
+        for _ in _warned(polls):
             for batch in news.changed():
                 print_line(_news_json(batch))
         return
-    view = _View(batches)
+    view = watch_view.View(batches)
     with Live(view.lines, keep=True) as live:
         if live.is_live:
             try:
@@ -156,139 +212,28 @@ def _wait(
             finally:
                 view.end()
         else:
-            news = _News(batches)
-            for _ in polls:
+            news = watch_view.News(batches)
+            for _ in _warned(polls):
                 for batch in news.changed():
-                    live.say(_line(batch, words.now()))
+                    live.say(watch_view.line(batch, words.now()))
+
+
+def _warned(polls: Iterable[Sequence[Batch]]) -> Iterator[Sequence[Batch]]:
+    """Pass on what was polled; say once of each batch that its lease cannot be renewed."""
+    told = set()
+    for batches in polls:
+        for batch in batches:
+            warning = states.renewal_warning(batch)
+            if warning and batch.id not in told:
+                told.add(batch.id)
+                complain(warning)
+        yield batches
 
 
 def _news_json(batch: Batch) -> dict[str, Any]:
     """Return a batch's news; the last ones have the reasons for which jobs failed."""
     failed = failed_in(batch) if batch.is_over and not batch.gone else None
     return {**news_json(batch, words.now()), **reasons_json(failed)}
-
-
-class _News:
-    """Finds the batches that have changed since the last look."""
-
-    def __init__(self, batches: Sequence[Batch]) -> None:
-        self._batches = batches
-        self._last: dict[int, object] = {}
-
-    def changed(self) -> list[Batch]:
-        """Return the batches that have changed since the last call."""
-        found = []
-        for batch in self._batches:
-            trouble = None if batch.trouble is None else type(batch.trouble)
-            seen = (batch.state, batch.njobs, batch.nover, batch.nerror_jobs, batch.gone, trouble)
-            if self._last.get(batch.id) != seen:
-                self._last[batch.id] = seen
-                found.append(batch)
-        return found
-
-
-def _line(batch: Batch, now: float) -> str:
-    """Return a batch's news on one line."""
-    head = f"{words.at(now)}  batch {batch.id} {printable(batch.name)}: "
-    if batch.trouble is not None and not batch.is_over:
-        return f"{head}the project cannot be asked at present: {printable(str(batch.trouble))}"
-    if batch.gone:
-        return f"{head}the project no longer has it"
-    text, _ = states.batch_words(batch)
-    head += text
-    if batch.state is not BatchState.INIT:
-        head += f", {batch.nover:,} of {words.count(batch.njobs, 'job')} over"
-    if batch.nerror_jobs:
-        head += f", {batch.nerror_jobs:,} failed"
-    end = states.expected_end(batch, now)
-    return head if end is None else f"{head}, the end is expected {words.ahead(end, now)}"
-
-
-class _View:
-    """The terminal's display while waiting."""
-
-    def __init__(self, batches: Sequence[Batch]) -> None:
-        self._batches = batches
-        self._begun = time.monotonic()
-        self._lock = threading.Lock()
-        self._ended = False
-        self._rows: list[tuple[bool, tuple[Cell, ...]]] = []
-        self._troubles: list[str] = []
-        self.update()
-
-    def update(self) -> None:
-        """Set what is known about the batches."""
-        now = words.now()
-        rows = [(batch.is_over, _row(batch, now)) for batch in self._batches]
-        troubles = dict.fromkeys(
-            printable(str(batch.trouble))
-            for batch in self._batches
-            if batch.trouble is not None and not batch.is_over
-        )
-        with self._lock:
-            self._rows = rows
-            self._troubles = list(troubles)
-
-    def end(self) -> None:
-        """Remove what is useful only while waiting."""
-        with self._lock:
-            self._ended = True
-
-    def lines(self, width: int) -> list[str]:
-        """Return the lines for a terminal of this width; unfinished batches come first."""
-        with self._lock:
-            rows, troubles, ended = self._rows, self._troubles, self._ended
-        room = max(1, shutil.get_terminal_size().lines - 5)
-        if len(rows) > room:
-            rows = sorted(rows, key=lambda row: row[0])
-        length = 20 if width >= _WIDE else 8
-        cells = [(*row[:3], _bar(row[3], length), *row[4:]) for _, row in rows[:room]]
-        lines = list(table.lines(_COLUMNS, cells, sys.stdout, width=width))
-        if len(rows) > room:
-            lines.append(f"… and {words.count(len(rows) - room, 'more batch', 'more batches')}")
-        for trouble in troubles:
-            text = f"The project cannot be asked at present: {trouble}"
-            lines.append(coloured(table.cut(text, width), "yellow", sys.stdout))
-        if not ended:
-            waited = words.span(time.monotonic() - self._begun)
-            text = f"Waiting for {waited}. Ctrl-C ends the waiting, not the jobs."
-            lines.append(coloured(table.cut(text, width), "faint", sys.stdout))
-        return lines
-
-
-def _row(batch: Batch, now: float) -> tuple[Cell, ...]:
-    state = ("gone", "red") if batch.gone else states.batch_words(batch)
-    if batch.state is BatchState.INIT:
-        return (str(batch.id), batch.name, state, "", "", "", "", "", "")
-    fraction = states.done_fraction(batch)
-    end = None if batch.trouble is not None else states.expected_end(batch, now)
-    return (
-        str(batch.id),
-        batch.name,
-        state,
-        (f"{fraction}", state[1]),
-        words.percent(fraction),
-        f"{batch.nover:,} of {batch.njobs:,}",
-        (f"{batch.nerror_jobs:,}", "red") if batch.nerror_jobs else "",
-        "" if end is None else _speed(batch, end - now),
-        states.end_words(batch, now) if end is not None or batch.is_over else "",
-    )
-
-
-def _bar(cell: Cell, length: int) -> Cell:
-    if isinstance(cell, str):
-        return cell
-    fraction, colour = cell
-    return bar(float(fraction), length, sys.stdout), colour
-
-
-def _speed(batch: Batch, left: float) -> str:
-    """Return the rate of ending jobs, for a time span that people can picture."""
-    per_second = (batch.njobs - batch.nover) / max(left, 1e-3)
-    for seconds, unit in ((1, "s"), (60, "min"), (3600, "h")):
-        if per_second * seconds >= 1:
-            return f"{per_second * seconds:,.0f}/{unit}"
-    return f"{per_second * 86400:,.1f}/day"
 
 
 def _ended(options: Namespace, batches: Sequence[Batch]) -> int:
@@ -326,8 +271,41 @@ def _say_end(options: Namespace, batch: Batch) -> None:
     text = states.lease_warning(batch, words.now()) if batch.lease_is_over else ""
     if text:
         print(text)
-    if done and batch.state is not BatchState.RETIRED:
-        print(f"Its outputs: {command(options, 'fetch', batch.id)}")
+    fetches = getattr(options, "fetch", None) is not None
+    if done and batch.state is not BatchState.RETIRED and not fetches:
+        print(outputs_line(options, batch))
+
+
+def _then(options: Namespace, batches: Sequence[Batch], status: int) -> int:
+    """Run the command of --then for each batch; return the exit status."""
+    for batch in batches:
+        environment = {
+            "ID": batch.id,
+            "NAME": batch.name,
+            "STATE": batch.state.name.lower(),
+            "JOBS": batch.njobs,
+            "DONE": _done(batch),
+            "FAILED": batch.nerror_jobs,
+        }
+        sys.stdout.flush()
+        ended = subprocess.run(  # noqa: S602  (the user's own command)
+            options.then,
+            shell=True,
+            check=False,
+            # The JSON of this command stays readable.
+            stdout=2 if options.json else None,
+            env={
+                **os.environ,
+                **{f"BOINC_GAHP_BATCH_{key}": str(value) for key, value in environment.items()},
+            },
+        )
+        if ended.returncode:
+            complain(
+                f"the command of --then failed for batch {batch.id} ({printable(batch.name)}), "
+                f"with exit status {ended.returncode}"
+            )
+            status = FAILED
+    return status
 
 
 def _done(batch: Batch) -> int:

@@ -7,14 +7,15 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from boinc_gahp.states import JobState
 from boinc_gahp.terminal import Column, Live, table
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 _COLOURS = {
-    "queued": "faint",
-    "in progress": "yellow",
+    JobState.QUEUED.value: "faint",
+    JobState.IN_PROGRESS.value: "yellow",
     "done": "cyan",
     "right": "green",
     "failed": "red",
@@ -23,7 +24,7 @@ _COLOURS = {
 #: Jobs per line.
 _BESIDE = 2
 _COLUMNS = [Column("job"), Column("state")] * _BESIDE
-_WIDEST = len("in progress")
+_WIDEST = max(map(len, _COLOURS))
 #: Seconds between two plain lines.
 _PAUSE = 0.5
 

@@ -27,6 +27,7 @@ _RULES: tuple[tuple[str, str, View, bool], ...] = (
     ("/", "batches", shown.batches, False),
     ("/batches/<int:batch_id>", "batch", shown.batch, False),
     ("/jobs/<int:job_id>", "job", shown.job, False),
+    ("/result.php", "instance", shown.instance, False),
     ("/hosts", "hosts", shown.hosts, False),
     ("/programs", "programs", shown.programs, False),
     ("/apps", "apps", shown.apps, False),
@@ -45,9 +46,6 @@ _RULES: tuple[tuple[str, str, View, bool], ...] = (
     ("/batches/<int:batch_id>/outputs.zip", "batch_zip", downloads.batch, False),
 )
 
-#: Larger ids would be invalid for the database.
-_LAST_ID = 2**62
-
 #: Pages contain our own scripts, styles and forms. Every answer has the other headers.
 _POLICY = (
     "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
@@ -64,7 +62,7 @@ def make_blueprint(core: Core) -> Blueprint:
         static_folder="static",
     )
     for rule, name, view, is_action in _RULES:
-        bounded = rule.replace("<int:", f"<int(max={_LAST_ID}):")
+        bounded = rule.replace("<int:", f"<int(max={shown.LAST_ID}):")
         methods = ["POST" if is_action else "GET"]
         page.add_url_rule(bounded, name, partial(view, core), methods=methods)
     page.record_once(lambda state: access.prepare(state.app, core))

@@ -47,7 +47,7 @@ def history(row: sqlite3.Row, state: str, instances: list[ShownInstance]) -> lis
         place = _place_of_choice(row, events, instances, canonical)
         short = _short(row, canonical)
         events.insert(place, Event(0, "done", "Chosen as the canonical instance", short))
-    elif state in ("failed", "aborted"):
+    elif state == "failed":
         events.append(Event(0, state, f"The job is over: {words.errors(row['error_mask'])}"))
     return events
 

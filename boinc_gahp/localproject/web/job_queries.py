@@ -11,7 +11,7 @@ from boinc_gahp.localproject.backend import views
 from boinc_gahp.localproject.backend.outputs import UploadedFile, uploaded_files
 from boinc_gahp.localproject.hosts import behaviour
 from boinc_gahp.localproject.server.rpc_jobs import state_words
-from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState, ValidateState
+from boinc_gahp.localproject.states import Outcome, ServerState, ValidateState
 from boinc_gahp.localproject.web.history import history
 from boinc_gahp.localproject.web.queries import STATES, WHERE
 from boinc_gahp.templates import TemplateError, read_workunit
@@ -78,7 +78,7 @@ def _state(job: sqlite3.Row, results: list[sqlite3.Row]) -> str:
     if job["canonical_resultid"]:
         return "done"
     if job["error_mask"]:
-        return "aborted" if job["error_mask"] & ErrorMask.CANCELLED else "failed"
+        return "failed"
     busy = any(row["server_state"] == ServerState.IN_PROGRESS for row in results)
     return "in_progress" if busy else "queued"
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 BATCHES_A_PAGE = 50
 
 #: The states of a job for people, in the order in which they are shown. A job is in progress while
-#: some host has an instance of it.
-STATES = ("queued", "in_progress", "done", "failed", "aborted")
+#: some host has an instance of it. One that was aborted has failed, as for a project.
+STATES = ("queued", "in_progress", "done", "failed")
 
 _OPEN = "w.canonical_resultid = 0 AND w.error_mask = 0"
 _IN_PROGRESS = (
@@ -35,14 +35,13 @@ WHERE = {
     "queued": f"{_OPEN} AND NOT {_IN_PROGRESS}",
     "in_progress": f"{_OPEN} AND {_IN_PROGRESS}",
     "done": "w.canonical_resultid != 0",
-    "failed": f"w.canonical_resultid = 0 AND w.error_mask != 0 AND NOT {_CANCELLED}",
-    "aborted": f"w.canonical_resultid = 0 AND {_CANCELLED}",
+    "failed": "w.canonical_resultid = 0 AND w.error_mask != 0",
 }
 
 
 @dataclass(slots=True)
 class StateCounts:
-    """The number of jobs in each of :data:`STATES`."""
+    """The number of jobs in each of :data:`STATES`, and how many of the failed were aborted."""
 
     queued: int = 0
     in_progress: int = 0
@@ -58,7 +57,7 @@ class StateCounts:
     @property
     def ended(self) -> int:
         """The jobs that are neither queued nor in progress."""
-        return self.done + self.failed + self.aborted
+        return self.done + self.failed
 
     @property
     def percent(self) -> int:
@@ -69,7 +68,7 @@ class StateCounts:
         """Return state, number, start and length in a bar of 100."""
         parts = []
         begin = 0.0
-        for state in ("done", "failed", "aborted", "in_progress", "queued"):
+        for state in ("done", "failed", "in_progress", "queued"):
             number = getattr(self, state)
             if number:
                 length = 100 * number / self.total
@@ -78,7 +77,7 @@ class StateCounts:
         return parts
 
     def __iadd__(self, other: StateCounts) -> StateCounts:
-        for state in STATES:
+        for state in (*STATES, "aborted"):
             setattr(self, state, getattr(self, state) + getattr(other, state))
         return self
 
@@ -88,14 +87,14 @@ def counts(connection: sqlite3.Connection, batch_id: int | None = None) -> dict[
     where, parameters = ("", ()) if batch_id is None else ("WHERE w.batch = ?", (batch_id,))
     found = {
         row["batch"]: StateCounts(
-            queued=row["jobs"] - row["done"] - row["failed"] - row["aborted"],
+            queued=row["jobs"] - row["done"] - row["failed"],
             done=row["done"],
             failed=row["failed"],
             aborted=row["aborted"],
         )
         for row in connection.execute(
             "SELECT w.batch, count(*) AS jobs, sum(w.canonical_resultid != 0) AS done, "  # noqa: S608
-            f"sum({WHERE['failed']}) AS failed, sum({WHERE['aborted']}) AS aborted "
+            f"sum({WHERE['failed']}) AS failed, sum({WHERE['failed']} AND {_CANCELLED}) AS aborted "
             f"FROM workunit w {where} GROUP BY w.batch",
             parameters,
         )

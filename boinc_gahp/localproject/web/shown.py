@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flask import Response, abort, request
+from flask import Response, abort, redirect, request, url_for
 
 from boinc_gahp.localproject import accounts
 from boinc_gahp.localproject.web import access, job_queries, queries, timeline
@@ -14,7 +14,12 @@ from boinc_gahp.templates import TemplateError
 if TYPE_CHECKING:
     import sqlite3
 
+    from werkzeug.wrappers import Response as AnyResponse
+
     from boinc_gahp.localproject.core import Core
+
+#: Larger ids would be invalid for the database.
+LAST_ID = 2**62
 
 
 def batches(core: Core) -> Response:
@@ -79,6 +84,22 @@ def job(core: Core, job_id: int) -> Response:
             job=found,
             may_act=_may_act(core, connection, found.row["appid"], owner_id),
         )
+
+
+def instance(core: Core) -> AnyResponse:
+    """Lead from the address that an instance has on other projects to its place here.
+
+    There it is a page of its own (``html/user/result.php``).
+    """
+    result_id = request.args.get("resultid", 0, type=int)
+    with core.db.read() as connection:
+        found = connection.execute(
+            "SELECT workunitid FROM result WHERE id = ?", (min(max(result_id, 0), LAST_ID),)
+        ).fetchone()
+    if found is None:
+        abort(404)
+    place = url_for("page.job", job_id=found["workunitid"])
+    return redirect(f"{place}#instance-{result_id}")
 
 
 def hosts(core: Core) -> Response:

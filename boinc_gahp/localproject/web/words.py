@@ -96,8 +96,7 @@ def errors(mask: int) -> str:
 
 def job_state(state: str) -> str:
     """Return the name of one of the states in :data:`.queries.STATES`."""
-    # For a project, an aborted job is a failed one.
-    return state if state == "aborted" else states.JobState[state.upper()].value
+    return states.JobState[state.upper()].value
 
 
 def batch_state(state: BatchState) -> str:

@@ -26,6 +26,8 @@ LINES = {
     "batch submit": "uppercase --input in={data}",
     "batch wait": "{batch}",
     "batch fetch": "{batch} {out}",
+    "batch logs": "{batch}",
+    "batch retry": "{batch}",
     "batch abort": "{batch} --yes",
     "batch retire": "{other} --yes",
     "batch extend": "{batch} --for 1",

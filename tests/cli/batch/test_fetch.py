@@ -75,11 +75,13 @@ def test_some_failed(batch: Command, here: Path, mixed: tuple[int, str]) -> None
     status, out, _ = batch("fetch", number, "results")
     assert status == 3
     assert out.splitlines()[0] == "1 job fetched (55 bytes), 1 failed; in results"
-    command = out.splitlines()[1].partition("Why jobs failed: ")[2]
-    assert command == f"boinc_gahp batch fetch {number} results --failed"
+    assert out.splitlines()[1:] == [
+        f'1 job failed: 1 × exit status 7 ({name}_1): "failing with 7 as asked"',
+        f"More: boinc_gahp batch logs {number} {name}_1",
+    ]
     assert batch("fetch", number, "results", "--job", f"{name}_0")[0] == 0
     assert batch("fetch", number, "results", "--job", f"{name}_1")[0] == 4
-    status, out, _ = batch(*shlex.split(command)[2:])
+    status, out, _ = batch("fetch", number, "results", "--failed")
     assert status == 3
     assert out.splitlines()[1].split()[:4] == [f"{name}_1", "7", "7", "7"]
     assert "too many instances failed" in out
@@ -99,8 +101,20 @@ def test_json(batch: Command, here: Path, mixed: tuple[int, str]) -> None:
         "jobs_already_here": 0,
         "jobs_failed": 1,
         "jobs_unfinished": 0,
+        "jobs_retried": 0,
         "bytes": 55,
         "errors": [],
+        "reasons": [
+            {
+                "reason": "exit status 7",
+                "jobs": 1,
+                "job": f"{name}_1",
+                "exit_status": 7,
+                "errors": ["too_many_error_results"],
+                "stderr": "failing with 7 as asked",
+            }
+        ],
+        "retries": [],
     }
     (failure,) = json.loads(batch("fetch", number, "--failed", "--json")[1])["failures"]
     assert failure["job"] == f"{name}_1"

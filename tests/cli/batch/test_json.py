@@ -57,7 +57,7 @@ def test_a_list_has_the_project_and_its_batches(site: Site, batch: Command) -> N
 def test_a_batch_is_shown_with_jobs_and_instances(site: Site, batch: Command) -> None:
     number, name = site.finished("", "--fail 4")
     document = json.loads(batch("show", name, "--json", "--instances")[1])
-    assert list(document) == ["batch", "jobs"]
+    assert list(document) == ["batch", "jobs", "reasons", "retries"]
     assert list(document["batch"]) == BATCH_KEYS
     assert TIME.fullmatch(document["batch"]["ended"])
     done, failed = document["jobs"]
@@ -91,7 +91,10 @@ def test_wait_prints_an_object_a_line(site: Site, batch: Command) -> None:
     _, out, _ = batch("wait", number, "--json")
     (line,) = out.splitlines()
     news = json.loads(line)
-    assert list(news) == ["time", *BATCH_KEYS, "jobs_over", "is_over", "is_gone", "trouble"]
+    assert list(news) == [
+        *("time", *BATCH_KEYS, "jobs_over", "is_over", "is_gone", "trouble"),
+        *("reasons", "retries"),
+    ]
     assert TIME.fullmatch(news["time"])
 
 

@@ -36,7 +36,11 @@ def test_a_batch_is_shown_with_its_jobs_why_they_failed_and_their_instances(
     failed = rf"{name}_1  failed +7, 7, 7 +too many instances failed\n"
     instance = rf" +\d+  {name}_1_\d  Error while computing\n"
     assert re.search(failed + instance * 3, out)
-    assert out.endswith("2 jobs: 1 done, 1 failed.\n")
+    assert out.endswith(
+        "2 jobs: 1 done, 1 failed.\n"
+        f'1 job failed: 1 × exit status 7 ({name}_1): "failing with 7 as asked"\n'
+        f"More: boinc_gahp batch logs {number} {name}_1\n"
+    )
 
 
 def test_instances_fit_the_terminal_and_keep_their_ends(site: Site, batch: Command) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 import pexpect
 import pytest
 
-from boinc_gahp.cli.batch import waiting as waiting_module
+from boinc_gahp.cli.batch import waiting as waiting_module, watch_view
 from boinc_gahp.cli.main import main
 from tests.cli.conftest import write_settings
 from tests.helpers import wait_for
@@ -66,8 +66,8 @@ def test_the_exit_status_tells_success_and_partial_failure_and_failure(
     assert out.endswith(f"Its outputs: boinc_gahp batch fetch {good}\n")
     status, out, _ = batch("wait", mixed)
     assert status == 3
-    assert f"Batch {mixed} {mixed_name} is complete: 1 of 2 jobs done. Why jobs failed: " in out
-    assert f"boinc_gahp batch show {mixed} --state failed --details\n" in out
+    assert f"Batch {mixed} {mixed_name} is complete: 1 of 2 jobs done.\n1 job failed: " in out
+    assert f"\nMore: boinc_gahp batch logs {mixed} {mixed_name}_1\n" in out
     assert batch("wait", bad)[0] == 4
     assert batch("wait", aborted)[0] == 4
     assert batch("wait", bad, aborted)[0] == 4
@@ -229,7 +229,7 @@ def test_a_speed_is_reported_in_jobs_that_can_be_counted(
     over: int, left: float, speed: str
 ) -> None:
     at = SimpleNamespace(njobs=100, nover=100 - over)
-    assert waiting_module._speed(cast("Batch", at), left) == speed
+    assert watch_view._speed(cast("Batch", at), left) == speed
 
 
 def test_a_batch_that_cannot_be_found_is_reported_before_any_waiting(

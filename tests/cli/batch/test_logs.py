@@ -1,0 +1,117 @@
+"""``boinc_gahp batch logs``: what jobs wrote to stderr, and how those that failed ended."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.api import JobLog
+from boinc_gahp.cli.batch import logs as logs_module
+from boinc_gahp.localproject import Quirks
+from boinc_gahp.states import JobState
+
+if TYPE_CHECKING:
+    from tests.cli.batch.conftest import Command, Site
+
+_made: dict[int, tuple[int, str]] = {}
+
+
+@pytest.fixture
+def mixed(site: Site) -> tuple[int, str]:
+    """A batch of a job that is done, and one that failed: its id and name."""
+    if id(site) not in _made:
+        _made[id(site)] = site.finished("", "--fail 7")
+    return _made[id(site)]
+
+
+def test_one_job_has_its_stderr_alone(batch: Command, mixed: tuple[int, str]) -> None:
+    number, name = mixed
+    status, out, err = batch("logs", number, f"{name}_0")
+    assert (status, err) == (0, "")
+    assert out == "starting uppercase args: \ncalled boinc_finish(0)\n"
+    assert batch("logs", name, f"{name}_0", "--lines", "1")[1] == "called boinc_finish(0)\n"
+
+
+def test_several_jobs_have_a_head_each(batch: Command, mixed: tuple[int, str]) -> None:
+    number, name = mixed
+    status, out, err = batch("logs", number)
+    assert (status, err) == (0, "")
+    first, second = out.split("\n\n")
+    assert first.startswith(f"==> {name}_0: done <==\nstarting uppercase")
+    assert second.splitlines() == [
+        f"==> {name}_1: failed: exit status 7 <==",
+        "exit statuses of its instances: 7, 7, 7",
+        *(f"instance {name}_1_{n}: Error while computing" for n in range(3)),
+        "stderr of the last one that failed:",
+        "starting uppercase args: --fail 7",
+        "failing with 7 as asked",
+    ]
+    assert batch("logs", number, "--failed")[1].splitlines()[0] == (
+        f"{name}_1: failed: exit status 7"
+    )
+
+
+def test_a_project_that_does_not_tell_has_pages_for_people(
+    batch: Command, site: Site, mixed: tuple[int, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number, name = mixed
+    monkeypatch.setattr(site.project.core, "quirks", Quirks.as_is())
+    status, out, err = batch("logs", number, f"{name}_1")
+    assert status == 0
+    assert "failing with" not in out
+    assert f"{name}_1_2: Error while computing  {site.project.url}result.php?resultid=" in out
+    assert err.startswith("This project does not tell the stderr of failed jobs")
+    [job] = json.loads(batch("logs", number, "--failed", "--json")[1])["jobs"]
+    assert (job["why"], job["stderr"], len(job["instances"])) == ("exit status 7", None, 3)
+
+
+def test_json_has_the_text_as_it_is(batch: Command, mixed: tuple[int, str]) -> None:
+    number, name = mixed
+    document = json.loads(batch("logs", number, "--json", "--lines", "1")[1])
+    assert list(document) == ["batch", "name", "jobs"]
+    done, failed = document["jobs"]
+    assert (done["job"], done["state"], done["stderr"]) == (
+        f"{name}_0",
+        "done",
+        "called boinc_finish(0)\n",
+    )
+    assert failed["exit_statuses"] == [7, 7, 7]
+
+
+def test_jobs_that_are_not_over_say_so(batch: Command, site: Site) -> None:
+    number, name = site.batch("", "")
+    status, out, err = batch("logs", number)
+    assert (status, out, err) == (1, "", "No job is over yet: 2 queued.\n")
+    assert batch("logs", number, "--failed")[2] == "No job has failed: 2 queued.\n"
+    status, out, _ = batch("logs", number, f"{name}_0")
+    assert (status, out.splitlines()[0]) == (0, f"{name}_0: queued")
+    status, _, err = batch("logs", number, "nosuch")
+    assert status == 1
+    assert "has no job 'nosuch'" in err
+
+
+def test_a_terminal_gets_the_first_jobs_and_all_on_demand(
+    batch: Command, mixed: tuple[int, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number, name = mixed
+    monkeypatch.setattr(logs_module, "_SHOWN", 1)
+    assert f"{name}_1" not in batch.screen("logs", number)
+    assert f"{name}_1" in batch.screen("logs", number, "--all")
+
+
+def test_nothing_in_a_stderr_controls_the_terminal(
+    batch: Command,
+    capsys: pytest.CaptureFixture[str],
+    mixed: tuple[int, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    number, _ = mixed
+    text = "a\tb\x1b[2J\x1b]0;x\x07\n\u202eright\r50%\r\n\x9b1m\x00"
+    log = JobLog("j\x1b[2J", 1, JobState.DONE, exit_statuses=(0,), stderr=text)
+    monkeypatch.setattr("boinc_gahp.api.logs_of", lambda *_, **__: iter([log, log]))
+    _, out, _ = batch("logs", number)
+    head, *lines = out.splitlines()
+    assert head == "==> j\\x1b[2J: done <=="
+    assert lines[:4] == ["a\tb\\x1b[2J\\x1b]0;x\\x07", "\\u202eright", "50%", "\\x9b1m\\x00"]

@@ -1,0 +1,136 @@
+"""``boinc_gahp batch retry``, and what the other commands say of retries."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.batch.conftest import Command, Site
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with a state directory of its own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "in.txt").write_text("hello\n")
+    monkeypatch.chdir(here)
+    return here
+
+
+@pytest.fixture
+def failed(site: Site, batch: Command, here: Path) -> tuple[int, str]:
+    """A batch of two jobs, of which the second was aborted: its id and name."""
+    name = f"r{here.parent.name[-12:]}n{next(_numbers)}"
+    words = ("--input", "in=in.txt", "--count", 2, "--name", name, "--json")
+    status, out, err = batch("submit", "uppercase", *words)
+    assert (status, err) == (0, "")
+    number = json.loads(out)["id"]
+    assert batch("abort", number, "--job", f"{name}_1", "--yes")[0] == 0
+    return number, name
+
+
+def test_a_dry_run_shows_what_would_be_sent_and_sends_nothing(
+    batch: Command, failed: tuple[int, str]
+) -> None:
+    number, name = failed
+    assert batch("retry", number, "--dry-run")[:2] == (
+        0,
+        f"Batch '{name}-retry1' would send 1 job of batch {number} '{name}' again: {name}_1.\n"
+        "Without --dry-run this is sent.\n",
+    )
+    assert json.loads(batch("retry", name, "--dry-run", "--json")[1]) == {
+        "name": f"{name}-retry1",
+        "parent": number,
+        "jobs_left": 0,
+        "jobs": [f"{name}_1"],
+    }
+    assert batch("show", f"name:{name}-retry1")[0] == 1
+
+
+def test_outputs_of_a_retry_come_with_those_of_the_batch(
+    batch: Command, site: Site, here: Path, failed: tuple[int, str]
+) -> None:
+    number, name = failed
+    status, out, err = batch("fetch", number, "--failed")
+    assert (here / name / f"{name}_1" / "failure.txt").is_file()
+    status, out, err = batch("retry", number)
+    assert (status, err) == (0, "")
+    first, *_, wait, fetch = out.splitlines()
+    again = int(first.split()[1])
+    assert first.startswith(
+        f"Batch {again} '{name}-retry1': 1 job of batch {number} '{name}' sent again on "
+    )
+    assert wait == f"  boinc_gahp batch wait {again}"
+    assert fetch == f"  boinc_gahp batch fetch {number}"
+    status, out, _ = batch("retry", number)
+    assert (status, out.splitlines()) == (
+        0,
+        [
+            f"Nothing to send: all jobs of batch {number} '{name}' that failed were sent again.",
+            f"1 failed job sent again as {again} {name}-retry1: 1 not over. To wait for them: "
+            f"boinc_gahp batch wait {again}",
+        ],
+    )
+    site.work()
+    status, out, _ = batch("fetch", number)
+    assert (status, out.splitlines()) == (
+        0,
+        [
+            f"2 jobs fetched (110 bytes), 1 of them from retries; in {name}",
+            f"1 failed job sent again as {again} {name}-retry1: 1 done.",
+        ],
+    )
+    assert (here / name / f"{name}_1" / "out").read_text() == "HELLO\n"
+    assert not (here / name / f"{name}_1" / "failure.txt").exists()
+    assert batch("fetch", number, "--failed")[1].splitlines()[0] == "No job has failed: 2 done."
+    shown = json.loads(batch("show", number, "--json")[1])
+    assert (shown["reasons"], [each["id"] for each in shown["retries"]]) == ([], [again])
+    assert batch("retire", number, "--yes")[1] == (
+        f"Batch {number} {name} is retired; its retry is not ({again} {name}-retry1): "
+        f"boinc_gahp batch retire {again}.\n"
+    )
+
+
+def test_a_job_can_be_named_and_must_have_failed(batch: Command, failed: tuple[int, str]) -> None:
+    number, name = failed
+    status, _, err = batch("retry", number, "--job", f"{name}_0")
+    assert (status, "only jobs that failed are sent again" in err) == (1, True)
+    made = json.loads(batch("retry", number, "--job", f"{name}_1", "--json")[1])
+    assert (made["parent"], made["batch"]["name"]) == (number, f"{name}-retry1")
+    assert json.loads(batch("retry", number, "--json")[1])["batch"] is None
+
+
+def test_another_machine_says_what_to_do(
+    batch: Command, failed: tuple[int, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    number, _ = failed
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+    status, out, err = batch("retry", number)
+    assert (status, out) == (1, "")
+    assert "retry the batch on the machine that submitted it" in err
+    assert "Send them again" not in batch("show", number)[1]
+
+
+def test_a_lost_lease_is_a_reason_to_send_jobs_again(
+    batch: Command, site: Site, failed: tuple[int, str]
+) -> None:
+    number, _ = failed
+    site.rpc.set_expire_time(1.0, batch_id=number)
+    wait_for(lambda: site.rpc.batch(number).state.name != "IN_PROGRESS", "the end of the lease")
+    out = batch("show", number)[1]
+    assert "its batch's lease ended, or it was aborted" in out
+    assert f"Send them again: boinc_gahp batch retry {number}\n" in out
+    assert batch("retry", number)[0] == 0
