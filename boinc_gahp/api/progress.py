@@ -131,11 +131,12 @@ def _news(batch: Batch, now: float) -> str:
         return "the project no longer has it"
     if batch.trouble is not None and not batch.is_over:
         return f"the project cannot be asked: {words.printable(str(batch.trouble))}"
-    told = [counts_words(batch)]
+    counts = counts_words(batch)
+    told = counts
     if batch.state is not BatchState.IN_PROGRESS:
-        told.insert(0, state_words(batch))
+        told = f"{batch.state.words}: {counts}" if counts else batch.state.words
     rest = rest_words(batch, batch.expected_end, now)
-    return "; ".join(filter(None, [", ".join(filter(None, told)), rest]))
+    return f"{told}; {rest}" if rest else told
 
 
 def state_words(batch: Batch) -> str:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from boinc_gahp.terminal import words
 from boinc_gahp.terminal.output import bar, coloured, is_live, width_of
+from boinc_gahp.terminal.table import cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 #: Seconds between two plain lines.
 PAUSE = 5.0
 
-_BAR = 30
+_BAR, _LEAST = 30, 6
 
 #: The display that is being drawn now, if any.
 _drawn: Live | None = None
@@ -197,10 +198,14 @@ class Work:
             what, done, total, text, is_even = self._now
             taken = time.monotonic() - self._begun[what]
         fraction = done / total if total else 0.0
-        wide = max(0, min(_BAR, width - len(what) - len(text) - 24))
-        shown = coloured(bar(fraction, wide, self._live.stream), "green", self._live.stream)
+        wide = min(_BAR, width - len(what) - len(text) - 24)
+        # A shorter bar tells less than the percentage.
+        shown = ""
+        if wide >= _LEAST:
+            shown = coloured(bar(fraction, wide, self._live.stream), "green", self._live.stream)
+            shown += " "
         left = ""
         if is_even and 0 < fraction < 1 and taken > 2:
             left = f"  {words.span(taken / fraction - taken)} left"
         part = f"{words.percent(fraction):>4}" if total else ""
-        return [f"{what}  {shown} {part}  {text}{left}"]
+        return [f"{what}  {shown}{part}  {cut(text, max(1, width - len(what) - 8))}{left}"]

@@ -176,7 +176,7 @@ def test_a_job_that_is_not_done_tells_that_it_has_no_outputs(site: Site) -> None
     batch = site.batch(jobs=2)
     batch.fetch(site.directory / "results")
     first, second = batch
-    with pytest.raises(OutputError, match="is queued, so it has no outputs yet"):
+    with pytest.raises(OutputError, match="is waiting, so it has no outputs yet"):
         _ = first.outputs
     assert first.stderr is None
     batch.abort([second])

@@ -94,7 +94,7 @@ def test_failed_jobs_are_sent_again_with_the_same_contents(site: Site) -> None:
 def test_nothing_is_sent_if_nothing_has_failed(site: Site) -> None:
     batch = submitted(site)
     assert batch.retry() is None
-    with pytest.raises(BatchConflict, match="is queued: only jobs that failed are sent again"):
+    with pytest.raises(BatchConflict, match="is waiting: only jobs that failed are sent again"):
         batch.retry(f"{batch.name}_0")
     with pytest.raises(NoSuchJob):
         batch.retry("nosuch")

@@ -56,8 +56,8 @@ def opened_to_look(options: Namespace) -> Iterator[Project]:
             raise
         complain(
             error.told(
-                f"{error}; gave up after {words.span(time.monotonic() - began)}: try again later, "
-                "or wait longer for an answer with --timeout 5min"
+                f"{error}; gave up after {words.span(time.monotonic() - began)}; "
+                "--timeout 5min waits longer for an answer"
             )
         )
         raise SystemExit(FAILED) from None

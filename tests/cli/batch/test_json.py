@@ -92,10 +92,11 @@ def test_wait_prints_an_object_a_line(site: Site, batch: Command) -> None:
     (line,) = out.splitlines()
     news = json.loads(line)
     assert list(news) == [
-        *("time", *BATCH_KEYS, "jobs_over", "is_over", "is_gone", "trouble"),
-        *("reasons", "retries"),
+        *("time", *BATCH_KEYS, "jobs_over", "waiting", "running", "done", "failed"),
+        *("is_over", "is_gone", "trouble", "reasons", "retries"),
     ]
     assert TIME.fullmatch(news["time"])
+    assert [news[key] for key in ("waiting", "running", "done", "failed")] == [0, 0, 1, 0]
 
 
 @pytest.mark.processes

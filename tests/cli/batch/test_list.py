@@ -30,7 +30,7 @@ def test_batches_are_listed_newest_first_with_state_progress_failures_and_lease(
     status, out, err = batch("list", "--limit", 3)
     assert (status, err) == (0, "")
     title, *rows = out.splitlines()[:4]
-    assert " ".join(title.split()) == "id name app state done jobs failed age created end kept for"
+    assert " ".join(title.split()) == "id name app state over jobs failed age created end kept for"
     assert [row.split()[:2] for row in rows] == [
         [str(empty), empty_name],
         [str(waiting), waiting_name],
@@ -38,7 +38,9 @@ def test_batches_are_listed_newest_first_with_state_progress_failures_and_lease(
     ]
     assert re.search(r"uppercase +being made +0 ", rows[0])
     assert re.search(r"uppercase +in progress +0% +3 .* 10 days$", rows[1])
-    assert re.search(r"uppercase +complete +━{20} +100% +2 +1 .*(just now|\d+ s ago)$", rows[2])
+    assert re.search(
+        r"uppercase +complete, 1 failed +━{20} +100% +2 +1 .*(just now|\d+ s ago)$", rows[2]
+    )
 
 
 def test_states_and_apps_choose_batches(site: Site, batch: Command) -> None:

@@ -25,7 +25,7 @@ def test_a_batch_is_shown_with_its_jobs_why_they_failed_and_their_instances(
     status, out, err = batch("show", name, "--details", "--instances")
     assert (status, err) == (0, "")
     assert out.startswith(f"Batch {number}  {name}\n")
-    assert re.search(r"^  state     complete$", out, re.MULTILINE)
+    assert re.search(r"^  state     complete, 1 failed$", out, re.MULTILINE)
     assert re.search(r"^  cpu time  [\d.]+ s, of all instances$", out, re.MULTILINE)
     assert re.search(r"^  done      ━{30} 100%  2 of 2 jobs over, 1 failed$", out, re.MULTILINE)
     assert re.search(
@@ -60,7 +60,7 @@ def test_jobs_are_chosen_by_their_state_their_name_and_their_id(site: Site, batc
     assert _jobs(batch("show", number, "--state", "failed")[1]) == [f"{name}_1"]
     both = _jobs(batch("show", number, "--job", f"{name}_2", "--job", jobs[0])[1])
     assert both == [f"{name}_2", f"{name}_0"]
-    assert "None matches." in batch("show", number, "--state", "queued")[1]
+    assert "None matches." in batch("show", number, "--state", "waiting")[1]
     status, out, err = batch("show", number, "--job", f"{name}_3")
     assert (status, out) == (1, "")
     assert f"has no job '{name}_3'; did you mean '{name}_" in err
@@ -70,7 +70,7 @@ def test_a_terminal_shows_the_first_jobs_and_a_pipe_all(site: Site, batch: Comma
     number, name = site.batch(*[""] * 60)
     screen = _ESCAPES.sub("", batch.screen("show", number))
     assert _jobs(screen) == [f"{name}_{index}" for index in range(50)]
-    assert "… and 10 more; --all shows them, too.\n\n60 jobs: 60 queued.\n" in screen
+    assert "… and 10 more; --all shows them, too.\n\n60 jobs: 60 waiting.\n" in screen
     assert all(len(line) <= 80 for line in screen.splitlines())
     assert len(_jobs(batch("show", number)[1])) == 60
     assert len(_jobs(_ESCAPES.sub("", batch.screen("show", number, "--all")))) == 60
@@ -116,7 +116,7 @@ def test_many_instances_are_asked_for_at_a_time_and_that_is_said(
 def _jobs(text: str) -> list[str]:
     """Return the names of the jobs in a table."""
     table = text.partition("id  job ")[2]
-    return re.findall(r"^ *\d+  (\S+) +(?:queued|in progress|done|failed)", table, re.MULTILINE)
+    return re.findall(r"^ *\d+  (\S+) +(?:waiting|running|done|failed)", table, re.MULTILINE)
 
 
 def test_a_lease_that_ends_soon_is_told_with_what_makes_it_longer(

@@ -63,7 +63,8 @@ def test_one_job_is_submitted_and_what_comes_next_is_reported(
     assert (status, err) == (0, "")
     found = re.fullmatch(
         r"Batch (\d+) 'uppercase-\d{8}-\d{6}-[a-z]{4}': 1 job of uppercase on 127\.0\.0\.1:\d+\.\n"
-        r"It is kept until 2[-\d]+ [:\d]+; waiting for it and fetching from it keep it longer\.\n"
+        r"It is kept until 2[-\d]+ [:\d]+ \(14 days\); "
+        r"waiting for it and fetching from it keep it longer\.\n"
         r"Next:\n  boinc_gahp batch wait (\d+)\n  boinc_gahp batch fetch (\d+)\n",
         out,
     )

@@ -66,7 +66,10 @@ def test_the_exit_status_tells_success_and_partial_failure_and_failure(
     assert out.endswith(f"Its outputs: boinc_gahp batch fetch {good}\n")
     status, out, _ = batch("wait", mixed)
     assert status == 3
-    assert f"Batch {mixed} {mixed_name} is complete: 1 of 2 jobs done.\n1 job failed: " in out
+    assert (
+        f"Batch {mixed} {mixed_name} is complete, 1 failed: 1 of 2 jobs done.\n1 job failed: "
+        in out
+    )
     assert f"\nMore: boinc_gahp batch logs {mixed} {mixed_name}_1\n" in out
     assert batch("wait", bad)[0] == 4
     assert batch("wait", aborted)[0] == 4
@@ -176,8 +179,8 @@ def test_a_signal_that_ends_it_leaves_the_terminal_as_it_was(
 def test_the_last_state_stays_on_the_screen(site: Site, batch: Command) -> None:
     number, name = site.finished("", "--fail 1")
     screen = batch.screen("wait", number)
-    last = screen.rpartition("jobs over")[2]
-    assert re.search(r"100%\s+2 of 2", last)
+    last = screen.rpartition("over")[2]
+    assert re.search(r"complete, 1 failed\S*\s.*100%\s+1\s+\S*1", last)
     assert "Ctrl-C" not in last
     assert f"Batch {number} {name} is " in last
 

@@ -1,0 +1,250 @@
+"""Progress that is shown where somebody looks: on a terminal, in a notebook; nothing in a pipe."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import sys
+import termios
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from boinc_gahp.api import (
+    Batch,
+    InlineFile,
+    Job,
+    Poll,
+    Progress,
+    counts_words,
+    progress as progress_module,
+    rest_words,
+    state_words,
+)
+from boinc_gahp.rpc import BatchState
+from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
+from tests.api.simulated_batches import INFO, NOW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.api.conftest import Site
+
+QUICK = Poll(0.05, 0.1)
+
+
+def work(site: Site, directory: Path) -> Batch:
+    """Submit, wait and fetch with progress=True."""
+    jobs = [Job(args=["--sleep", "0.4"], inputs={"in": InlineFile("x")}) for _ in range(4)]
+    batch = site.project.submit("uppercase", jobs, name=directory.name, progress=True)
+    batch.wait(timeout="1min", poll=QUICK, progress=True)
+    batch.fetch(directory, progress=True)
+    return batch
+
+
+@contextmanager
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
+    """Make stderr a terminal; give a function that returns what was written, when all is over."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    written: list[bytes] = []
+
+    def read() -> None:
+        while True:
+            try:
+                written.append(os.read(master, 65536))
+            except OSError:
+                return
+
+    def told() -> str:
+        stream.close()
+        reader.join(60)
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", b"".join(written).decode())
+
+    reader = threading.Thread(target=read)
+    stream = os.fdopen(slave, "w", encoding="utf-8")
+    with monkeypatch.context() as patch:
+        patch.setenv("TERM", "xterm")
+        patch.setattr("sys.stderr", stream)
+        reader.start()
+        try:
+            yield told
+        finally:
+            stream.close()
+            reader.join(60)
+            os.close(master)
+
+
+class Notebook:
+    """Plays the part of IPython in a notebook's kernel.
+
+    Attributes:
+        shown: the HTML of each display, which updates replace.
+        updates: how often a display was made or updated.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, kernel: object) -> None:
+        self.shown: list[str] = []
+        self.updates = 0
+        package: Any = ModuleType("IPython")
+        package.get_ipython = lambda: SimpleNamespace(kernel=kernel)
+        display: Any = ModuleType("IPython.display")
+        display.HTML = str
+        display.display = self._display
+        monkeypatch.setitem(sys.modules, "IPython", package)
+        monkeypatch.setitem(sys.modules, "IPython.display", display)
+
+    def _display(self, html: str, *, display_id: bool) -> SimpleNamespace:
+        assert display_id
+        place = len(self.shown)
+        self.shown.append(html)
+        self.updates += 1
+
+        def update(html: str) -> None:
+            self.shown[place] = html
+            self.updates += 1
+
+        return SimpleNamespace(update=update)
+
+
+def test_a_pipe_gets_nothing(
+    working: Site, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert work(working, tmp_path / "piped").state is BatchState.COMPLETE
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_terminal_shows_live_lines_on_stderr(
+    working: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with terminal(monkeypatch) as told:
+        work(working, tmp_path / "shown")
+        text = told()
+    assert "sending jobs" in text
+    assert re.search(r"shown .*\d%  .*2 running", text)
+    assert "fetching" in text
+    assert "4 of 4 jobs" in text
+
+
+def test_a_notebook_shows_one_bar_for_each_call(
+    working: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebook = Notebook(monkeypatch, kernel=object())
+    work(working, tmp_path / "noted")
+    sent, waited, fetched = notebook.shown
+    assert "<b>sending jobs</b> 4 of 4 jobs" in sent
+    assert '<progress max="1" value="1.0000"></progress> 100% <b>noted</b>' in waited
+    assert waited.endswith("complete: 4 done</div>")
+    assert "<b>fetching</b> 4 of 4 jobs" in fetched
+
+
+def test_a_notebook_is_not_updated_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = Notebook(monkeypatch, kernel=object())
+    monkeypatch.setattr(progress_module, "_PAUSE", 3600.0)
+    with progress_module.of_steps(True) as report:
+        assert report is not None
+        for done in range(100):
+            report(Progress("fetching", done, 100, "jobs"))
+    assert notebook.updates == 2
+    assert "99 of 100 jobs" in notebook.shown[0]
+
+
+def test_ipython_on_a_pipe_is_no_notebook(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    notebook = Notebook(monkeypatch, kernel=None)
+    with progress_module.of_steps(True) as report:
+        assert report is None
+    assert notebook.shown == []
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_function_is_called_as_before(working: Site, tmp_path: Path) -> None:
+    seen: list[object] = []
+    batch = working.batch(1)
+    batch.wait(timeout=60, poll=QUICK, progress=seen.append)
+    batch.fetch(tmp_path / "out", progress=seen.append)
+    assert seen[0] is batch
+    assert seen[-1] != batch
+    seen.clear()
+    batch.fetch(tmp_path / "out", progress=False)
+    assert seen == []
+
+
+@pytest.mark.parametrize("method", ["plan", "submit_split"])
+def test_everything_that_takes_progress_takes_true(
+    site: Site, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebook = Notebook(monkeypatch, kernel=object())
+    (site.directory / "in.txt").write_text("x")
+    job = Job(inputs={"in": site.directory / "in.txt"})
+    assert getattr(site.project, method)("uppercase", [job], progress=True)
+    assert notebook.shown
+
+
+# -- words
+
+
+def shown(**changes: Any) -> Batch:
+    """Return a batch as the project's last answer describes it."""
+    batch = Batch(SimpleNamespace(), INFO)  # type: ignore[arg-type]
+    running = changes.pop("running", None)
+    batch.see(replace(INFO, **changes))
+    batch._running = running
+    return batch
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"fraction_done": 0.2, "running": 30}, "50 waiting, 30 running, 20 done"),
+        (
+            {"fraction_done": 0.2, "running": 30, "nerror_jobs": 2},
+            "50 waiting, 30 running, 18 done",
+        ),
+        ({"fraction_done": 0.2}, "20 of 100 jobs over"),
+        ({"fraction_done": 0.2, "nerror_jobs": 1}, "20 of 100 jobs over, 1 failed"),
+        ({"fraction_done": 1.0, "state": BatchState.COMPLETE}, "100 done"),
+        ({"state": BatchState.INIT}, ""),
+    ],
+)
+def test_counts_are_in_words(changes: dict[str, Any], words: str) -> None:
+    assert counts_words(shown(**changes)).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "in progress"),
+        ({"nerror_jobs": 2}, "in progress"),
+        ({"state": BatchState.COMPLETE}, "complete"),
+        ({"state": BatchState.COMPLETE, "nerror_jobs": 2}, "complete, 2 failed"),
+        ({"state": BatchState.COMPLETE, "nerror_jobs": 100}, "complete, all failed"),
+        ({"state": BatchState.ABORTED, "nerror_jobs": 2}, "aborted"),
+        ({"state": BatchState.INIT}, "being made"),
+    ],
+)
+def test_a_batch_that_is_complete_tells_how_many_failed(
+    changes: dict[str, Any], words: str
+) -> None:
+    assert state_words(shown(**changes)) == words
+
+
+def test_the_end_is_told_with_the_slowest_jobs_if_these_are_slow() -> None:
+    batch = shown(fraction_done=0.5)
+    assert rest_words(batch, None, NOW) == ""
+    assert rest_words(batch, NOW + 7200, NOW) == "end in about 2 h"
+    batch._forecast._slowest = 3.2
+    assert rest_words(batch, NOW + 7200, NOW) == (
+        "end in about 2 h; the last 5 in 100 usually take 3 × as long"
+    )
+    over = shown(fraction_done=1.0, state=BatchState.COMPLETE)
+    assert rest_words(over, NOW, NOW) == ""

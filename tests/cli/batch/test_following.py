@@ -1,0 +1,237 @@
+"""``submit --wait``, ``submit --fetch``, ``wait`` for all batches, ``list --watch``, ``--then``."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import TYPE_CHECKING
+
+import pexpect
+import pytest
+
+from boinc_gahp.cli.batch import waiting as waiting_module
+from boinc_gahp.states import BatchState
+from tests.cli.conftest import write_settings
+from tests.faultproxy import FaultProxy, status as answer_status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cli.batch.conftest import Command, Site
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the project asked more often than anybody should."""
+    monkeypatch.setattr(waiting_module, "SHORTEST", 0.05)
+    monkeypatch.setattr(waiting_module, "LONGEST", 0.2)
+
+
+@pytest.fixture
+def volunteers(site: Site) -> Iterator[None]:
+    """Lets the volunteers work while the test runs, on nothing from before."""
+    abort_all(site)
+    site.project.resume_volunteers()
+    yield
+    site.project.pause_volunteers()
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with an input file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.txt").write_text("hello\n")
+    return tmp_path
+
+
+def abort_all(site: Site) -> None:
+    """Abort every batch that is not over."""
+    for info in site.rpc.query_batches():
+        if info.state in (BatchState.INIT, BatchState.IN_PROGRESS):
+            site.rpc.abort_batch(batch_id=info.id)
+
+
+# -- submit
+
+
+def test_a_submit_can_wait_and_fetch(
+    site: Site, batch: Command, here: Path, volunteers: None
+) -> None:
+    words = ("submit", "uppercase", "--input", "in=in.txt", "--count", 2)
+    status, out, err = batch(*words, "--fetch", "results")
+    assert (status, err) == (0, "")
+    assert "Next:" not in out
+    assert "Its outputs:" not in out
+    assert out.splitlines()[-1].startswith("2 jobs fetched ")
+    assert [path.read_text() for path in sorted(here.glob("results/*/out"))] == ["HELLO\n"] * 2
+
+
+def test_a_submit_that_waits_has_the_exit_status_of_a_wait(
+    site: Site, batch: Command, here: Path, volunteers: None
+) -> None:
+    words = ("submit", "uppercase", "--input", "in=in.txt", "--args", "--fail {index}")
+    status, out, _ = batch(*words, "--count", 2, "--wait")
+    assert status == 3
+    assert "is complete, 1 failed: 1 of 2 jobs done." in out
+    assert "1 job failed:" in out
+    status, out, _ = batch(*words, "--count", 2, "--fetch", "results")
+    assert status == 3
+    assert len(list(here.glob("results/*/out"))) == 1
+
+
+def test_several_batches_are_fetched_into_directories_with_their_names(
+    site: Site, batch: Command, here: Path, volunteers: None
+) -> None:
+    config = site.config.with_name("small.toml")
+    small = site.config.read_text().replace(
+        "[project]\n", "[project]\nmax_post_bytes = 10_000\n", 1
+    )
+    config.write_text(small)
+    words = ("submit", "uppercase", "--input", "in=in.txt", "--count", 15, "--delay", "4242")
+    status, _, err = batch(
+        *words, "--split", "--name", "parts", "--fetch", "results", "--config", config
+    )
+    assert (status, err) == (0, "")
+    names = {path.name for path in (here / "results").iterdir()}
+    assert names == {"parts-1", "parts-2"}
+    assert len(list(here.glob("results/*/*/out"))) == 15
+
+
+@pytest.mark.parametrize("other", ["--json", "--dry-run"])
+@pytest.mark.parametrize("following", [("--wait",), ("--fetch", "x")], ids=["wait", "fetch"])
+def test_what_prints_one_answer_does_not_wait(
+    site: Site, batch: Command, here: Path, other: str, following: tuple[str, ...]
+) -> None:
+    status, out, err = batch("submit", "uppercase", "--input", "in=in.txt", other, *following)
+    assert (status, out) == (2, "")
+    assert f"{other} and {following[0]} do not go together" in err
+
+
+@pytest.mark.processes
+def test_ctrl_c_in_the_wait_of_a_submit_tells_both_commands_that_go_on(
+    site: Site, batch: Command, here: Path
+) -> None:
+    child = batch.on_terminal("submit", "uppercase", "--input", "in=in.txt", "--fetch", "results")
+    child.expect(r"Batch (\d+) ")
+    assert isinstance(child.match, re.Match)
+    number = child.match[1]
+    child.expect_exact("Ctrl-C ends the waiting, not the jobs.")
+    child.sendintr()
+    child.expect_exact("interrupted; the jobs continue; wait again with")
+    child.expect(rf"boinc_gahp batch\s+wait {number}\r\n")
+    child.expect(rf"and then: boinc_gahp batch fetch\s+{number} results\r\n")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 130
+
+
+# -- all batches
+
+
+def test_without_a_name_all_batches_in_progress_are_waited_for(
+    site: Site, batch: Command, volunteers: None
+) -> None:
+    over, _ = site.batch("")
+    site.rpc.abort_batch(batch_id=over)
+    made = site.rpc.create_batch(f"half-made-{over}", "uppercase")
+    numbers = [site.batch("--sleep 0.5")[0], site.batch("--sleep 0.5", "--fail 1")[0]]
+    status, out, err = batch("wait")
+    assert status == 3
+    ended = re.findall(r"^Batch (\d+) ", out, re.MULTILINE)
+    assert sorted(map(int, ended)) == numbers
+    assert err == (
+        f"boinc_gahp: batch {made} (half-made-{over}) is still being submitted, so it is not "
+        "waited for\n"
+    )
+
+
+@pytest.mark.parametrize("words", [("wait",), ("list", "--watch")], ids=["wait", "list --watch"])
+def test_if_no_batch_is_in_progress_there_is_nothing_to_wait_for(
+    site: Site, batch: Command, words: tuple[str, ...]
+) -> None:
+    abort_all(site)
+    status, out, err = batch(*words)
+    assert (status, err) == (0, "")
+    assert re.fullmatch(r"None of your batches on 127\.0\.0\.1:\d+ is in progress\.\n", out)
+    assert batch(*words, "--json") == (0, "", "")
+
+
+def test_a_list_can_be_watched(site: Site, batch: Command, volunteers: None) -> None:
+    number, name = site.batch("--sleep 0.3")
+    status, out, err = batch("list", "--watch", "--limit", 1)
+    assert (status, err) == (0, "")
+    assert f"Batch {number} {name} is complete: 1 of 1 job done.\n" in out
+
+
+# -- then
+
+
+@pytest.mark.processes
+def test_a_command_is_run_for_each_batch_when_all_are_over(
+    site: Site, batch: Command, here: Path
+) -> None:
+    one, name = site.finished("", "--fail 1")
+    other, _ = site.batch("")
+    site.rpc.abort_batch(batch_id=other)
+    command = 'env | grep ^BOINC_GAHP_BATCH_ | sort > "$BOINC_GAHP_BATCH_ID.txt"'
+    assert batch("wait", one, other, "--then", command)[0] == 3
+    assert (here / f"{one}.txt").read_text().splitlines() == [
+        "BOINC_GAHP_BATCH_DONE=1",
+        "BOINC_GAHP_BATCH_FAILED=1",
+        f"BOINC_GAHP_BATCH_ID={one}",
+        "BOINC_GAHP_BATCH_JOBS=2",
+        f"BOINC_GAHP_BATCH_NAME={name}",
+        "BOINC_GAHP_BATCH_STATE=complete",
+    ]
+    assert "BOINC_GAHP_BATCH_STATE=aborted" in (here / f"{other}.txt").read_text()
+
+
+@pytest.mark.processes
+def test_a_command_that_fails_is_reported_and_makes_the_wait_fail(
+    site: Site, batch: Command
+) -> None:
+    number, name = site.finished("")
+    status, _, err = batch("wait", number, "--then", "exit 7")
+    assert status == 1
+    assert err == (
+        f"boinc_gahp: the command of --then failed for batch {number} ({name}), with exit status "
+        "7\n"
+    )
+
+
+@pytest.mark.processes
+def test_what_the_command_prints_is_not_among_json(site: Site, batch: Command) -> None:
+    number, _ = site.finished("")
+    done = batch.piped("wait", number, "--json", "--then", "echo done")
+    assert (done.returncode, done.stderr) == (0, "done\n")
+    assert json.loads(done.stdout)["id"] == number
+
+
+def test_the_command_is_not_run_after_a_timeout(site: Site, batch: Command, here: Path) -> None:
+    number, _ = site.batch("")
+    assert batch("wait", number, "--timeout", "0.1", "--then", "touch ran")[0] == 5
+    assert not (here / "ran").exists()
+
+
+# -- leases
+
+
+def test_a_lease_that_cannot_be_renewed_is_told_at_a_quarter(
+    site: Site, batch: Command, tmp_path: Path
+) -> None:
+    number, name = site.batch("")
+    with FaultProxy(site.project.url) as proxy:
+        config = write_settings(
+            tmp_path / "c.toml", proxy.url, site.project.authenticator, "[timeouts]\nretry = 0.1\n"
+        )
+        proxy.fail("set_expire_time", answer_status(500), times=1000)
+        words = ("wait", number, "--timeout", "0.5", "--config", config)
+        site.rpc.set_expire_time(time.time() + 5 * 86400, batch_id=number)
+        assert "The lease" not in batch(*words)[2]
+        site.rpc.set_expire_time(time.time() + 3 * 86400 + 60, batch_id=number)
+        err = batch(*words)[2]
+    said = rf"The lease of batch {number} \({name}\) ends in 3 days, and cannot be renewed: .*500"
+    assert re.search(said, err)
+    assert err.count("The lease") == 1

@@ -1,0 +1,100 @@
+"""Looks at a project that is down: somebody at a terminal is told soon, a script waits."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import TYPE_CHECKING
+
+import pexpect
+import pytest
+
+from boinc_gahp.cli.batch import opening
+from boinc_gahp.cli.main import main
+from tests.cli.conftest import write_settings
+from tests.faultproxy import FaultProxy, hang
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cli.batch.conftest import Command, Site
+
+LOOKS = [("list",), ("show", "1"), ("logs", "1")]
+GAVE_UP = "; gave up after "
+
+
+@pytest.fixture
+def down(site: Site) -> Iterator[None]:
+    """Stops the project's web server."""
+    site.project.stop_web()
+    yield
+    site.project.stop_web(False)
+
+
+@pytest.mark.parametrize("words", LOOKS, ids=[words[0] for words in LOOKS])
+def test_a_look_that_takes_too_long_is_given_up_and_says_what_did_not_answer(
+    batch: Command, down: None, words: tuple[str, ...]
+) -> None:
+    status, out, err = batch(*words, "--timeout", "0.2")
+    assert (status, out) == (1, "")
+    last = err.splitlines()[-1]
+    assert re.fullmatch(
+        r"boinc_gahp: 127\.0\.0\.1:\d+ refuses query_batch\w* \(the project is down: try again "
+        r"later\): project down for maintenance; gave up after 0 s; --timeout 5min waits longer "
+        r"for an answer \[BG-PROJECT-DOWN\]",
+        last,
+    )
+
+
+@pytest.mark.processes
+def test_a_terminal_is_told_without_being_asked(site: Site, batch: Command, down: None) -> None:
+    child = batch.on_terminal("list", columns=400)
+    child.expect_exact("trying again for up to 10 s")
+    child.expect_exact(GAVE_UP)
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 1
+
+
+def test_a_pipe_waits_longer(
+    site: Site,
+    batch: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(opening, "_PATIENCE", 0.0)
+    monkeypatch.setattr(opening, "_PAUSE", 0.0)
+    site.batch("")
+    statuses: list[int] = []
+    site.project.stop_web()
+    try:
+        looking = threading.Thread(target=lambda: statuses.append(main(["batch", "list"])))
+        looking.start()
+        told = ""
+
+        def is_told() -> bool:
+            nonlocal told
+            told += capsys.readouterr().err
+            return "trying again for up to 120 s" in told
+
+        wait_for(is_told, "the first attempt")
+    finally:
+        site.project.stop_web(False)
+    looking.join(60)
+    assert statuses == [0]
+    assert GAVE_UP not in told + capsys.readouterr().err
+
+
+def test_a_project_that_takes_a_request_and_says_nothing_is_given_up(
+    site: Site, batch: Command, tmp_path: Path
+) -> None:
+    with FaultProxy(site.project.url) as proxy:
+        config = write_settings(tmp_path / "c.toml", proxy.url, site.project.authenticator)
+        silent = hang()
+        proxy.fail("query_batches", silent, times=100)
+        status, _, err = batch("list", "--timeout", "0.3", "--config", config)
+        silent.release()
+    assert status == 1
+    assert GAVE_UP in err
