@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc.options import ClientOptions as ClientOptions
     from boinc_gahp.rpc.outputs import OutputStream as OutputStream
     from boinc_gahp.rpc.retry import BACKOFF as BACKOFF, dropped as dropped
+    from boinc_gahp.rpc.site import ProjectSite as ProjectSite
     from boinc_gahp.rpc.spool import NoRoom as NoRoom
     from boinc_gahp.rpc.transport import (
         HttpReply as HttpReply,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
         HttpTransport as HttpTransport,
     )
     from boinc_gahp.rpc.types import (
+        AppInfo as AppInfo,
+        AppVersionInfo as AppVersionInfo,
         BatchDetails as BatchDetails,
         BatchInfo as BatchInfo,
         BatchSubmission as BatchSubmission,
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
         JobStatus as JobStatus,
         JobStatuses as JobStatuses,
         JobSubmission as JobSubmission,
+        ProjectInfo as ProjectInfo,
         ResultInfo as ResultInfo,
         UploadFile as UploadFile,
     )
@@ -76,9 +80,12 @@ _get, __dir__ = exports(
         "options": ["ClientOptions"],
         "outputs": ["OutputStream"],
         "retry": ["BACKOFF", "dropped"],
+        "site": ["ProjectSite"],
         "spool": ["NoRoom"],
         "transport": ["HttpReply", "HttpRequest", "HttpTransport"],
         "types": [
+            "AppInfo",
+            "AppVersionInfo",
             "BatchDetails",
             "BatchInfo",
             "BatchSubmission",
@@ -89,6 +96,7 @@ _get, __dir__ = exports(
             "JobStatus",
             "JobStatuses",
             "JobSubmission",
+            "ProjectInfo",
             "ResultInfo",
             "UploadFile",
         ],

@@ -97,8 +97,7 @@ def check_project(
 
 
 def _check_plain_http(project: WebRpcs) -> Iterator[Check]:
-    host = project.host.rsplit(":", 1)[0]
-    if host not in {"localhost", "127.0.0.1", "[::1]"}:
+    if not project.url.is_private:
         yield warning(
             "address: with http:// anybody on the network path can read the authenticator; "
             "use https:// if the project has it"
