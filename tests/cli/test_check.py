@@ -235,7 +235,7 @@ class TestAddress:
         assert report.status == 1
         [(level, text)] = report.of("address")
         assert level == "FAILED"
-        assert "the authenticator: set url to https://boinc.example.edu/test/" in text
+        assert "the authenticator; set url to https://boinc.example.edu/test/" in text
         assert in_clear == ["ping"]
 
     def test_plain_http_to_another_machine_is_a_warning(self) -> None:

@@ -61,13 +61,7 @@ def check_project(
     settings: Settings, chosen: ProjectSettings, apps: Sequence[str]
 ) -> Iterator[Check]:
     """Ask the project, point by point; stops when the next points cannot be checked."""
-    options = ClientOptions(
-        connect_timeout=settings.timeouts.connect,
-        read_timeout=min(settings.timeouts.read, READ),
-        retry_total=min(settings.timeouts.retry, RETRY),
-        ca_bundle=chosen.ca_bundle,
-        proxy=chosen.proxy,
-    )
+    options = ClientOptions.for_people(settings, chosen, read=READ, retry=RETRY)
     try:
         client = WebRpcs(chosen.url, chosen.authenticator or "", options=options)
     except ConfigError as error:
