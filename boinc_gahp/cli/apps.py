@@ -41,14 +41,14 @@ you can ask about any other app by its name.
 _COLUMNS = (
     Column("app", minimum=16, middle=True),
     Column("for", rank=3, minimum=20),
-    Column("jobs", rank=1),
+    Column("allowed", rank=1),
     Column("inputs", rank=2, minimum=8),
     Column("outputs", rank=2, minimum=8),
-    Column("versions", rank=4, minimum=18),
+    Column("versions", rank=4),
     Column("batches", rank=5, right=True),
 )
 #: The words for "jobs may be submitted".
-_MAY = {True: ("yes", "green"), False: ("not allowed", "yellow")}
+_MAY = {True: ("yes", "green"), False: ("no", "yellow")}
 #: How many platforms a list names.
 _NAMED = 3
 
@@ -214,9 +214,9 @@ def _long(
         yield f"  inputs:    {words.printable(', '.join(inputs)) or 'none'}"
         yield f"  outputs:   {words.printable(', '.join(outputs)) or 'none'}"
     if details.templates is not None:
-        yield f"  by default: {_defaults(details.templates[0])}"
+        yield f"  defaults:  {_defaults(details.templates[0])}"
     yield from _versions(app)
-    if app.batches is not None:
+    if app.batches:
         yield f"  batches:   {count(app.batches, 'batch', 'batches')} of yours"
     if inputs is not None and details.may_submit:
         line = ["boinc_gahp", "batch", "submit", app.name]
@@ -277,13 +277,13 @@ def _remarks(options: Namespace, found: KnownApps, host: str) -> Iterator[str]:
     if found.unlisted is not None:
         which = "these are the apps of your batches" if found.apps else "and you have no batches"
         yield (
-            f"{host} does not tell which apps it has ({why_unlisted(found.unlisted)}): {which}. Ask "
-            f"its admin for other names; then {more} NAME tells more."
+            f"{host} does not tell which apps it has ({why_unlisted(found.unlisted)}): {which}. "
+            f"Ask its admin for other names; then {more} NAME tells more."
         )
     elif not found.apps:
         yield f"{host} has no apps."
     elif not options.details:
-        yield f"More about one: {more} {command_line([found.apps[0].name])}"
+        yield f"More about an app: {more} NAME"
 
 
 def _common(options: Namespace) -> list[str]:
