@@ -19,7 +19,7 @@ from boinc_gahp.config import private
 from boinc_gahp.config.accounts import DEFAULT_PROJECT, section
 from boinc_gahp.config.places import expand, user_file
 from boinc_gahp.config.reading import is_two_lines, parse_authenticator, read_layer
-from boinc_gahp.config.urls import are_one_project
+from boinc_gahp.config.urls import ProjectUrl, are_one_project
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.files import make_private_directory, write_whole
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
     from boinc_gahp.config.settings import Settings
-    from boinc_gahp.config.urls import ProjectUrl
     from boinc_gahp.secret import Authenticator
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_\-]{0,63}")
@@ -87,6 +86,13 @@ class AccountEntry:
 
     def _changed(self, text: str) -> str:
         wanted = {"url": str(self.url), "authenticator_file": self._key_file_text()}
+        # What means the same stays as somebody wrote it.
+        values = _read(text).get(self.name, {})
+        if "url" in values and ProjectUrl(values["url"]) == self.url:
+            wanted["url"] = values["url"]
+        named = values.get("authenticator_file")
+        if named is not None and expand(named, self.settings_file.parent) == self.key_file:
+            wanted["authenticator_file"] = named
         document = tomlkit.parse(text)
         try:
             _set(document, self.name, wanted)
@@ -225,7 +231,7 @@ def _set(document: TOMLDocument, name: str, wanted: Mapping[str, str]) -> None:
     if name in _sections(document):
         table: Any = document["projects"][name] if name else document["project"]
         table.pop("authenticator", None)
-        table.update(wanted)
+        table.update({key: value for key, value in wanted.items() if table.get(key) != value})
         return
     text = tomlkit.dumps(document)
     if text and not text.endswith("\n\n"):

@@ -10,7 +10,7 @@ import pytest
 from boinc_gahp.errors import ProjectDown, ProjectError, ProtocolError
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.quirks import Quirks
-from boinc_gahp.rpc import ProjectSite
+from boinc_gahp.rpc import ClientOptions, ProjectSite
 from boinc_gahp.secret import Authenticator
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
 
 @pytest.fixture
 def site(project: LocalProject) -> Iterator[ProjectSite]:
-    with ProjectSite(project.url) as site:
+    with ProjectSite(project.url, options=ClientOptions(retry_total=0)) as site:
         yield site
 
 
