@@ -29,8 +29,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc import ClientOptions, ProjectSite, WebRpcs
 from boinc_gahp.secret import Authenticator
-from boinc_gahp.terminal import Parser, command_line, not_empty, words
-from boinc_gahp.terminal.words import one_line
+from boinc_gahp.terminal import Parser, command_line, not_empty, one_line, words
 
 if TYPE_CHECKING:
     from argparse import Namespace
