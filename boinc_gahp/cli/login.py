@@ -77,8 +77,8 @@ def run(arguments: list[str], config: str | None) -> int:
     has_right = _verify(url, key, network)
     _ask_to_replace(options, entry, key)
     entry.write(key)
-    print(f"Saved: {entry.section} in {entry.settings_file}; the account key is in", end=" ")
-    print(f"{entry.key_file}, which only you can read.")
+    print(f"Saved: {entry.section} in {entry.settings_file}")
+    print(f"       the account key in {entry.key_file}, which only you can read")
     return _check(options, entry, key, has_right=has_right)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 NOT_RUN = {
     "source <(boinc_gahp completion": "tests/install/test_completion.py has it, in each shell",
     "boinc_gahp completion": "likewise",
+    "boinc_gahp login": "needs a project with https; tests/cli/test_login.py has another",
     "boinc_gahp demo": "tests/cli/test_demo.py",
     "boinc_gahp ledger show": "needs jobs of HTCondor; tests/cli/test_ledger.py has some",
     "boinc_gahp ledger forget 12.0": "likewise",
@@ -40,6 +41,8 @@ STEPS: dict[str, list[str]] = {
         "chmod 600 ~/astro.toml; until boinc_gahp check >/dev/null; do sleep 0.1; done",
         "boinc_gahp local-project add-app ~/project docker --container",
     ],
+    "apps": [],
+    "login": [],
     "": [],
     "local-project": [],
     "local-project status": [],
