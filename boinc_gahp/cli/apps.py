@@ -16,7 +16,16 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc import ClientOptions, ProjectSite, WebRpcs
 from boinc_gahp.templates import DEFAULTS, InputTemplate, TemplateError, read_templates
-from boinc_gahp.terminal import Column, Parser, command_line, moment, not_empty, table, words
+from boinc_gahp.terminal import (
+    Column,
+    Parser,
+    command_line,
+    moment,
+    not_empty,
+    one_line,
+    table,
+    words,
+)
 from boinc_gahp.text import count, did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -208,7 +217,7 @@ def _long(
     may = {True: "you may submit them", False: "you may not submit them", None: "not known"}
     yield f"  jobs:      {may[details.may_submit]}"
     if details.trouble:
-        yield f"             {words.one_line(details.trouble)}"
+        yield f"             {one_line(details.trouble)}"
     inputs, outputs = _files(details)
     if inputs is not None and outputs is not None:
         yield f"  inputs:    {words.printable(', '.join(inputs)) or 'none'}"
@@ -277,7 +286,8 @@ def _remarks(options: Namespace, found: KnownApps, host: str) -> Iterator[str]:
     if found.unlisted is not None:
         which = "these are the apps of your batches" if found.apps else "and you have no batches"
         yield (
-            f"{host} does not tell which apps it has ({why_unlisted(found.unlisted)}): {which}. "
+            f"{host} does not tell which apps it has ({one_line(why_unlisted(found.unlisted))}): "
+            f"{which}. "
             f"Ask its admin for other names; then {more} NAME tells more."
         )
     elif not found.apps:

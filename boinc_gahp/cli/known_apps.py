@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import GahpError, ProtocolError
+from boinc_gahp.errors import GahpError, ProjectDown, ProtocolError, TransportError
 
 if TYPE_CHECKING:
     from boinc_gahp.rpc import AppInfo, AppVersionInfo, ProjectSite, WebRpcs
@@ -58,6 +58,9 @@ def known_apps(site: ProjectSite, project: WebRpcs) -> KnownApps:
         listed = site.apps()
     except GahpError as error:
         unlisted = error
+        if isinstance(error, ProjectDown) or _is_silence(error):
+            # Another question would only take the same time again.
+            raise
     try:
         used = Counter(batch.app_name for batch in project.query_batches())
     except GahpError:
@@ -75,6 +78,10 @@ def why_unlisted(error: GahpError) -> str:
     if isinstance(error, ProtocolError):
         return "its page apps.php?xml=1 is not for programs"
     return f"its page apps.php?xml=1: {error}"
+
+
+def _is_silence(error: GahpError) -> bool:
+    return isinstance(error, TransportError) and error.status is None and not error.permanent
 
 
 def _known(app: AppInfo, used: Counter[str] | None) -> KnownApp:

@@ -27,7 +27,7 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.rpc import ClientOptions, ProjectSite, WebRpcs
+from boinc_gahp.rpc import ClientOptions, ProjectSite, WebRpcs, must_be_private
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.terminal import Parser, command_line, not_empty, one_line, words
 
@@ -67,6 +67,8 @@ def run(arguments: list[str], config: str | None) -> int:
     with ProjectSite(url, options=network) as site:
         info = _told(site)
         url = _best_url(site, info)
+        if options.email is not None:
+            must_be_private(url)
         _say_where(url, info)
         with WebRpcs(url, "", options=network) as project:
             project.ping()

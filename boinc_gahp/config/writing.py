@@ -137,19 +137,22 @@ def account_entry(
         raise ConfigError("you have no home directory: name a settings file with --config FILE")
     text = _text_of(path)
     own = _read(text)
-    known = {each: str(values["url"]) for each, values in own.items() if "url" in values}
-    known |= {each: project.url for each, project in settings.projects.items()}
+    mine = {each: str(values["url"]) for each, values in own.items() if "url" in values}
+    known = mine | {each: project.url for each, project in settings.projects.items()}
     if settings.project is not None:
         known[DEFAULT_PROJECT] = settings.project.url
-    name = _name(known, url, name)
+    # The file's own sections come first: a file that is read later may hide them now.
+    name = _name(mine, known, url, name)
     key_file = _key_file(path, own, name)
     return AccountEntry(path, name, url, key_file, _present(path, own.get(name, {}), key_file))
 
 
-def _name(known: Mapping[str, str], url: ProjectUrl, given: str | None) -> str:
+def _name(
+    mine: Mapping[str, str], known: Mapping[str, str], url: ProjectUrl, given: str | None
+) -> str:
     wanted = given or ""
     if given is None:
-        for name, other in known.items():
+        for name, other in (*mine.items(), *known.items()):
             if are_one_project(other, url):
                 return name
         if DEFAULT_PROJECT not in known:

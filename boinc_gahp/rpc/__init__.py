@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc.options import ClientOptions as ClientOptions
     from boinc_gahp.rpc.outputs import OutputStream as OutputStream
     from boinc_gahp.rpc.retry import BACKOFF as BACKOFF, dropped as dropped
-    from boinc_gahp.rpc.site import ProjectSite as ProjectSite
+    from boinc_gahp.rpc.site import ProjectSite as ProjectSite, must_be_private as must_be_private
     from boinc_gahp.rpc.spool import NoRoom as NoRoom
     from boinc_gahp.rpc.transport import (
         HttpReply as HttpReply,
@@ -80,7 +80,7 @@ _get, __dir__ = exports(
         "options": ["ClientOptions"],
         "outputs": ["OutputStream"],
         "retry": ["BACKOFF", "dropped"],
-        "site": ["ProjectSite"],
+        "site": ["ProjectSite", "must_be_private"],
         "spool": ["NoRoom"],
         "transport": ["HttpReply", "HttpRequest", "HttpTransport"],
         "types": [

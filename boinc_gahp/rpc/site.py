@@ -123,10 +123,7 @@ class ProjectSite:
             ProjectError: there is no such account (-136), or the password is wrong (-206).
         """
         if not self.is_private:
-            raise BadRequest(
-                f"a password is not sent to {self.url}, since anybody on the network path could "
-                "read it: use https:// if the project has it, or the account key"
-            )
+            must_be_private(self.url)
         # The address in lower case, as PHP's strtolower() makes it, in ASCII alone.
         salted = (
             password.encode("utf-8", "surrogateescape")
@@ -161,6 +158,15 @@ class ProjectSite:
 
     def _caller_hiding(self, secret: Authenticator) -> Caller:
         return Caller(self.host, self._options, self._transport, Redactor(secret))
+
+
+def must_be_private(url: ProjectUrl) -> None:
+    """Raise BadRequest if others on the way to a project could read a password."""
+    if not url.is_private:
+        raise BadRequest(
+            f"a password is not sent to {url}, since anybody on the network path could read it: "
+            "use https:// if the project has it, or the account key"
+        )
 
 
 def _authenticator(root: etree._Element) -> Authenticator:

@@ -149,6 +149,33 @@ def test_without_a_list_the_batches_tell(
         assert document["apps"][0]["versions"] is None
 
 
+def test_words_of_a_project_do_not_move_the_cursor(apps: Apps, settings: Path) -> None:
+    harm = "&#27;[2J" + "\N{RIGHT-TO-LEFT OVERRIDE}"
+    app = (
+        f"<application><id>1</id><name>a{harm}</name><user_friendly_name>b{harm}"
+        f"</user_friendly_name><version><platform_short>c{harm}</platform_short>"
+        f"<version_num>1</version_num><plan_class>d{harm}</plan_class></version></application>"
+    )
+    with Scripted() as server:
+        write_settings(settings, server.url, AUTHENTICATOR, "[timeouts]\nretry = 0\n")
+        server.answers += [
+            ok(inside("app_versions", app)),
+            ok(inside("query_batches", "")),
+            ok(inside("app_versions", app)),
+            ok(inside("query_batches", "")),
+            ok(
+                inside(
+                    "get_templates",
+                    f"<error><error_num>-1</error_num><error_msg>no submit "
+                    f"access {harm}</error_msg></error>",
+                )
+            ),
+        ]
+        shown = apps()[1] + apps("a\x1b[2J")[1]
+    assert "\x1b" not in shown
+    assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in shown
+
+
 def test_a_project_that_is_down_is_an_error(apps: Apps, settings: Path) -> None:
     with Scripted() as server:
         url = server.url

@@ -65,7 +65,8 @@ class TestJson:
         report = check("--json", *arguments)
         return report.status, json.loads(report.text)
 
-    def test_each_point_has_an_id_and_a_state(self, check: Check, settings: Path) -> None:
+    @pytest.mark.usefixtures("settings")
+    def test_each_point_has_an_id_and_a_state(self, check: Check) -> None:
         status, document = self.document(check, "--app", "uppercase", "--app", "multi")
         assert (status, document["failures"], document["warnings"]) == (0, 0, 0)
         ids = [point["id"] for point in document["checks"]]

@@ -290,6 +290,17 @@ class TestSecrets:
         assert "cookie" not in without.headers
         assert with_key.path == "/test/apps.php?xml=1"
 
+    def test_the_cookie_does_not_follow_to_another_server(self, server: Scripted) -> None:
+        with Scripted() as other:
+            server.answers.append(raw(http(302, b"", Location=f"{other.url}apps.php")))
+            other.answers.append(ok((PROLOG + APPS).encode()))
+            with (
+                ProjectSite(server.url, Authenticator(AUTHENTICATOR), options=ONCE) as project,
+                pytest.raises(TransportError, match="redirects to another server"),
+            ):
+                project.apps()
+            assert other.requests == []
+
     def test_other_pages_get_no_cookie(self, server: Scripted) -> None:
         server.answers.append(ok((PROLOG + CONFIG).encode()))
         with ProjectSite(server.url, Authenticator(AUTHENTICATOR), options=ONCE) as project:

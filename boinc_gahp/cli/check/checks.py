@@ -56,7 +56,7 @@ class Check:
 
     @property
     def id(self) -> str:
-        """What was looked at, in a word that never changes (``docs/reference/json.rst``, "check")."""
+        """What was looked at, in a word that stays (``docs/reference/json.rst``, "check")."""
         topic = self.text.partition(":")[0]
         return "app" if topic.startswith("app ") else _IDS.get(topic, topic)
 
