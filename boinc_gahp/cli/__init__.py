@@ -3,6 +3,7 @@
 #: Each command's module, and its purpose. A module's ``run(arguments, config)`` does the work and
 #: returns the exit status.
 COMMANDS = {
+    "apps": ("boinc_gahp.cli.apps", "list the project's apps, and what is known of each"),
     "batch": (
         "boinc_gahp.cli.batch",
         "submit jobs, watch them, and fetch outputs, without HTCondor",
@@ -15,5 +16,6 @@ COMMANDS = {
         "boinc_gahp.localproject.commands",
         "create and run a BOINC project on this machine",
     ),
+    "login": ("boinc_gahp.cli.login", "save your account of a project in the settings"),
     "template": ("boinc_gahp.cli.template", "check job templates for errors"),
 }

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import FrameType
 
+    from boinc_gahp.cli.known_apps import KnownApps
     from boinc_gahp.config import ProjectSettings, Settings
+    from boinc_gahp.rpc import ClientOptions
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -33,6 +35,9 @@ SHELLS = ("bash", "zsh", "fish")
 TIMEOUT = 1.0
 FRESH = 30.0
 OLD = 86400.0
+#: Likewise for apps, which change rarely.
+FRESH_APPS = 3600.0
+OLD_APPS = 30 * 86400.0
 
 #: zsh has no completion to fall back on, as bash has. fish would report an unknown command if it is
 #: typed with its path and is not on PATH.
@@ -57,7 +62,7 @@ _HELP_WIDTH = 60
 
 _DESCRIPTION = """\
 Prints a script that lets a shell complete boinc_gahp's commands, options, files, and the names of
-projects and batches. Store it in one of these places:
+projects, apps and batches. Store it in one of these places:
 
   bash  ~/.local/share/bash-completion/completions/boinc_gahp, or for all users
         /usr/local/share/bash-completion/completions/boinc_gahp
@@ -132,6 +137,7 @@ def _tree(path: tuple[str, ...], line: str) -> argparse.ArgumentParser:
         return argparse.ArgumentParser()
     completers: dict[str | None, Callable[..., Any]] = {
         "project": _projects,
+        "app": _app_names,
         "batch": _batch_names,
     }
     if os.environ.get("_ARGCOMPLETE_SHELL") == "fish":
@@ -171,8 +177,7 @@ def _batch_names(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> dict
     # An error message in the middle of a line being typed helps nobody.
     with suppress(Exception):
         settings = _settings(parsed_args)
-        named = getattr(parsed_args, "project", None)
-        project = settings.project if named is None else settings.projects[named]
+        project = _project(settings, parsed_args)
         if project is not None:
             return dict(_words(_batches(settings, project), prefix))
     return {}
@@ -183,6 +188,11 @@ def _settings(given: argparse.Namespace) -> Settings:
 
     config = getattr(given, "config", None)
     return load(None if config is None else str(Path(config).expanduser()))
+
+
+def _project(settings: Settings, given: argparse.Namespace) -> ProjectSettings | None:
+    named = getattr(given, "project", None)
+    return settings.project if named is None else settings.projects[named]
 
 
 def _words(batches: Iterable[_Batch], beginning: str) -> Iterator[tuple[str, str]]:
@@ -203,48 +213,102 @@ def _words(batches: Iterable[_Batch], beginning: str) -> Iterator[tuple[str, str
 
 def _batches(settings: Settings, project: ProjectSettings) -> list[_Batch]:
     """Return the project's batches, from the project or from a recent answer of it."""
-    from boinc_gahp.files import check_private_file, make_private_directory
+    rows = _recent(settings, project, "completion", _ask_batches, fresh=FRESH, old=OLD)
+    return [_Batch(*row) for row in rows]
 
-    path = _cache(settings, project)
+
+def _app_names(parsed_args: argparse.Namespace, **_: Any) -> dict[str, str]:
+    with suppress(Exception):
+        settings = _settings(parsed_args)
+        project = _project(settings, parsed_args)
+        if project is not None:
+            rows = _recent(settings, project, "apps", _ask_apps, fresh=FRESH_APPS, old=OLD_APPS)
+            return {name: title for name, title in rows if name.isprintable()}
+    return {}
+
+
+def remember_apps(settings: Settings, project: ProjectSettings, found: KnownApps) -> None:
+    """Keep the names of a project's apps for completion; that they cannot be kept is no error."""
+    _remember(_cache(settings, project, "apps"), _app_rows(found))
+
+
+def _recent(
+    settings: Settings,
+    project: ProjectSettings,
+    kind: str,
+    ask: Callable[[ProjectSettings], list[Any]],
+    *,
+    fresh: float,
+    old: float,
+) -> list[Any]:
+    """Return rows of ``ask``, from the project or from a recent answer of it."""
+    from boinc_gahp.files import check_private_file
+
+    path = _cache(settings, project, kind)
     try:
         check_private_file(path)
         age = time.time() - path.stat().st_mtime
-        cached = [_Batch(*row) for row in json.loads(path.read_text("utf-8"))]
+        cached = [list(row) for row in json.loads(path.read_text("utf-8"))]
     except (OSError, ValueError, TypeError):
         age, cached = float("inf"), []
-    if 0 <= age < FRESH:
+    if 0 <= age < fresh:
         return cached
     try:
         with _at_most(TIMEOUT):
-            batches = _ask(project)
+            rows = ask(project)
     except Exception:  # noqa: BLE001  (an error means no suggestions)
-        return cached if age < OLD else []
-    from boinc_gahp.files import write_whole
+        return cached if age < old else []
+    _remember(path, rows)
+    return rows
+
+
+def _remember(path: Path, rows: list[Any]) -> None:
+    from boinc_gahp.files import make_private_directory, write_whole
 
     with suppress(OSError):
         make_private_directory(path.parent)
-        write_whole(path, json.dumps(batches), mode=0o600)
-    return batches
+        write_whole(path, json.dumps(rows), mode=0o600)
 
 
-def _ask(project: ProjectSettings) -> list[_Batch]:
-    from boinc_gahp.rpc import ClientOptions, WebRpcs
+def _ask_batches(project: ProjectSettings) -> list[Any]:
+    from boinc_gahp.rpc import WebRpcs
 
-    options = ClientOptions(
+    with WebRpcs(project.url, project.authenticator or "", options=_options(project)) as client:
+        rows = client.query_batches()
+    found = [_Batch(row.id, row.name, row.state.name.lower()) for row in rows]
+    return sorted(found, reverse=True)
+
+
+def _ask_apps(project: ProjectSettings) -> list[Any]:
+    from boinc_gahp.cli.known_apps import known_apps
+    from boinc_gahp.rpc import ProjectSite, WebRpcs
+
+    options = _options(project)
+    with (
+        ProjectSite(project.url, project.authenticator, options=options) as site,
+        WebRpcs(project.url, project.authenticator or "", options=options) as client,
+    ):
+        return _app_rows(known_apps(site, client))
+
+
+def _app_rows(found: KnownApps) -> list[Any]:
+    return [[each.name, " ".join(each.title.split()) or "app"] for each in found.apps]
+
+
+def _options(project: ProjectSettings) -> ClientOptions:
+    from boinc_gahp.rpc import ClientOptions
+
+    return ClientOptions(
         connect_timeout=TIMEOUT,
         read_timeout=TIMEOUT,
         retry_total=0,
         ca_bundle=project.ca_bundle,
         proxy=project.proxy,
     )
-    with WebRpcs(project.url, project.authenticator or "", options=options) as client:
-        rows = client.query_batches()
-    found = [_Batch(row.id, row.name, row.state.name.lower()) for row in rows]
-    return sorted(found, reverse=True)
 
 
-def _cache(settings: Settings, project: ProjectSettings) -> Path:
-    """Return the file that caches the answer, one for each project and account."""
+def _cache(settings: Settings, project: ProjectSettings, kind: str) -> Path:
+    """Return the file that caches answers of a kind, one for each project and account."""
     import hashlib
 
     from boinc_gahp.config import cache_dir
@@ -253,7 +317,7 @@ def _cache(settings: Settings, project: ProjectSettings) -> Path:
     account = project.authenticator or Authenticator("")
     key = f"{project.url} {account.account}"
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
-    return cache_dir(settings) / f"completion-{digest}.json"
+    return cache_dir(settings) / f"{kind}-{digest}.json"
 
 
 @contextmanager

@@ -2,8 +2,8 @@
 
 ``settings`` holds the values, ``places`` the files and directories, ``private`` reads files that
 may hold a secret, ``reading`` checks a file's contents, ``layers`` combines files into
-:class:`Settings`, ``accounts`` finds a project in them, ``urls`` tells projects apart. Nothing slow
-is imported, because a daemon needs all of it at its start.
+:class:`Settings`, ``accounts`` finds a project in them, ``urls`` tells projects apart, ``writing``
+adds an account. Nothing slow is imported, because a daemon needs all but the last at its start.
 """
 
 from __future__ import annotations
@@ -50,6 +50,10 @@ if TYPE_CHECKING:
         are_one_project as are_one_project,
         url_identity as url_identity,
     )
+    from boinc_gahp.config.writing import (
+        AccountEntry as AccountEntry,
+        account_entry as account_entry,
+    )
 
 
 __getattr__, __dir__ = exports(
@@ -68,6 +72,7 @@ __getattr__, __dir__ = exports(
         "places": ["default_cache_dir", "default_state_dir", "expand", "user_name"],
         "settings": ["FAILED_JOBS"],
         "urls": ["ProjectUrl", "are_one_project", "url_identity"],
+        "writing": ["AccountEntry", "account_entry"],
     },
 )
 

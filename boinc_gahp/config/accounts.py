@@ -119,10 +119,10 @@ def no_authenticator(settings: Settings, project: ProjectSettings) -> ConfigErro
     if why is not None:
         return ConfigError(why)
     return ConfigError(
-        f"the settings name no authenticator for {project.url}: put authenticator_file = "
-        f'"~/.config/boinc_gahp/authenticator" into the section {section(name)} of '
-        "~/.config/boinc_gahp/boinc_gahp.toml, and your account's authenticator into that file, "
-        "readable by you alone (chmod 600)"
+        f"the settings name no authenticator for {project.url}: run boinc_gahp login "
+        f'{project.url}, or put authenticator_file = "~/.config/boinc_gahp/authenticator" into '
+        f"the section {section(name)} of ~/.config/boinc_gahp/boinc_gahp.toml, and your account's "
+        "authenticator into that file, readable by you alone (chmod 600)"
     )
 
 
@@ -137,7 +137,7 @@ def no_project(settings: Settings, otherwise: str = "") -> ConfigError:
     """Return the error for settings without any project, with the possible reason."""
     more = "".join(f"; {problem}" for problem in settings.problems[:_TOLD])
     return ConfigError(
-        "no settings file names a project: put its url and authenticator_file into the section "
-        "[project] of ~/.config/boinc_gahp/boinc_gahp.toml (boinc_gahp check tells which files "
-        f"are read){otherwise}{more}"
+        "no settings file names a project: run boinc_gahp login URL, or put its url and "
+        "authenticator_file into the section [project] of ~/.config/boinc_gahp/boinc_gahp.toml "
+        f"(boinc_gahp check tells which files are read){otherwise}{more}"
     )

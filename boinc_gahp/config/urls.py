@@ -40,6 +40,19 @@ class ProjectUrl(str):
         return self.split("/", 3)[2]
 
     @property
+    def is_private(self) -> bool:
+        """Whether nobody on the way there can read requests: https, or this machine itself."""
+        name = urlsplit(self).hostname or ""
+        if self.startswith("https:") or name == "localhost":
+            return True
+        from ipaddress import ip_address  # noqa: PLC0415  (a daemon's start needs no addresses)
+
+        try:
+            return ip_address(name).is_loopback
+        except ValueError:
+            return False
+
+    @property
     def identity(self) -> str:
         """The part that all addresses of one project have in common: ``//HOST/PATH/``.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import secrets
 import time
 from dataclasses import dataclass
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boinc_gahp.localproject.database import Database
+
+
+_EMAIL = re.compile(r"[!-?A-~]+@[!-?A-~]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +123,46 @@ def _right(connection: sqlite3.Connection, user: User, app: AppRow) -> int | Non
     return None if row is None else int(row["manage"])
 
 
+def authenticator_of_email(connection: sqlite3.Connection, email: str) -> str | None:
+    """Return the authenticator of the account with an e-mail address; None if there is none."""
+    row = connection.execute(
+        "SELECT authenticator FROM user WHERE email_addr = ? AND email_addr != ''",
+        (email.lower(),),
+    ).fetchone()
+    return None if row is None else str(row["authenticator"])
+
+
+def is_password_of(connection: sqlite3.Connection, email: str, digest: str) -> bool:
+    """Tell whether ``digest`` is what clients make of the account's password."""
+    row = connection.execute(
+        "SELECT passwd_hash FROM user WHERE email_addr = ?", (email.lower(),)
+    ).fetchone()
+    salt, _, stored = ("" if row is None else str(row["passwd_hash"])).partition("$")
+    return bool(stored) and secrets.compare_digest(stored, _hashed(salt, digest))
+
+
+def _login(connection: sqlite3.Connection, email: str, password: str) -> tuple[str, str]:
+    """Return what the database keeps of an e-mail address and a password.
+
+    Raises:
+        ValueError: another user has the address, or it is not one.
+    """
+    email = email.strip().lower()
+    if not _EMAIL.fullmatch(email):
+        raise ValueError(f"{email!r} is not an e-mail address")
+    taken = connection.execute("SELECT name FROM user WHERE email_addr = ?", (email,)).fetchone()
+    if taken is not None:
+        raise ValueError(f"user {taken['name']!r} has the address {email!r} already")
+    # What clients send instead of the password (``web-rpcs.rst``, "Pages for programs").
+    digest = hashlib.md5((password + email).encode(), usedforsecurity=False).hexdigest()
+    salt = secrets.token_hex(8)
+    return email, f"{salt}${_hashed(salt, digest)}"
+
+
+def _hashed(salt: str, digest: str) -> str:
+    return hashlib.scrypt(digest.encode(), salt=salt.encode(), n=2**12, r=8, p=1).hex()
+
+
 def check_job_limit(connection: sqlite3.Connection, user: User, jobs: int) -> None:
     """Refuse jobs with which a user would have more than ``max_jobs_in_progress`` results.
 
@@ -151,6 +196,8 @@ def add_user(
     manage: Iterable[str] = (),
     max_jobs_in_progress: int = 0,
     authenticator: str | None = None,
+    email: str = "",
+    password: str = "",
 ) -> str:
     """Add a user and return the authenticator.
 
@@ -165,9 +212,11 @@ def add_user(
         manage: apps for which the user may do this and submit.
         max_jobs_in_progress: 0 means no limit.
         authenticator: None: a random one.
+        email: an address with which, and with the password, programs find the authenticator.
+        password: its password.
 
     Raises:
-        ValueError: the name is taken or empty, or an app does not exist.
+        ValueError: the name or the address is taken or wrong, or an app does not exist.
     """
     apps, manage = tuple(apps), tuple(manage)
     if not name.strip() or not name.isprintable():
@@ -176,9 +225,11 @@ def add_user(
     with database.write() as connection:
         if connection.execute("SELECT 1 FROM user WHERE name = ?", (name,)).fetchone():
             raise ValueError(f"there is a user {name!r} already")
+        login = _login(connection, email, password) if email else ("", "")
         cursor = connection.execute(
-            "INSERT INTO user (create_time, name, authenticator) VALUES (?, ?, ?)",
-            (time.time(), name, authenticator),
+            "INSERT INTO user (create_time, name, authenticator, email_addr, passwd_hash) "
+            "VALUES (?, ?, ?, ?, ?)",
+            (time.time(), name, authenticator, *login),
         )
         if access and (submit_all or apps or manage_all or manage):
             connection.execute(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: The newest schema that this program knows.
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 
 # NORMAL with a write-ahead log survives the end of the process at any point; only a power cut may

@@ -66,6 +66,10 @@ class Quirks:
     long_names_stop_transitioner: bool = False
     """A job is accepted even if its results' names do not fit into the database; the transitioner
     quits at it in every pass, and does nothing else."""
+    slow_failed_logins: bool = False
+    """lookup_account.php sleeps for 5 s before it says that a password is wrong."""
+    apps_need_login: bool = False
+    """apps.php redirects those who have not logged in to the form for that."""
 
     @classmethod
     def as_is(cls, limits: PhpLimits | None = None) -> Quirks:
@@ -88,4 +92,6 @@ class Quirks:
             errors_as_html=True,
             dots_empty_archives=True,
             long_names_stop_transitioner=True,
+            slow_failed_logins=True,
+            apps_need_login=True,
         )

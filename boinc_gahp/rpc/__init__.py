@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc.options import ClientOptions as ClientOptions
     from boinc_gahp.rpc.outputs import OutputStream as OutputStream
     from boinc_gahp.rpc.retry import BACKOFF as BACKOFF, dropped as dropped
+    from boinc_gahp.rpc.site import ProjectSite as ProjectSite, must_be_private as must_be_private
     from boinc_gahp.rpc.spool import NoRoom as NoRoom
     from boinc_gahp.rpc.transport import (
         HttpReply as HttpReply,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.rpc.types import (
         OVERLAP as OVERLAP,
+        AppInfo as AppInfo,
+        AppVersionInfo as AppVersionInfo,
         BatchDetails as BatchDetails,
         BatchInfo as BatchInfo,
         BatchSubmission as BatchSubmission,
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
         JobStatus as JobStatus,
         JobStatuses as JobStatuses,
         JobSubmission as JobSubmission,
+        ProjectInfo as ProjectInfo,
         ResultInfo as ResultInfo,
         UploadFile as UploadFile,
     )
@@ -77,10 +81,13 @@ _get, __dir__ = exports(
         "options": ["ClientOptions"],
         "outputs": ["OutputStream"],
         "retry": ["BACKOFF", "dropped"],
+        "site": ["ProjectSite", "must_be_private"],
         "spool": ["NoRoom"],
         "transport": ["HttpReply", "HttpRequest", "HttpTransport"],
         "types": [
             "OVERLAP",
+            "AppInfo",
+            "AppVersionInfo",
             "BatchDetails",
             "BatchInfo",
             "BatchSubmission",
@@ -91,6 +98,7 @@ _get, __dir__ = exports(
             "JobStatus",
             "JobStatuses",
             "JobSubmission",
+            "ProjectInfo",
             "ResultInfo",
             "UploadFile",
         ],

@@ -53,13 +53,14 @@ _NO_TIME = 0.001
 
 @dataclass(slots=True)
 class RpcCall:
-    """One RPC: its address, its body, what its reply repeats, and its subject."""
+    """One RPC: its address, its body, what its reply repeats, its subject, and its cookie."""
 
     rpc: Rpc
     url: str
     make_body: Callable[[], Body] | None = None
     records: RepeatedElements[Any] | None = None
     subject: str = ""
+    cookie: Callable[[], str] | None = None
 
 
 @dataclass(slots=True)
@@ -186,7 +187,7 @@ class Caller:
         try:
             rpc = call.rpc
             return translator.translate_errors(
-                lambda: read(http.chunks(), rpc.name, call.records, answers=rpc.answers)
+                lambda: read(http.chunks(), rpc.root, call.records, answers=rpc.answers)
             )
         finally:
             traffic.received += http.received
@@ -251,6 +252,7 @@ class Caller:
             ),
             fresh=call.rpc.fresh,
             plain=plain,
+            cookie=call.cookie,
         )
 
     def _redirected(self, rpc: Rpc, url: str, reply: HttpReply) -> str:

@@ -55,3 +55,30 @@ class ClientOptions:
             proxy=project.proxy,
             pool_size=settings.limits.workers + settings.limits.control_workers,
         )
+
+    @classmethod
+    def for_people(
+        cls,
+        settings: Settings,
+        project: ProjectSettings | None,
+        *,
+        connect: float = 10.0,
+        read: float = 30.0,
+        retry: float = 5.0,
+    ) -> Self:
+        """Return options for somebody who waits, and can try again: with short time limits.
+
+        Args:
+            settings: all settings; shorter time limits in them are kept.
+            project: the project, for its certificates and proxy; None: it is not in the settings.
+            connect: seconds for making a connection.
+            read: the longest silence.
+            retry: for all attempts.
+        """
+        return cls(
+            connect_timeout=min(settings.timeouts.connect, connect),
+            read_timeout=min(settings.timeouts.read, read),
+            retry_total=min(settings.timeouts.retry, retry),
+            ca_bundle=None if project is None else project.ca_bundle,
+            proxy=None if project is None else project.proxy,
+        )

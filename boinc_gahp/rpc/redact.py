@@ -1,4 +1,4 @@
-"""Hides secrets in texts: authenticators, values of ``auth_str`` in URLs, and logins."""
+"""Hides secrets in texts: authenticators, secret values in URLs, and logins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from boinc_gahp.secret import hide_logins
 if TYPE_CHECKING:
     from boinc_gahp.secret import Authenticator
 
-_AUTH_STR = re.compile(r"(auth_str=)[^&\s\"'<>)]*")
+#: What the query of a URL may have: a derived authenticator; a login (``web-rpcs.rst``, "Pages for
+#: programs").
+_IN_URLS = re.compile(r"((?:auth_str|passwd_hash|email_addr)=)[^&\s\"'<>)]*")
 _ELEMENT = re.compile(r"((?:<|&lt;)authenticator(?:>|&gt;)).+?(?=<|&lt;|$)", re.DOTALL)
 _HIDDEN = "[hidden]"
 #: A shorter secret must be a mistake (real ones have 32 characters), and might be an ordinary word
@@ -39,27 +41,28 @@ class Redactor:
         """Return ``text`` without the authenticator, and without logins in URLs."""
         text = hide_logins(text)
         text = _ELEMENT.sub(rf"\1{_HIDDEN}", self._hide(_HIDDEN, text))
-        return _AUTH_STR.sub(rf"\1{_HIDDEN}", text)
+        return _IN_URLS.sub(rf"\1{_HIDDEN}", text)
 
     def __repr__(self) -> str:
         """Show no pattern."""
         return "<redactor>"
 
 
-class _HideAuthStr(logging.Filter):
-    """Hides it in the URLs that urllib3 logs; that of ``workunit_file`` has the authenticator."""
+class _HideInUrls(logging.Filter):
+    """Hides secrets in URLs that urllib3 logs; that of ``workunit_file`` has the authenticator."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
-        if "auth_str=" in message:
-            record.msg = _AUTH_STR.sub(rf"\1{_HIDDEN}", message)
+        hidden = _IN_URLS.sub(rf"\1{_HIDDEN}", message)
+        if hidden != message:
+            record.msg = hidden
             record.args = ()
         return True
 
 
 def guard_library_logs() -> None:
-    """Keep ``auth_str`` out of urllib3's own log records; may be called again."""
+    """Keep such values out of urllib3's own log records; may be called again."""
     for name in ("urllib3.connectionpool", "urllib3.util.retry", "urllib3.poolmanager"):
         logger = logging.getLogger(name)
-        if not any(isinstance(known, _HideAuthStr) for known in logger.filters):
-            logger.addFilter(_HideAuthStr())
+        if not any(isinstance(known, _HideInUrls) for known in logger.filters):
+            logger.addFilter(_HideInUrls())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, cast
 
 from boinc_gahp.rpc.replies import IncompleteReply, stderr_text
 from boinc_gahp.rpc.types import (
+    AppInfo,
+    AppVersionInfo,
     BatchInfo,
     CompletedJob,
     JobInfo,
@@ -39,6 +41,8 @@ _WHOLE = range(-(2**63), 2**63)
 #: Larger than any amount of seconds, credits or jobs; also limits a number's digits.
 _LARGEST = 1e12
 _LONGEST_NUMBER = 40
+#: The most versions of an app that are read; there is one for each platform and plan class.
+_MOST_VERSIONS = 1000
 #: The end of the year 9999, in seconds since the epoch.
 _LAST_TIME = 253_402_300_800
 
@@ -256,3 +260,27 @@ def _grouped(found: Sequence[int | JobStatus], batches: int) -> tuple[tuple[JobS
     if [found[start] for start in starts] != [len(group) for group in groups]:
         raise IncompleteReply("a <batch_size> differs from the number of jobs after it")
     return tuple(cast("tuple[JobStatus, ...]", tuple(group)) for group in groups)
+
+
+def app(element: etree._Element) -> AppInfo:
+    """Return the app of ``<application>`` in the list of apps."""
+    return AppInfo(
+        id=integer(element, "id"),
+        name=word(text(element, "name"), "name"),
+        user_friendly_name=word(element.findtext("user_friendly_name") or "", "user_friendly_name"),
+        beta=element.find("beta") is not None,
+        versions=tuple(
+            _app_version(each) for each in islice(element.iterchildren("version"), _MOST_VERSIONS)
+        ),
+    )
+
+
+def _app_version(element: etree._Element) -> AppVersionInfo:
+    return AppVersionInfo(
+        platform_short=word(text(element, "platform_short"), "platform_short"),
+        platform_long=word(element.findtext("platform_long") or "", "platform_long"),
+        version_num=integer(element, "version_num"),
+        plan_class=word(element.findtext("plan_class") or "", "plan_class"),
+        date_unix=time(element.findtext("date_unix") or "0", "date_unix"),
+        beta=element.find("beta") is not None,
+    )

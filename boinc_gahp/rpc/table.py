@@ -9,6 +9,9 @@ from boinc_gahp.rpc.types import BatchInfo
 SUBMIT_HANDLER = "submit_rpc_handler.php"
 FILE_HANDLER = "job_file.php"
 OUTPUT_HANDLER = "get_output.php"
+LOOKUP_HANDLER = "lookup_account.php"
+CONFIG_HANDLER = "get_project_config.php"
+APPS_HANDLER = "apps.php"
 
 
 #: The most bytes of any reply, decompressed. The longest are error messages that echo a request.
@@ -20,6 +23,7 @@ MOST_JOBS = 500_000
 MOST_BATCHES = 100_000
 MOST_INSTANCES = 10_000
 MOST_FILES = 100_000
+MOST_APPS = 10_000
 
 _SUCCESS = ("success",)
 _BATCH_ID = ("batch_id",)
@@ -40,6 +44,7 @@ class Rpc:
         partial: the beginning of error messages that may come after part of it was done.
         dies: PHP crashes on some correct requests, and will again (``web-rpcs.rst``, "Files" and
             "query_completed_job").
+        reply: the root element of the reply; "": it is called like the RPC.
     """
 
     name: str
@@ -49,6 +54,12 @@ class Rpc:
     fresh: bool = False
     partial: tuple[str, ...] = ()
     dies: bool = False
+    reply: str = ""
+
+    @property
+    def root(self) -> str:
+        """The name of the reply's root element."""
+        return self.reply or self.name
 
 
 PING = Rpc("ping", _SUCCESS)
@@ -73,3 +84,12 @@ RESULT_FILE = Rpc("result_file", handler=OUTPUT_HANDLER)
 WORKUNIT_FILE = Rpc("workunit_file", handler=OUTPUT_HANDLER)
 WORKUNIT_FILES = Rpc("workunit_files", handler=OUTPUT_HANDLER)
 BATCH_FILES = Rpc("batch_files", handler=OUTPUT_HANDLER)
+# Pages of the web site, which are no RPCs (``web-rpcs.rst``, "Pages for programs").
+LOOKUP_ACCOUNT = Rpc("lookup_account", ("authenticator",), LOOKUP_HANDLER, reply="account_out")
+PROJECT_CONFIG = Rpc(
+    "get_project_config",
+    ("name", "master_url", "web_rpc_url_base"),
+    CONFIG_HANDLER,
+    reply="project_config",
+)
+APPS = Rpc("apps", handler=APPS_HANDLER, reply="app_versions")

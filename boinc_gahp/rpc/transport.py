@@ -71,6 +71,7 @@ class HttpRequest:
         body: makes the body, anew each time it is sent; None for a GET.
         fresh: whether the request needs a new connection.
         plain: whether the reply must not be compressed, so that its length can be checked.
+        cookie: returns the Cookie header; a function, because the cookie may be a secret.
     """
 
     method: str
@@ -80,6 +81,7 @@ class HttpRequest:
     body: Callable[[], Body] | None = None
     fresh: bool = False
     plain: bool = False
+    cookie: Callable[[], str] | None = None
 
 
 class HttpReply(Protocol):
@@ -154,6 +156,8 @@ class HttpTransport:
                 "Accept-Encoding": "identity" if request.plain else "gzip",
                 "Connection": "close" if request.fresh else "keep-alive",
             }
+            if request.cookie is not None:
+                headers["Cookie"] = request.cookie()
             if request.body is not None:
                 body = request.body()
                 headers["Content-Type"] = body.content_type

@@ -219,3 +219,41 @@ class UploadFile:
     path: str
     nbytes: int
     md5: str
+
+
+@dataclass(frozen=True, slots=True)
+class AppVersionInfo:
+    """The newest version of an app for a platform and plan class; ``beta``: for testers only."""
+
+    platform_short: str
+    platform_long: str
+    version_num: int
+    plan_class: str
+    date_unix: float
+    beta: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AppInfo:
+    """An app of the project's list of apps; ``beta``: for volunteers who test apps."""
+
+    id: int
+    name: str
+    user_friendly_name: str
+    beta: bool
+    versions: tuple[AppVersionInfo, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectInfo:
+    """What a project says of itself; a text is "" if the project does not tell it.
+
+    Attributes:
+        name: its name for people.
+        master_url: its address, as volunteers use it.
+        web_rpc_url_base: its address for programs; https where the project has that.
+    """
+
+    name: str
+    master_url: str
+    web_rpc_url_base: str

@@ -29,8 +29,9 @@ STATUSES = {
     130: "interrupted from the keyboard",
 }
 
-#: The kind of a value: a path, a project of the settings, a batch of the project, or none of these.
-Kind = Literal["file", "directory", "project", "batch"]
+#: The kind of a value: a path, a project of the settings, an app or a batch of the project, or none
+#: of these.
+Kind = Literal["file", "directory", "project", "app", "batch"]
 
 PROGRAM = "boinc_gahp"
 

@@ -82,7 +82,7 @@ class Condor:
 def htcondor(topic: str = "HTCondor") -> list[tuple[str, str]]:
     """Return level and text of what is said of HTCondor, or of its Job Router."""
     points = check_htcondor(load(None, {}), Path("/opt/here/boinc_gahp"), None)
-    said = [(point.level.value, point.text) for point in points]
+    said = [(point.level.value, point.shown) for point in points]
     return [(level, text) for level, text in said if text.startswith(f"{topic}:")]
 
 

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import json
 import re
 import socket
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -57,6 +58,55 @@ def test_what_cannot_be_told_is_reported(check: Check, settings: Path) -> None:
     assert report.of("apps") == [
         ("note", ": not looked at; name those that you use: boinc_gahp check --app APP")
     ]
+
+
+class TestJson:
+    def document(self, check: Check, *arguments: str) -> tuple[int, dict[str, Any]]:
+        report = check("--json", *arguments)
+        return report.status, json.loads(report.text)
+
+    @pytest.mark.usefixtures("settings")
+    def test_each_point_has_an_id_and_a_state(self, check: Check) -> None:
+        status, document = self.document(check, "--app", "uppercase", "--app", "multi")
+        assert (status, document["failures"], document["warnings"]) == (0, 0, 0)
+        ids = [point["id"] for point in document["checks"]]
+        for name in ("settings", "log", "ledger", "cache", "project", "address", "account"):
+            assert ids.count(name) == 1
+        apps = {point["app"] for point in document["checks"] if point["id"] == "app"}
+        assert apps == {"uppercase", "multi"}
+        assert {point["state"] for point in document["checks"]} == {"ok", "note"}
+        assert all(point["text"] for point in document["checks"])
+
+    def test_a_failure_has_what_to_do(self, check: Check, home: Path) -> None:
+        home.joinpath(".cache").write_text("a file")
+        status, document = self.document(check)
+        assert status == 1
+        (cache,) = [point for point in document["checks"] if point["id"] == "cache"]
+        assert cache["state"] == "warning"
+        assert cache["advice"] == "fix that, or set [state] cache_dir"
+        assert cache["advice"] not in cache["text"]
+
+    def test_settings_that_cannot_be_read_are_a_document_too(
+        self, check: Check, settings: Path
+    ) -> None:
+        settings.write_text("[projct]")
+        status, document = self.document(check)
+        assert (status, document["failures"]) == (1, 1)
+        assert document["checks"][0]["state"] == "failed"
+
+    def test_ids_are_those_that_are_documented(
+        self, check: Check, settings: Path, project: LocalProject
+    ) -> None:
+        page = Path(__file__).parents[2] / "docs/reference/json.rst"
+        (line,) = [each for each in page.read_text().splitlines() if "``checks[].id``" in each]
+        known = set(re.findall(r"``(\w+)``", line))
+        settings.with_name("key").write_text("0" * 32)
+        _, unknown_account = self.document(check)
+        settings.with_name("key").write_text(project.authenticator)
+        _, well = self.document(check, "--app", "uppercase")
+        for document in (unknown_account, well):
+            assert {point["id"] for point in document["checks"]} <= known
+        assert "not_checked" in {point["id"] for point in unknown_account["checks"]}
 
 
 class TestSettings:
@@ -235,7 +285,7 @@ class TestAddress:
         assert report.status == 1
         [(level, text)] = report.of("address")
         assert level == "FAILED"
-        assert "the authenticator: set url to https://boinc.example.edu/test/" in text
+        assert "the authenticator; set url to https://boinc.example.edu/test/" in text
         assert in_clear == ["ping"]
 
     def test_plain_http_to_another_machine_is_a_warning(self) -> None:

@@ -61,7 +61,9 @@ class CommandLineJobs:
 
 def add_job_options(parser: Parser, config: str | None, json: str) -> None:
     """Add the options that describe the jobs, and the resources they may use."""
-    parser.add_argument("app", metavar="APP", type=not_empty, help="the app to run")
+    parser.completes(
+        parser.add_argument("app", metavar="APP", type=not_empty, help="the app to run"), "app"
+    )
     which = parser.add_argument_group("which jobs")
     which.add_argument(
         "--input",

@@ -38,19 +38,55 @@ what to do.
 def run(arguments: list[str], config: str | None) -> int:
     """Print the points; return 0 if all is well, else 1."""
     options = run_parser(config).read(arguments)
-    # Without any handler, logging would print warnings between the points.
-    logging.getLogger().addHandler(logging.NullHandler())
+    if options.json:
+        levels = _print_json(options.config, options.project, options.app)
+    else:
+        levels = print_checks(options.config, options.project, options.app)
+    return 1 if Level.FAILED in levels or Level.WARNING in levels else 0
+
+
+def print_checks(config: str | None, project: str | None, apps: Sequence[str] = ()) -> list[Level]:
+    """Check everything, and print the points; return their outcomes.
+
+    Args:
+        config: the settings file to read last.
+        project: the name of a project in the settings; None: the default project.
+        apps: the apps to look at.
+    """
     levels = []
-    for check in _all_checks(options.config, options.project, options.app):
+    for check in _all_checks(config, project, apps):
         levels.append(check.level)
         print(_shown(check), flush=True)
     failures, warnings = levels.count(Level.FAILED), levels.count(Level.WARNING)
     print()
     if failures or warnings:
         print(f"{count(failures, 'failure')}, {count(warnings, 'warning')}.")
-        return 1
-    print("All is well.")
-    return 0
+    else:
+        print("All is well.")
+    return levels
+
+
+def _print_json(config: str | None, project: str | None, apps: Sequence[str]) -> list[Level]:
+    from boinc_gahp.cli.batch.jsons import print_json
+
+    found = list(_all_checks(config, project, apps))
+    levels = [check.level for check in found]
+    totals = {
+        "failures": levels.count(Level.FAILED),
+        "warnings": levels.count(Level.WARNING),
+    }
+    print_json(totals, checks=map(_json, found))
+    return levels
+
+
+def _json(check: Check) -> dict[str, str | None]:
+    return {
+        "id": check.id,
+        "app": check.app,
+        "state": check.level.value.lower(),
+        "text": check.text,
+        "advice": check.advice or None,
+    }
 
 
 def run_parser(config: str | None = None) -> Parser:
@@ -62,23 +98,30 @@ def run_parser(config: str | None = None) -> Parser:
             "boinc_gahp check",
             "boinc_gahp check --app uppercase --app multi",
             "boinc_gahp check --project astro --config ~/astro.toml",
+            "boinc_gahp check --json",
         ),
         statuses={1: "a warning or a failure"},
     )
-    parser.add_argument(
-        "--app",
-        action="append",
-        default=[],
-        metavar="APP",
-        help="an app that your jobs use; may be repeated. The container_app of the settings is "
-        "always looked at",
+    parser.completes(
+        parser.add_argument(
+            "--app",
+            action="append",
+            default=[],
+            metavar="APP",
+            help="an app that your jobs use; may be repeated. The container_app of the settings is "
+            "always looked at",
+        ),
+        "app",
     )
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_project()
     parser.add_config(config)
     return parser
 
 
 def _all_checks(config: str | None, name: str | None, apps: Sequence[str]) -> Iterator[Check]:
+    # Without any handler, logging would print warnings between the points.
+    logging.getLogger().addHandler(logging.NullHandler())
     try:
         settings = load(config)
     except ConfigError as error:
@@ -100,4 +143,4 @@ def _all_checks(config: str | None, name: str | None, apps: Sequence[str]) -> It
 def _shown(check: Check) -> str:
     width = max(len(level.value) for level in Level) + 2
     word = coloured(check.level.value, _COLOURS[check.level], sys.stdout)
-    return word + " " * (width - len(check.level.value)) + one_line(check.text)
+    return word + " " * (width - len(check.level.value)) + one_line(check.shown)

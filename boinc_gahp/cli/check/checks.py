@@ -37,10 +37,44 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A checked point: its outcome, and a message or advice."""
+    """A checked point.
+
+    Attributes:
+        level: its outcome.
+        text: what was looked at, a colon, and what was found.
+        advice: what to do; "": nothing, or the text says it.
+    """
 
     level: Level
     text: str
+    advice: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The text and the advice."""
+        return f"{self.text}; {self.advice}" if self.advice else self.text
+
+    @property
+    def id(self) -> str:
+        """What was looked at, in a word that stays (``docs/reference/json.rst``, "check")."""
+        topic = self.text.partition(":")[0]
+        return "app" if topic.startswith("app ") else _IDS.get(topic, topic)
+
+    @property
+    def app(self) -> str | None:
+        """The name of the app that was looked at; None if it is not about one app."""
+        topic = self.text.partition(":")[0]
+        return topic.removeprefix("app ") if topic.startswith("app ") else None
+
+
+#: By what comes before the colon, where it is not the id itself.
+_IDS = {
+    "HTCondor": "htcondor",
+    "Job Router": "job_router",
+    "installed apps": "apps",
+    "account, files and apps": "not_checked",
+    "files and apps": "not_checked",
+}
 
 
 def ok(text: str) -> Check:
@@ -48,19 +82,19 @@ def ok(text: str) -> Check:
     return Check(Level.OK, text)
 
 
-def note(text: str) -> Check:
+def note(text: str, advice: str = "") -> Check:
     """Return a point that says what could not be found out."""
-    return Check(Level.NOTE, text)
+    return Check(Level.NOTE, text, advice)
 
 
-def warning(text: str) -> Check:
+def warning(text: str, advice: str = "") -> Check:
     """Return a point that works, but not as it should."""
-    return Check(Level.WARNING, text)
+    return Check(Level.WARNING, text, advice)
 
 
-def failed(text: str) -> Check:
+def failed(text: str, advice: str = "") -> Check:
     """Return a point that does not work."""
-    return Check(Level.FAILED, text)
+    return Check(Level.FAILED, text, advice)
 
 
 def check_settings(settings: Settings) -> Iterator[Check]:
@@ -94,7 +128,7 @@ def check_directories(settings: Settings) -> Iterator[Check]:
     trouble = _writable("cache", cache_dir(settings), str(cache_dir(settings)), "[state] cache_dir")
     if trouble.level is Level.FAILED:
         # Files are then read again, which only takes time.
-        trouble = warning(trouble.text)
+        trouble = warning(trouble.text, trouble.advice)
     yield trouble
 
 
@@ -126,9 +160,9 @@ def _writable(
         with tempfile.TemporaryFile(dir=directory):
             pass
     except NotOurs as error:
-        return failed(f"{what}: {error}; or set {setting}")
+        return failed(f"{what}: {error}", f"or set {setting}")
     except OSError as error:
         return failed(
-            f"{what}: {shown} cannot be written ({error.strerror}); fix that, or set {setting}"
+            f"{what}: {shown} cannot be written ({error.strerror})", f"fix that, or set {setting}"
         )
     return ok(f"{what}: {shown}")

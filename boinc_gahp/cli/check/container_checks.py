@@ -31,8 +31,8 @@ def check_image(project: ProjectSettings) -> Iterator[Check]:
     if project.container_app is None:
         if text is not None:
             yield warning(
-                "container_image: not used, since there is no container_app: set it to the name "
-                "of the project's app for container jobs"
+                "container_image: not used, since there is no container_app",
+                "set it to the name of the project's app for container jobs",
             )
         return
     if text is None:
@@ -86,7 +86,8 @@ def check_container_app(
         yield failed(
             f"app {app}: the project has a file templates/{app}_in, whose number of input files "
             "would apply to all jobs, so it refuses container jobs, which have numbers of their "
-            f"own: ask the project's admin to remove templates/{app}_in"
+            "own",
+            f"ask the project's admin to remove templates/{app}_in",
         )
     else:
         yield ok(f"app {app}: jobs that bring their own programs may be submitted")

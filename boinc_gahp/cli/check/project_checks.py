@@ -61,13 +61,7 @@ def check_project(
     settings: Settings, chosen: ProjectSettings, apps: Sequence[str]
 ) -> Iterator[Check]:
     """Ask the project, point by point; stops when the next points cannot be checked."""
-    options = ClientOptions(
-        connect_timeout=settings.timeouts.connect,
-        read_timeout=min(settings.timeouts.read, READ),
-        retry_total=min(settings.timeouts.retry, RETRY),
-        ca_bundle=chosen.ca_bundle,
-        proxy=chosen.proxy,
-    )
+    options = ClientOptions.for_people(settings, chosen, read=READ, retry=RETRY)
     try:
         client = WebRpcs(chosen.url, chosen.authenticator or "", options=options)
     except ConfigError as error:
@@ -84,8 +78,8 @@ def check_project(
             # The request redirected here is a ping, which contains no authenticator.
             yield failed(
                 f"address: {project.host} redirects http to https, but each request is first sent "
-                "unencrypted, with the authenticator: set url to "
-                f"{project.https_url}"
+                "unencrypted, with the authenticator",
+                f"set url to {project.https_url}",
             )
             yield from _check_account(settings, chosen, project, apps)
             return
@@ -97,11 +91,10 @@ def check_project(
 
 
 def _check_plain_http(project: WebRpcs) -> Iterator[Check]:
-    host = project.host.rsplit(":", 1)[0]
-    if host not in {"localhost", "127.0.0.1", "[::1]"}:
+    if not project.url.is_private:
         yield warning(
-            "address: with http:// anybody on the network path can read the authenticator; "
-            "use https:// if the project has it"
+            "address: with http:// anybody on the network path can read the authenticator",
+            "use https:// if the project has it",
         )
 
 
@@ -137,7 +130,7 @@ def _check_account(
     yield _limits_note(settings, chosen)
     if not apps:
         which = "apps" if chosen.container_app is None else "installed apps"
-        yield note(f"{which}: not looked at; name those that you use: boinc_gahp check --app APP")
+        yield note(f"{which}: not looked at", "name those that you use: boinc_gahp check --app APP")
     wanted = dict.fromkeys(apps)
     if chosen.container_app is not None:
         wanted[chosen.container_app] = None
@@ -157,8 +150,8 @@ def _check_clock(project: WebRpcs) -> Check:
     ahead = "ahead of" if difference > 0 else "behind"
     return warning(
         f"clock: the project's is {abs(difference):.0f} s {ahead} this machine's; leases of "
-        "batches and lifetimes of files allow for that, other times are wrong by as much: set the "
-        "clock that is wrong"
+        "batches and lifetimes of files allow for that, other times are wrong by as much",
+        "set the clock that is wrong",
     )
 
 
@@ -257,7 +250,7 @@ def _check_size(app: str, url: str, inputs: InputTemplate, outputs: OutputTempla
     )
     sizes = f"filled in, its {name} has up to {size:,} bytes of {DOCUMENT_LIMIT:,}"
     if size > NEARLY_FULL * DOCUMENT_LIMIT:
-        return warning(f"app {app}: {sizes}; long command lines may not fit: fewer files help")
+        return warning(f"app {app}: {sizes}", "long command lines may not fit: fewer files help")
     return ok(f"app {app}: {sizes}")
 
 
@@ -266,14 +259,15 @@ def _check_no_delete(app: str, inputs: InputTemplate, outputs: OutputTemplate) -
     if shared:
         yield warning(
             f"app {app}: the input template lacks <no_delete/> for {_names(shared)}; the project "
-            "deletes a file that several jobs share as soon as the first of them is done: ask its "
-            "admin to add it"
+            "deletes a file that several jobs share as soon as the first of them is done",
+            "ask its admin to add it",
         )
     fetched = [file for file in outputs.files if not file.no_delete]
     if fetched:
         yield warning(
             f"app {app}: the output template lacks <no_delete/> for {_names(fetched)}; the project "
-            "may delete outputs before they are fetched: ask its admin to add it"
+            "may delete outputs before they are fetched",
+            "ask its admin to add it",
         )
 
 

@@ -47,7 +47,8 @@ def check_routes(version: tuple[int, int, int] | None) -> Iterator[Check]:
     for name in unlisted:
         yield failed(
             f"Job Router: route {name} leads to BOINC, but is not in JOB_ROUTER_ROUTE_NAMES, "
-            f"{_last_word(listed)}; add it there, and run condor_reconfig"
+            f"{_last_word(listed)}",
+            "add it there, and run condor_reconfig",
         )
     if not routes:
         if not entries and not unlisted:
@@ -60,7 +61,8 @@ def check_routes(version: tuple[int, int, int] | None) -> Iterator[Check]:
     if "JOB_ROUTER" not in map(str.upper, daemons.words):
         yield failed(
             f"Job Router: there is a route to BOINC ({', '.join(routes)}), but no JOB_ROUTER in "
-            f"{daemons.name}, {_last_word(daemons)}; add it there, and run condor_reconfig"
+            f"{daemons.name}, {_last_word(daemons)}",
+            "add it there, and run condor_reconfig",
         )
     yield from _check_constraint()
     accepted = condor_tools.accepted_routes()
@@ -93,7 +95,8 @@ def check_attributes() -> Iterator[Check]:
         if not used:
             yield warning(
                 f"HTCondor: the transform {name} is not in JOB_TRANSFORM_NAMES, "
-                f"{_last_word(listed)}, {lost}; add it there, and run condor_reconfig"
+                f"{_last_word(listed)}, {lost}",
+                "add it there, and run condor_reconfig",
             )
     name = "EXTENDED_SUBMIT_COMMANDS"
     kept = condor_tools.value(name) or ""
@@ -203,7 +206,8 @@ def _check_lost_files(name: str, text: str) -> Iterator[Check]:
             yield warning(
                 f"Job Router: route {name} loses transfer_output_remaps, because the transform "
                 f"{transform}, which saves them, is not in JOB_TRANSFORM_NAMES, "
-                f"{_last_word(listed)}; add it there, and run condor_reconfig"
+                f"{_last_word(listed)}",
+                "add it there, and run condor_reconfig",
             )
             return
     yield warning(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
 import re
 import shlex
+import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from boinc_gahp.localproject.commands.arguments import (
     refused,
     whole_number,
 )
+from boinc_gahp.terminal import not_empty
 
 if TYPE_CHECKING:
     from boinc_gahp.terminal import Parser
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 #: The name is also a file name.
 _NAME = re.compile(r"[A-Za-z0-9_@+][A-Za-z0-9_@+.\-]{0,99}")
 _ALL = ""
+#: As on stock projects.
+_SHORTEST_PASSWORD = 6
 
 
 def add_user(arguments: list[str], _config: str | None) -> int:
@@ -34,6 +39,7 @@ def add_user(arguments: list[str], _config: str | None) -> int:
             f"a user cannot be named {options.name!r}: expected letters, digits and any of _ @ + . "
             "-, at most 100 of them, since the settings file has the same name"
         )
+    password = "" if options.email is None else _password(options.name)
     with opened(options.directory) as core, refused():
         from boinc_gahp.localproject import accounts
         from boinc_gahp.localproject.settings import add_settings
@@ -46,6 +52,8 @@ def add_user(arguments: list[str], _config: str | None) -> int:
             manage_all=_ALL in options.manage,
             manage=[app for app in options.manage if app != _ALL],
             max_jobs_in_progress=options.max_jobs,
+            email=options.email or "",
+            password=password,
         )
         path = add_settings(options.directory, core.db.connection(), options.name)
     print(f"User {options.name} is added. To work as {options.name}:")
@@ -53,6 +61,18 @@ def add_user(arguments: list[str], _config: str | None) -> int:
     if options.show:
         print(f"The authenticator: {authenticator}")
     return 0
+
+
+def _password(name: str) -> str:
+    if sys.stdin.isatty():
+        password = getpass.getpass(f"Password for {name}: ")
+    else:
+        password = sys.stdin.readline().rstrip("\n")
+    if len(password) < _SHORTEST_PASSWORD:
+        raise LocalProjectTrouble(
+            f"the password is too short: at least {_SHORTEST_PASSWORD} characters are expected"
+        )
+    return password
 
 
 def add_user_parser(_config: str | None = None) -> Parser:
@@ -94,6 +114,13 @@ def add_user_parser(_config: str | None = None) -> Parser:
         default=0,
         metavar="N",
         help="the user may have at most N jobs in progress",
+    )
+    parser.add_argument(
+        "--email",
+        type=not_empty,
+        metavar="ADDRESS",
+        help="the user can log in (boinc_gahp login --email) with this address, and with a "
+        "password that is asked for, or is the first line of standard input",
     )
     parser.add_argument("--no-submit", action="store_true", help="the user may not submit jobs")
     parser.add_argument("--show", action="store_true", help="also print the authenticator")

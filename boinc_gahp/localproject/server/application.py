@@ -20,7 +20,13 @@ from boinc_gahp.localproject.backend.outputs import (
     get_output,
 )
 from boinc_gahp.localproject.names import valid_physical_name
-from boinc_gahp.localproject.server import rpc_batches, rpc_files, rpc_jobs, rpc_submit
+from boinc_gahp.localproject.server import (
+    rpc_batches,
+    rpc_files,
+    rpc_jobs,
+    rpc_submit,
+    site_pages,
+)
 from boinc_gahp.localproject.server.bodies import Allowance
 from boinc_gahp.localproject.server.forms import BadForm, Form, read_form
 from boinc_gahp.localproject.server.replies import (
@@ -92,6 +98,10 @@ def make_app(core: Core) -> Flask:
         ("/test/submit_rpc_handler.php", lambda: _submit_page(core)),
         ("/test/job_file.php", lambda: _file_page(core)),
         ("/test/get_output.php", lambda: _output_page(core)),
+        ("/test/lookup_account.php", lambda: site_pages.lookup_account(core)),
+        ("/test/apps.php", lambda: site_pages.apps(core)),
+        ("/test/get_project_config.php", lambda: site_pages.project_config(core)),
+        ("/test/login_form.php", site_pages.login_form),
         ("/test/download/<directory>/<name>", lambda directory, name: _download(core, name)),  # noqa: ARG005
     )
     for number, (rule, view) in enumerate(rules):

@@ -1,0 +1,326 @@
+"""``boinc_gahp login``: saves an account of a project in the settings, and checks it."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import sys
+import warnings
+from typing import TYPE_CHECKING
+
+from boinc_gahp.config import (
+    ProjectUrl,
+    account_entry,
+    are_one_project,
+    authenticator_of,
+    find_project,
+    load,
+)
+from boinc_gahp.errors import (
+    BadAuthenticator,
+    BadRequest,
+    ConfigError,
+    NoFileAccess,
+    NoSubmitAccess,
+    ProjectError,
+    RpcError,
+    TransportError,
+)
+from boinc_gahp.rpc import ClientOptions, ProjectSite, WebRpcs, must_be_private
+from boinc_gahp.secret import Authenticator
+from boinc_gahp.terminal import Parser, command_line, not_empty, one_line, words
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from boinc_gahp.config import AccountEntry, Settings
+    from boinc_gahp.rpc import ProjectInfo
+
+#: Numbers of lookup_account.php (``web-rpcs.rst``, "Pages for programs").
+_NO_SUCH_ACCOUNT = -136
+_WRONG_PASSWORD = -206
+
+#: A key that can do nothing but attach computers: the account's number, and an MD5.
+_WEAK_KEY = re.compile(r"[0-9]+_[0-9a-f]{32}")
+#: More is no key, nor a password; a file that was named by mistake is not read whole.
+_LONGEST_LINE = 1000
+
+_DESCRIPTION = """\
+Saves your account of a project in the settings, so that jobs can be sent to it. It asks for the
+account key, which the project's web site shows under "Account keys" on your account page, or with
+--email for your password, and shows nothing of what you type. The project must know the key.
+
+The key is written into a file that only you can read, and the project's address into
+~/.config/boinc_gahp/boinc_gahp.toml, or into FILE of --config; the rest of that file stays as it
+is. The first project is the default one. Others get names, for --project. Passwords are not stored.
+At the end it checks the project as "boinc_gahp check" does.
+"""
+
+
+def run(arguments: list[str], config: str | None) -> int:
+    """Save an account; return 0, or 1 if a check has failed."""
+    options = run_parser(config).read(arguments)
+    url = ProjectUrl(options.url)
+    settings = _settings(options.config)
+    network = _network(settings, url)
+    with ProjectSite(url, options=network) as site:
+        info = _told(site)
+        url = _best_url(site, info)
+        if options.email is not None:
+            must_be_private(url)
+        _say_where(url, info)
+        with WebRpcs(url, "", options=network) as project:
+            project.ping()
+        entry = account_entry(settings, options.config, url, options.name)
+        key = _key(options, entry)
+        if isinstance(key, str):
+            key = _looked_up(options.email, key, url, network)
+    has_right = _verify(url, key, network)
+    _ask_to_replace(options, entry, key)
+    entry.write(key)
+    print(f"Saved: {entry.section} in {entry.settings_file}")
+    print(f"       the account key in {entry.key_file}, which only you can read")
+    return _check(options, entry, key, has_right=has_right)
+
+
+def run_parser(config: str | None = None) -> Parser:
+    """Return the parser of the command's arguments."""
+    parser = Parser(
+        "login",
+        _DESCRIPTION,
+        examples=(
+            "boinc_gahp login https://boinc.example.edu/test/",
+            "boinc_gahp login https://boinc.example.edu/test/ --email ada@example.edu",
+            "boinc_gahp login https://boinc.example.org/sim/ --name sim --stdin < key.txt",
+        ),
+        statuses={1: "an error, with nothing saved; or the account is saved, but a check failed"},
+    )
+    parser.add_argument(
+        "url", metavar="URL", type=not_empty, help="the project's address, as volunteers use it"
+    )
+    parser.add_argument(
+        "--name",
+        metavar="NAME",
+        type=not_empty,
+        help="save it as [projects.NAME] (default: [project], unless that is another project; then "
+        "a name made of the address)",
+    )
+    parser.add_argument(
+        "--email",
+        metavar="ADDRESS",
+        type=not_empty,
+        help="ask for the password of the account with this e-mail address, instead of its key; "
+        "only over https",
+    )
+    parser.add_argument(
+        "--stdin",
+        action="store_true",
+        help="read the key, or with --email the password, from the first line of standard input",
+    )
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="replace another account of the project without asking",
+    )
+    parser.add_config(config)
+    return parser
+
+
+# -- the project
+
+
+def _settings(config: str | None) -> Settings:
+    """Return the settings as they are; a file that is to be made may be missing."""
+    if config is not None and not os.path.lexists(os.path.expanduser(config)):  # noqa: PTH111
+        config = None
+    return load(config)
+
+
+def _network(settings: Settings, url: ProjectUrl) -> ClientOptions:
+    """Return time limits that people wait for, and the certificates and proxy of the settings."""
+    known = [settings.project, *settings.projects.values()]
+    same = [each for each in known if each is not None and are_one_project(each.url, url)]
+    return ClientOptions.for_people(settings, same[0] if same else None)
+
+
+def _told(site: ProjectSite) -> ProjectInfo | None:
+    """Return what the project says of itself; None if it does not answer that page.
+
+    Raises:
+        TransportError: it does not answer at all.
+    """
+    try:
+        return site.about()
+    except TransportError as error:
+        if error.status is None:
+            raise
+    except RpcError:
+        pass
+    return None
+
+
+def _best_url(site: ProjectSite, info: ProjectInfo | None) -> ProjectUrl:
+    """Return the project's address, with https if the project has that."""
+    if site.https_url is not None:
+        return ProjectUrl(site.https_url)
+    for text in () if info is None else (info.web_rpc_url_base, info.master_url):
+        try:
+            other = ProjectUrl(text)
+        except BadRequest:
+            continue
+        if other.startswith("https:") and are_one_project(other, site.url):
+            return other
+    return site.url
+
+
+def _say_where(url: ProjectUrl, info: ProjectInfo | None) -> None:
+    name = words.printable(info.name) if info is not None else ""
+    print(f"Project: {name} ({url})" if name else f"Project: {url}")
+    if not url.is_private:
+        print("It has no https: anybody on the network path can read the account key.")
+
+
+# -- the account
+
+
+def _key(options: Namespace, entry: AccountEntry) -> Authenticator | str:
+    """Return the key that the user gives; with ``--email`` the password."""
+    if options.email is not None:
+        return _secret(options, f"Password of {one_line(options.email)}: ")
+    if not options.stdin:
+        print(
+            f'Your account key is on {entry.url}weak_auth.php (log in there; or follow "Account '
+            'keys" on your account page). It is the first key there, not the weak one.'
+        )
+    text = _secret(options, "Account key: ").strip()
+    what = None
+    if not text:
+        what = "it is empty"
+    elif "@" in text:
+        what = "it looks like an e-mail address: use --email ADDRESS to give a password"
+    elif _WEAK_KEY.fullmatch(text):
+        what = (
+            "it is the weak account key, which can only attach computers: take the other key, of "
+            "32 letters and digits"
+        )
+    elif len(text.split()) > 1 or not (text.isascii() and text.isprintable()):
+        what = "it is not one word of ASCII characters"
+    if what is not None:
+        # The text itself may be a password.
+        raise ConfigError(f"that is no account key: {what}")
+    return Authenticator(text)
+
+
+def _secret(options: Namespace, prompt: str) -> str:
+    """Return a line that is not shown while it is typed."""
+    if options.stdin:
+        line = sys.stdin.readline(_LONGEST_LINE)
+        if not line:
+            raise ConfigError("standard input is empty: its first line must be the secret")
+        return line.rstrip("\r\n")
+    if not sys.stdin.isatty():
+        raise ConfigError(
+            "standard input is not a terminal, so nobody can be asked: use --stdin to read the "
+            "account key, or with --email the password, from it"
+        )
+    sys.stdout.flush()
+    with warnings.catch_warnings():
+        # Without a way to hide what is typed, nothing is asked.
+        warnings.simplefilter("error", getpass.GetPassWarning)
+        try:
+            return getpass.getpass(prompt)
+        except (EOFError, getpass.GetPassWarning) as error:
+            raise ConfigError("nothing was typed; nothing is saved") from error
+
+
+def _looked_up(email: str, password: str, url: ProjectUrl, network: ClientOptions) -> Authenticator:
+    with ProjectSite(url, options=network) as site:
+        try:
+            return site.authenticator_of(email, password)
+        except ProjectError as error:
+            what = {
+                _NO_SUCH_ACCOUNT: f"has no account with the e-mail address {one_line(email)}",
+                _WRONG_PASSWORD: f"does not accept this password for {one_line(email)}",
+            }.get(error.number)
+            if what is None:
+                raise
+            raise _unknown(
+                f"{error.host} {what}: check both on {url}login_form.php, or log in with the "
+                "account key instead",
+                error,
+            ) from None
+
+
+def _verify(url: ProjectUrl, key: Authenticator, network: ClientOptions) -> bool:
+    """Return whether the account may submit; the project must know it.
+
+    Raises:
+        BadAuthenticator: it does not.
+    """
+    with WebRpcs(url, key, options=network) as project:
+        try:
+            project.query_batches()
+        except (NoFileAccess, NoSubmitAccess):
+            return False
+        except BadAuthenticator as error:
+            raise _unknown(
+                f"{error.host} does not know this account key: copy it again from "
+                f"{url}weak_auth.php; nothing is saved",
+                error,
+            ) from None
+    return True
+
+
+def _unknown(text: str, error: ProjectError) -> BadAuthenticator:
+    return BadAuthenticator(
+        text, rpc=error.rpc, host=error.host, number=error.number, words=error.words
+    )
+
+
+def _ask_to_replace(options: Namespace, entry: AccountEntry, key: Authenticator) -> None:
+    if entry.present is None or entry.present == key or options.replace:
+        return
+    what = f"{entry.section} in {entry.settings_file} has another account"
+    if options.stdin or not sys.stdin.isatty():
+        raise ConfigError(f"{what}: use --replace to replace it, or --name NAME to add this one")
+    try:
+        answer = input(f"{what}. Replace it? [y/N] ")
+    except EOFError:
+        answer = ""
+    if answer.strip().casefold() not in {"y", "yes"}:
+        raise ConfigError(f"nothing is saved: {what}")
+
+
+# -- afterwards
+
+
+def _check(options: Namespace, entry: AccountEntry, key: Authenticator, *, has_right: bool) -> int:
+    from boinc_gahp.cli.check import print_checks
+    from boinc_gahp.cli.check.checks import Level
+
+    settings = load(options.config)
+    try:
+        _, project = find_project(settings, entry.name)
+        is_used = project.url == entry.url and authenticator_of(settings, project) == key
+    except ConfigError:
+        is_used = False
+    if not is_used:
+        raise ConfigError(
+            f"the account is saved, but not used, since a file that is read later than "
+            f"{entry.settings_file} has another {entry.section}: give --config "
+            f"{entry.settings_file}, or unset BOINC_GAHP_CONFIG"
+        )
+    print()
+    levels = print_checks(options.config, entry.name or None)
+    more = ["--project", entry.name] if entry.name else []
+    if options.config is not None:
+        more += ["--config", options.config]
+    if has_right:
+        print(f"The project's apps: {command_line(['boinc_gahp', 'apps', *more])}")
+    else:
+        print(
+            "The account is known, but may not submit jobs yet: ask the project's admin for the "
+            'right. The documentation, "Your first real project", has a letter that asks for it.'
+        )
+    return 1 if Level.FAILED in levels else 0

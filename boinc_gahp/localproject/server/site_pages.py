@@ -1,0 +1,172 @@
+"""Pages of the web site that are made for programs (``web-rpcs.rst``, "Pages for programs")."""
+
+from __future__ import annotations
+
+import platform
+import time
+from itertools import groupby
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from flask import Response, redirect, request
+
+from boinc_gahp.localproject import accounts, web
+from boinc_gahp.localproject.server.replies import (
+    CONTENT_TYPE,
+    DATABASE_DOWN,
+    PROJECT_DOWN,
+    PROLOG,
+    RpcReply,
+    error_element,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+
+    from werkzeug.wrappers import Response as AnyResponse
+
+    from boinc_gahp.localproject.core import Core
+
+NAME = "Local project"
+NOT_FOUND = -136
+BAD_PASSWORD = -206
+#: The words that the real server has for its numbers.
+_WORDS = {
+    NOT_FOUND: "Not found",
+    DATABASE_DOWN: "Can't access database",
+    PROJECT_DOWN: "Project is temporarily offline",
+    BAD_PASSWORD: "Invalid password",
+}
+#: Seconds for which the real server sleeps after a wrong password.
+_FAILED_LOGIN = 5.0
+
+_LOGIN_PAGE = """<!DOCTYPE html>
+<html><head><title>Log in</title></head><body><h1>Log in</h1>
+<p>This stands for the real server's form; the project's page has links that sign in.</p>
+</body></html>
+"""
+
+
+def lookup_account(core: Core) -> AnyResponse:
+    """Return the authenticator of the account with an e-mail address and a password's hash."""
+    trouble = _trouble(core)
+    if trouble:
+        return _error(trouble)
+    email = request.args.get("email_addr")
+    if email is None:
+        return web.error_page("missing or bad parameter: email_addr")
+    with core.db.read() as connection:
+        key = accounts.authenticator_of_email(connection, email)
+        if key is None:
+            return _failed_login(core, NOT_FOUND)
+        digest = request.args.get("passwd_hash")
+        if not digest:
+            return _xml("<account_out>\n   <success/>\n</account_out>\n")
+        if not accounts.is_password_of(connection, email, digest):
+            return _failed_login(core, BAD_PASSWORD)
+    return _xml(f"<account_out>\n<authenticator>{key}</authenticator>\n</account_out>\n")
+
+
+def apps(core: Core) -> AnyResponse:
+    """Return the apps and their newest versions, as XML."""
+    if core.web_stopped:
+        return web.error_page("Project down for maintenance")
+    if core.database_down:
+        return web.error_page("Unable to handle request")
+    with core.db.read() as connection:
+        if core.quirks.apps_need_login and not _is_logged_in(connection):
+            return redirect("/test/login_form.php?next_url=apps.php%3Fxml%3D1")
+        if not request.args.get("xml"):
+            return web.error_page("This project shows its apps only to programs: apps.php?xml=1")
+        return _xml("".join(("<app_versions>\n", *_applications(core, connection), _APPS_END)))
+
+
+_APPS_END = "</app_versions>\n"
+
+
+def project_config(core: Core) -> AnyResponse:
+    """Return what the project says of itself; also while it is down."""
+    stopped = (
+        f"\n        <error_num>{PROJECT_DOWN}</error_num>\n        <web_stopped>1</web_stopped>\n"
+        if core.web_stopped
+        else "    <web_stopped>0</web_stopped>\n"
+    )
+    name, long_name = _platform()
+    return _xml(
+        f"<project_config>\n    <name>{NAME}</name>\n    <master_url>{core.url}</master_url>\n"
+        f"    <web_rpc_url_base>{core.url}</web_rpc_url_base>\n{stopped}"
+        "    <account_creation_disabled/>\n    <min_passwd_length>6</min_passwd_length>\n"
+        "    <sched_stopped>0</sched_stopped>\n"
+        f"    <platforms>\n            <platform>\n"
+        f"                <platform_name>{name}</platform_name>\n"
+        f"                <user_friendly_name>{long_name}</user_friendly_name>\n"
+        "            </platform>\n    </platforms>\n</project_config>"
+    )
+
+
+def login_form() -> Response:
+    """Return a page where the real server has its form."""
+    return Response(_LOGIN_PAGE, content_type="text/html; charset=utf-8")
+
+
+def _trouble(core: Core) -> int:
+    if core.web_stopped:
+        return PROJECT_DOWN
+    return DATABASE_DOWN if core.database_down else 0
+
+
+def _failed_login(core: Core, number: int) -> Response:
+    if core.quirks.slow_failed_logins:
+        time.sleep(_FAILED_LOGIN)
+    return _error(number)
+
+
+def _is_logged_in(connection: sqlite3.Connection) -> bool:
+    key = unquote(request.cookies.get("auth", ""))
+    query = "SELECT 1 FROM user WHERE authenticator = ?"
+    return connection.execute(query, (key,)).fetchone() is not None
+
+
+def _applications(core: Core, connection: sqlite3.Connection) -> Iterator[str]:
+    reply = RpcReply(core.quirks)
+    versions = connection.execute(
+        "SELECT appid, plan_class, max(version_num) AS version_num, create_time "
+        "FROM app_version GROUP BY appid, plan_class ORDER BY appid, plan_class"
+    )
+    by_app = {key: list(rows) for key, rows in groupby(versions, lambda row: row["appid"])}
+    name, long_name = _platform()
+    for app in connection.execute("SELECT * FROM app WHERE deprecated = 0 ORDER BY id"):
+        yield (
+            "<application>\n"
+            f"    <user_friendly_name>{reply.text(app['user_friendly_name'])}"
+            f"</user_friendly_name>\n    <name>{reply.text(app['name'])}</name>\n"
+            f"    <id>{app['id']}</id>\n"
+        )
+        for row in by_app.get(app["id"], ()):
+            date = time.strftime("%d %b %Y, %H:%M:%S UTC", time.gmtime(row["create_time"]))
+            yield (
+                f"    <version>\n        <platform_short>{name}</platform_short>\n"
+                f"        <platform_long>{long_name}</platform_long>\n"
+                f"        <version_num>{row['version_num']}</version_num>\n"
+                f"        <plan_class>{reply.text(row['plan_class'])}</plan_class>\n"
+                f"        <date>{date}</date>\n"
+                f"        <date_unix>{int(row['create_time'])}</date_unix>\n    </version>\n"
+            )
+        yield "    </application>\n"
+
+
+def _platform() -> tuple[str, str]:
+    """Return this machine's platform, on which all hosts run, with BOINC's name and in words."""
+    machine = platform.machine()
+    if machine == "x86_64":
+        return "x86_64-pc-linux-gnu", "Linux running on an AMD x86_64 or Intel EM64T CPU"
+    return f"{machine}-unknown-linux-gnu", f"Linux running on {machine}"
+
+
+def _error(number: int) -> Response:
+    return _xml(error_element(_WORDS[number], number))
+
+
+def _xml(text: str) -> Response:
+    return Response((PROLOG + text).encode("utf-8", "replace"), content_type=CONTENT_TYPE)

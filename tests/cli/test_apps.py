@@ -1,0 +1,215 @@
+"""``boinc_gahp apps``: the project's apps, in this process."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.cli import completion
+from boinc_gahp.cli.main import main
+from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.quirks import Quirks
+from boinc_gahp.rpc import WebRpcs
+from tests.cli.conftest import write_settings
+from tests.rpc import scripted
+from tests.rpc.canned import inside
+from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Apps = Callable[..., tuple[int, str, str]]
+
+BATCH = (
+    "<batch><id>1</id><name>b</name><app_name>old app</app_name><state>2</state>"
+    "<njobs>1</njobs></batch>"
+)
+
+
+@pytest.fixture
+def apps(
+    settings: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Apps:
+    monkeypatch.delenv("BOINC_GAHP_CONFIG", raising=False)
+
+    def apps(*words: str) -> tuple[int, str, str]:
+        status = main(["apps", *words])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return apps
+
+
+def test_all_are_listed_with_versions_and_the_number_of_batches(
+    apps: Apps, project: LocalProject
+) -> None:
+    with WebRpcs(project.url, project.authenticator) as client:
+        client.create_batch("of multi", "multi")
+    status, out, err = apps()
+    assert (status, err) == (0, "")
+    rows = {line.split("  ")[0]: line for line in out.splitlines()}
+    assert next(iter(rows)) == "app"
+    assert "two inputs, three outputs, the last optional" in rows["multi"]
+    assert "1.00 " in rows["multi"]
+    assert rows["multi"].endswith(" 1")
+    assert out.endswith("More about an app: boinc_gahp apps NAME\n")
+
+
+def test_one_is_shown_with_all_that_a_submit_needs(apps: Apps) -> None:
+    status, out, _ = apps("multi")
+    assert status == 0
+    assert out.startswith("multi: two inputs, three outputs, the last optional\n")
+    assert "you may submit them" in out
+    assert "inputs:    in0, in1\n" in out
+    assert "outputs:   out0, out1, out2 (optional)\n" in out
+    assert "24 h until the deadline, 50 MB of memory" in out
+    assert "boinc_gahp batch submit multi --input in0=FILE --input in1=FILE\n" in out
+
+
+def test_details_of_all_have_the_rights_and_files(apps: Apps) -> None:
+    out = apps("--details")[1]
+    (line,) = [line for line in out.splitlines() if line.startswith("optmid")]
+    assert "yes" in line
+    assert "out0, out1 (optional), out2" in line
+
+
+def test_a_name_that_is_none_gets_the_nearest(apps: Apps) -> None:
+    status, _, err = apps("uppercaes")
+    assert status == 1
+    assert "has no app 'uppercaes'; did you mean uppercase?" in err
+
+
+def test_an_account_without_the_right_is_told_so(
+    apps: Apps, project: LocalProject, settings: Path
+) -> None:
+    settings.with_name("key").write_text(project.add_user("only multi", apps=["multi"]))
+    out = apps("uppercase")[1]
+    assert "you may not submit them" in out
+    assert "Ask the admin of" in out
+    assert "boinc_gahp batch submit" not in out
+    # The list is public.
+    settings.with_name("key").write_text(project.add_user("nobody", submit_all=False))
+    assert "uppercase" in apps()[1]
+
+
+def test_an_app_for_containers_brings_no_templates(apps: Apps, project: LocalProject) -> None:
+    project.add_container_app("docker")
+    out = apps("docker")[1]
+    assert "each job brings its own" in out
+    assert "1.00  " in out
+    assert "docker" in out
+
+
+def test_json_has_everything(apps: Apps, project: LocalProject) -> None:
+    document = json.loads(apps("--json", "multi")[1])
+    assert (document["project"], document["is_complete"]) == (project.url, True)
+    (app,) = document["apps"]
+    assert (app["name"], app["may_submit"], app["inputs"]) == ("multi", True, ["in0", "in1"])
+    assert app["outputs"][2] == {"name": "out2", "optional": True}
+    assert app["versions"][0]["version"] == 100
+    assert json.loads(apps("--json")[1])["apps"][0]["may_submit"] is None
+
+
+def test_as_it_is_the_list_comes_by_the_accounts_cookie(
+    apps: Apps, settings: Path, tmp_path: Path
+) -> None:
+    with LocalProject(tmp_path / "as-is", hosts=0, quirks=Quirks.as_is()) as project:
+        write_settings(settings, project.url, project.authenticator)
+        assert "one text in capitals" in apps()[1]
+
+
+@pytest.mark.parametrize(
+    ("page", "why"),
+    [
+        (ok(b"<html><title>Log in</title></html>"), "is not for programs"),
+        (scripted.status(404), "HTTP 404"),
+        (ok(inside("app_versions", "<application><id>x</id></application>")), "not for programs"),
+        (ok(b'<?xml version="1.0"?>\n<app_versions>\n<application>'), "not for programs"),
+    ],
+    ids=["login", "404", "odd", "cut"],
+)
+def test_without_a_list_the_batches_tell(
+    apps: Apps, settings: Path, page: scripted.Play, why: str
+) -> None:
+    with Scripted() as server:
+        write_settings(settings, server.url, AUTHENTICATOR, "[timeouts]\nretry = 0\n")
+        answer = ok(inside("query_batches", BATCH))
+        server.answers += [page, answer, page, answer]
+        status, out, err = apps()
+        assert (status, err) == (0, "")
+        assert out.splitlines()[1].startswith("old app")
+        assert why in out
+        assert "these are the apps of your batches" in out
+        document = json.loads(apps("--json")[1])
+        assert document["is_complete"] is False
+        assert document["apps"][0]["versions"] is None
+
+
+def test_words_of_a_project_do_not_move_the_cursor(apps: Apps, settings: Path) -> None:
+    harm = "&#27;[2J" + "\N{RIGHT-TO-LEFT OVERRIDE}"
+    app = (
+        f"<application><id>1</id><name>a{harm}</name><user_friendly_name>b{harm}"
+        f"</user_friendly_name><version><platform_short>c{harm}</platform_short>"
+        f"<version_num>1</version_num><plan_class>d{harm}</plan_class></version></application>"
+    )
+    with Scripted() as server:
+        write_settings(settings, server.url, AUTHENTICATOR, "[timeouts]\nretry = 0\n")
+        server.answers += [
+            ok(inside("app_versions", app)),
+            ok(inside("query_batches", "")),
+            ok(inside("app_versions", app)),
+            ok(inside("query_batches", "")),
+            ok(
+                inside(
+                    "get_templates",
+                    f"<error><error_num>-1</error_num><error_msg>no submit "
+                    f"access {harm}</error_msg></error>",
+                )
+            ),
+        ]
+        shown = apps()[1] + apps("a\x1b[2J")[1]
+    assert "\x1b" not in shown
+    assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in shown
+
+
+def test_a_project_that_is_down_is_an_error(apps: Apps, settings: Path) -> None:
+    with Scripted() as server:
+        url = server.url
+    write_settings(settings, url, AUTHENTICATOR, "[timeouts]\nretry = 0\n")
+    status, out, err = apps()
+    assert (status, out) == (1, "")
+    assert "[BG-TRANSPORT]" in err
+
+
+def offered() -> dict[str, str]:
+    return completion._app_names(Namespace(config=None, project=None))
+
+
+@pytest.mark.usefixtures("settings")
+def test_apps_are_offered_with_what_they_are_for() -> None:
+    assert offered()["uppercase"] == "one text in capitals"
+
+
+def test_what_the_command_listed_is_offered_while_the_project_is_down(
+    apps: Apps, settings: Path, tmp_path: Path
+) -> None:
+    with LocalProject(tmp_path / "p", hosts=0) as project:
+        write_settings(settings, project.url, project.authenticator)
+        apps()
+    assert "uppercase" in offered()
+
+
+def test_nothing_is_offered_and_nothing_said_if_the_project_never_answered(
+    settings: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with Scripted() as server:
+        server.answers.append(scripted.hang())
+        write_settings(settings, server.url, AUTHENTICATOR)
+        assert offered() == {}
+    settings.write_text("[project")
+    assert offered() == {}
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,254 @@
+"""``boinc_gahp login``: on pipes in this process, and on a terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import sys
+from typing import TYPE_CHECKING
+
+import pexpect
+import pytest
+
+from boinc_gahp.cli.main import main
+from boinc_gahp.config import load
+from boinc_gahp.localproject import LocalProject
+from boinc_gahp.secret import Authenticator
+from tests.cli.conftest import COMMAND
+from tests.rpc import scripted
+from tests.rpc.scripted import Scripted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    #: Exit status, output and errors.
+    Login = Callable[..., tuple[int, str, str]]
+
+pytestmark = pytest.mark.usefixtures("log_stopped")
+
+PASSWORD = "correct horse"
+EMAIL = "ada@example.edu"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path_factory.mktemp("site"), hosts=0) as project:
+        project.add_user("ada", email=EMAIL, password=PASSWORD)
+        project.add_user("newcomer", submit_all=False)
+        yield project
+
+
+@pytest.fixture
+def login(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Login:
+    """Log in with a text on standard input."""
+    monkeypatch.delenv("BOINC_GAHP_CONFIG", raising=False)
+
+    def login(*words: str, stdin: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        status = main(["login", *words])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return login
+
+
+@pytest.fixture
+def settings_file(home: Path) -> Path:
+    return home / ".config/boinc_gahp/boinc_gahp.toml"
+
+
+def test_a_key_from_a_pipe_is_saved_and_checked(
+    login: Login, site: LocalProject, settings_file: Path
+) -> None:
+    status, out, err = login(site.url, "--stdin", stdin=f"  {site.authenticator}\n")
+    assert (status, err) == (0, "")
+    assert "Project: Local project (http://127.0.0.1:" in out
+    assert "account: the project knows it" in out
+    assert out.endswith("All is well.\nThe project's apps: boinc_gahp apps\n")
+    project = load().project
+    assert project is not None
+    assert (project.url, project.authenticator) == (site.url, Authenticator(site.authenticator))
+    key = settings_file.with_name("authenticator")
+    assert stat.S_IMODE(key.stat().st_mode) == stat.S_IMODE(settings_file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(settings_file.parent.stat().st_mode) == 0o700
+    assert site.authenticator not in out + settings_file.read_text()
+
+
+def test_an_address_and_a_password_find_the_key_and_are_not_kept(
+    login: Login, site: LocalProject, home: Path
+) -> None:
+    status, out, err = login(site.url, "--email", "Ada@Example.edu", "--stdin", stdin=PASSWORD)
+    assert (status, err) == (0, "")
+    project = load().project
+    assert project is not None
+    assert project.authenticator == Authenticator(site.authenticator_of("ada"))
+    written = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert PASSWORD.encode() not in written
+    assert PASSWORD not in out
+    assert b"passwd" not in written
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("", "standard input is empty"),
+        ("\n", "it is empty"),
+        ("ada@example.edu", "use --email"),
+        (f"12_{'a' * 32}", "the weak account key"),
+        ("correct horse", "not one word"),
+        ("0123456789abcdef0123456789abcdef", "does not know this account key"),
+    ],
+    ids=["nothing", "empty", "address", "weak", "two words", "unknown"],
+)
+def test_what_is_no_key_is_refused_without_being_shown(
+    login: Login, site: LocalProject, settings_file: Path, typed: str, says: str
+) -> None:
+    status, out, err = login(site.url, "--stdin", stdin=typed)
+    assert status == 1
+    assert says in err
+    assert err.count("\n") == 1
+    assert not typed.strip() or typed.strip() not in out + err
+    assert not settings_file.exists()
+    assert not settings_file.with_name("authenticator").exists()
+
+
+@pytest.mark.parametrize(
+    ("email", "password", "says"),
+    [
+        (EMAIL, "wrong", "does not accept this password for ada@example.edu"),
+        ("bob@example.edu", PASSWORD, "has no account with the e-mail address bob@example.edu"),
+    ],
+)
+def test_a_wrong_password_or_address_is_told(
+    login: Login, site: LocalProject, email: str, password: str, says: str
+) -> None:
+    status, out, err = login(site.url, "--email", email, "--stdin", stdin=password)
+    assert status == 1
+    assert says in err
+    assert "[BG-BAD-AUTHENTICATOR]" in err
+    assert password not in out + err
+    assert load().project is None
+
+
+def test_without_a_terminal_nobody_is_asked(login: Login, site: LocalProject) -> None:
+    status, _, err = login(site.url, stdin=site.authenticator)
+    assert status == 1
+    assert "use --stdin" in err
+
+
+def test_another_account_is_only_replaced_on_demand(login: Login, site: LocalProject) -> None:
+    ada = site.authenticator_of("ada")
+    assert login(site.url, "--stdin", stdin=site.authenticator)[0] == 0
+    status, _, err = login(site.url, "--stdin", stdin=ada)
+    assert status == 1
+    assert "[project] in" in err
+    assert "has another account: use --replace" in err
+    assert load().project.authenticator == Authenticator(site.authenticator)  # type: ignore[union-attr]
+    assert login(site.url, "--stdin", "--replace", stdin=ada)[0] == 0
+    assert load().project.authenticator == Authenticator(ada)  # type: ignore[union-attr]
+
+
+def test_several_projects_live_side_by_side(
+    login: Login, site: LocalProject, settings_file: Path, project: LocalProject
+) -> None:
+    assert login(site.url, "--stdin", stdin=site.authenticator)[0] == 0
+    first = settings_file.read_text()
+    status, out, _ = login(project.url, "--stdin", "--name", "second", stdin=project.authenticator)
+    assert status == 0
+    assert out.endswith("The project's apps: boinc_gahp apps --project second\n")
+    assert "[projects.second] is" in out
+    assert settings_file.read_text().startswith(first)
+    assert load().projects["second"].authenticator == Authenticator(project.authenticator)
+
+
+def test_an_account_without_rights_is_saved_and_the_way_to_them_told(
+    login: Login, site: LocalProject
+) -> None:
+    status, out, _ = login(site.url, "--stdin", stdin=site.authenticator_of("newcomer"))
+    assert status == 1
+    assert "has no right to submit" in out
+    assert "has a letter that asks for it" in out
+    assert load().project is not None
+
+
+def test_a_file_that_is_read_later_is_named(
+    login: Login, site: LocalProject, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = home / "other.toml"
+    other.write_text(f"[project]\nurl = '{site.url}'\nauthenticator = 'abcdefgh'\n")
+    other.chmod(0o600)
+    monkeypatch.setenv("BOINC_GAHP_CONFIG", str(other))
+    status, _, err = login(site.url, "--stdin", stdin=site.authenticator)
+    assert status == 1
+    assert "a file that is read later" in err
+
+
+def test_the_file_of_config_is_made(login: Login, site: LocalProject, home: Path) -> None:
+    status, out, _ = login(site.url, "--stdin", "--config", "mine.toml", stdin=site.authenticator)
+    assert status == 0
+    assert out.endswith("boinc_gahp apps --config mine.toml\n")
+    assert load(str(home / "mine.toml")).project is not None
+    assert (home / "authenticator").exists()
+
+
+@pytest.mark.parametrize(
+    "play",
+    [scripted.goodbye(), scripted.status(500), scripted.ok(b"<html><title>Welcome</title></html>")],
+    ids=["no answer", "500", "a web site"],
+)
+def test_an_address_that_is_no_project_is_refused_before_anything_is_asked(
+    login: Login, settings_file: Path, monkeypatch: pytest.MonkeyPatch, play: scripted.Play
+) -> None:
+    (settings_file.parent).mkdir(parents=True)
+    settings_file.write_text("[timeouts]\nretry = 0\n")
+    with Scripted() as server:
+        server.answers.append(play)
+        status, out, err = login(server.url, "--stdin", stdin="unread")
+        assert status == 1
+        assert server.host in err
+        assert "key" not in out
+    assert settings_file.read_text() == "[timeouts]\nretry = 0\n"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("columns", [80, 160])
+def test_on_a_terminal_what_is_typed_is_not_shown(
+    home: Path, site: LocalProject, columns: int
+) -> None:
+    def start(*words: str) -> pexpect.spawn[str]:
+        return pexpect.spawn(
+            COMMAND,
+            ["login", site.url, *words],
+            env={key: each for key, each in os.environ.items() if key != "BOINC_GAHP_CONFIG"},
+            encoding="utf-8",
+            timeout=60,
+            dimensions=(24, columns),
+        )
+
+    with start() as terminal:
+        terminal.expect_exact("weak_auth.php")
+        terminal.expect_exact("Account key: ")
+        terminal.waitnoecho()
+        terminal.sendline(site.authenticator)
+        terminal.expect_exact("All is well.")
+        shown = terminal.before
+        terminal.expect(pexpect.EOF)
+        assert site.authenticator not in shown + terminal.before
+    with start("--email", EMAIL) as terminal:
+        terminal.expect_exact(f"Password of {EMAIL}: ")
+        terminal.waitnoecho()
+        terminal.sendline(PASSWORD)
+        terminal.expect_exact("Replace it? [y/N] ")
+        terminal.sendline("")
+        terminal.expect_exact("nothing is saved")
+        terminal.expect(pexpect.EOF)
+        assert PASSWORD not in terminal.before
+    with start() as terminal:
+        terminal.expect_exact("Account key: ")
+        terminal.waitnoecho()
+        terminal.sendintr()
+        terminal.expect_exact("interrupted")
+        terminal.expect(pexpect.EOF)
+    assert load().project.authenticator == Authenticator(site.authenticator)  # type: ignore[union-attr]

@@ -1,0 +1,120 @@
+"""The pages for programs that a project answers (``web-rpcs.rst``, "Pages for programs")."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.errors import ProjectDown, ProjectError, ProtocolError
+from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.quirks import Quirks
+from boinc_gahp.rpc import ClientOptions, ProjectSite
+from boinc_gahp.secret import Authenticator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
+        project.add_user("ada", email="Ada@example.edu", password="correct horse")
+        yield project
+
+
+@pytest.fixture
+def site(project: LocalProject) -> Iterator[ProjectSite]:
+    with ProjectSite(project.url, options=ClientOptions(retry_total=0)) as site:
+        yield site
+
+
+def test_the_account_is_found_by_address_and_password(
+    project: LocalProject, site: ProjectSite
+) -> None:
+    for address in ("ada@example.edu", "ADA@Example.EDU"):
+        found = site.authenticator_of(address, "correct horse")
+        assert found == Authenticator(project.authenticator_of("ada"))
+
+
+@pytest.mark.parametrize(
+    ("email", "password", "number"),
+    [
+        ("ada@example.edu", "wrong", -206),
+        ("ada@example.edu", "", -206),
+        ("bob@example.edu", "correct horse", -136),
+        ("", "", -136),
+    ],
+)
+def test_a_wrong_login_has_the_real_servers_number(
+    site: ProjectSite, email: str, password: str, number: int
+) -> None:
+    with pytest.raises(ProjectError) as caught:
+        site.authenticator_of(email, password)
+    assert caught.value.number == number
+
+
+def test_a_user_without_an_address_cannot_be_found(
+    project: LocalProject, site: ProjectSite
+) -> None:
+    project.add_user("carol")
+    with pytest.raises(ProjectError, match="Not found"):
+        site.authenticator_of("", "anything")
+
+
+def test_the_database_has_no_password_that_could_be_sent(project: LocalProject) -> None:
+    row = (
+        project.core.db.connection()
+        .execute("SELECT passwd_hash FROM user WHERE name = 'ada'")
+        .fetchone()
+    )
+    assert re.fullmatch(r"[0-9a-f]{16}\$[0-9a-f]{128}", row["passwd_hash"])
+
+
+def test_two_users_cannot_have_one_address(project: LocalProject) -> None:
+    with pytest.raises(ValueError, match="has the address"):
+        project.add_user("eve", email="ADA@example.edu", password="correct horse")
+    with pytest.raises(KeyError):
+        project.authenticator_of("eve")
+
+
+def test_the_apps_are_listed_with_their_newest_versions(
+    project: LocalProject, site: ProjectSite
+) -> None:
+    apps = {app.name: app for app in site.apps()}
+    assert {"uppercase", "multi", "zipped"} <= apps.keys()
+    (version,) = apps["uppercase"].versions
+    assert (version.version_num, version.plan_class, version.beta) == (100, "", False)
+    assert "linux" in version.platform_short
+    assert apps["uppercase"].user_friendly_name == "one text in capitals"
+
+
+def test_the_project_tells_its_address_even_while_it_is_down(
+    project: LocalProject, site: ProjectSite
+) -> None:
+    project.stop_web()
+    try:
+        assert site.about().master_url == project.url
+        with pytest.raises(ProjectDown):
+            site.authenticator_of("ada@example.edu", "correct horse")
+        with pytest.raises(ProjectDown):
+            site.apps()
+    finally:
+        project.stop_web(False)
+
+
+def test_as_it_is_the_list_is_only_for_those_who_have_logged_in(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    directory = tmp_path_factory.mktemp("as-is")
+    with LocalProject(directory, hosts=0, quirks=Quirks.as_is()) as project:
+        key = Authenticator(project.authenticator)
+        with ProjectSite(project.url, key) as site:
+            assert "uppercase" in {app.name for app in site.apps()}
+        for other in (None, Authenticator("0" * 32)):
+            with (
+                ProjectSite(project.url, other) as site,
+                pytest.raises(ProtocolError, match="Log in"),
+            ):
+                site.apps()

@@ -1,0 +1,326 @@
+"""Pages for programs: what is read of them, what is sent, and what a bad network does to them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import traceback
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, strategies as st
+
+from boinc_gahp.errors import (
+    BadRequest,
+    ProjectDown,
+    ProjectError,
+    ProtocolError,
+    RpcError,
+    TransportError,
+)
+from boinc_gahp.rpc import AppInfo, AppVersionInfo, ClientOptions, ProjectInfo, ProjectSite
+from boinc_gahp.secret import Authenticator
+from tests.rpc import scripted
+from tests.rpc.canned import URL, Canned
+from tests.rpc.scripted import AUTHENTICATOR, Play, Scripted, http, ok, raw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ONCE = ClientOptions(connect_timeout=30, read_timeout=30, retry_total=0)
+EMAIL, PASSWORD = "Ada@Example.edu", "correct horse"
+HASH = hashlib.md5(b"correct horseada@example.edu").hexdigest()
+
+PROLOG = '<?xml version="1.0" encoding="ISO-8859-1" ?>\n'
+WARNING = "<br />\n<b>Warning</b>:  Undefined variable $x in <b>/a.inc</b> on line <b>7</b><br />\n"
+APPS = """<app_versions>
+<application>
+    <user_friendly_name>R&D: a<b, folding, ß</user_friendly_name>
+    <name>fold</name>
+    <id>3</id>
+        <beta/>
+    <version>
+        <platform_short>x86_64-pc-linux-gnu</platform_short>
+        <platform_long>Linux running on an AMD x86_64 or Intel EM64T CPU</platform_long>
+        <version_num>102</version_num>
+        <plan_class>docker</plan_class>
+        <date>1 Aug 2026, 12:00:00 UTC</date>
+        <date_unix>1785585600</date_unix>
+        <beta/>
+    </version>
+    </application>
+<application>
+    <user_friendly_name></user_friendly_name>
+    <name>none</name>
+    <id>4</id>
+    </application>
+</app_versions>
+"""
+FOUND = (
+    AppInfo(
+        3,
+        "fold",
+        "R&D: a<b, folding, ß",
+        beta=True,
+        versions=(
+            AppVersionInfo(
+                "x86_64-pc-linux-gnu",
+                "Linux running on an AMD x86_64 or Intel EM64T CPU",
+                102,
+                "docker",
+                1785585600.0,
+                beta=True,
+            ),
+        ),
+    ),
+    AppInfo(4, "none", "", beta=False),
+)
+CONFIG = """<project_config>
+    <name>Folding & Co</name>
+    <master_url>http://boinc.example.edu/test/</master_url>
+    <web_rpc_url_base>https://boinc.example.edu/test/</web_rpc_url_base>
+<server_version>0.9.0</server_version>
+    <platforms>
+            <platform><platform_name>x</platform_name></platform>
+    </platforms>
+</project_config>"""
+ACCOUNT = f"<account_out>\n<authenticator>{AUTHENTICATOR}</authenticator>\n</account_out>\n"
+
+
+def error(number: int, words: str) -> str:
+    """As the server writes it: without any element around it."""
+    return (
+        f"<error>\n    <error_num>{number}</error_num>\n    <error_msg>{words}</error_msg>\n"
+        "</error>\n"
+    )
+
+
+def site(text: str, url: str = URL, *, chunk: int = 65536) -> ProjectSite:
+    canned = Canned((PROLOG + text).encode(), chunk=chunk)
+    return ProjectSite(url, options=ONCE, transport=canned)
+
+
+class TestReading:
+    @pytest.mark.parametrize("chunk", [65536, 1], ids=["whole", "bytewise"])
+    @pytest.mark.parametrize("before", ["", WARNING], ids=["plain", "after a warning of PHP"])
+    def test_apps_and_their_versions_are_read(self, before: str, chunk: int) -> None:
+        assert site(before + APPS, chunk=chunk).apps() == FOUND
+
+    def test_a_project_without_apps_has_none(self) -> None:
+        assert site("<app_versions>\n</app_versions>\n").apps() == ()
+
+    def test_a_project_tells_its_name_and_addresses(self) -> None:
+        assert site(WARNING + CONFIG).about() == ProjectInfo(
+            "Folding & Co", "http://boinc.example.edu/test/", "https://boinc.example.edu/test/"
+        )
+
+    def test_an_account_is_found(self) -> None:
+        found = site(WARNING + ACCOUNT, "https://boinc.example.edu/test/").authenticator_of(
+            "a", "b"
+        )
+        assert found == Authenticator(AUTHENTICATOR)
+
+    @pytest.mark.parametrize(("number", "words"), [(-136, "Not found"), (-206, "Invalid password")])
+    def test_a_refused_login_has_the_projects_number(self, number: int, words: str) -> None:
+        with pytest.raises(ProjectError, match=words) as caught:
+            site(error(number, words), "https://a.example/").authenticator_of("a", "b")
+        assert caught.value.number == number
+
+    def test_a_project_that_is_down_says_so(self) -> None:
+        with pytest.raises(ProjectDown):
+            site(error(-183, "Project is temporarily offline")).apps()
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            APPS.replace("<name>fold</name>", ""),
+            APPS.replace("<id>3</id>", "<id>three</id>"),
+            APPS.replace("102", "9" * 40),
+            APPS.replace("1785585600", "-5"),
+            APPS.replace("fold</name>", f"{'x' * 300}</name>"),
+        ],
+        ids=["no name", "no id", "a huge version", "a negative time", "a long name"],
+    )
+    def test_a_list_with_something_wrong_is_refused(self, text: str) -> None:
+        with pytest.raises(ProtocolError, match="incomplete or wrong"):
+            site(text).apps()
+
+    @pytest.mark.parametrize("key", ["", "two words", "ümlaut", "x" * 300])
+    def test_a_key_that_is_none_is_refused_and_not_told(self, key: str) -> None:
+        reply = ACCOUNT.replace(AUTHENTICATOR, key)
+        with pytest.raises(ProtocolError) as caught:
+            site(reply, "https://a.example/").authenticator_of("a", "b")
+        assert not key or key not in str(caught.value)
+
+
+@given(st.binary(max_size=2000), st.integers(1, 100))
+def test_whatever_comes_is_apps_or_an_error(data: bytes, chunk: int) -> None:
+    project = ProjectSite(URL, options=ONCE, transport=Canned(data, chunk=chunk))
+    for ask in (project.apps, project.about):
+        with contextlib.suppress(RpcError):
+            ask()
+
+
+@given(st.data())
+def test_a_reply_that_is_cut_or_mixed_up_is_apps_or_an_error(data: st.DataObject) -> None:
+    text = (PROLOG + APPS).encode()
+    begin = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(begin, len(text)))
+    between = data.draw(st.binary(max_size=20))
+    mixed = text[:begin] + between + text[end:]
+    try:
+        found = ProjectSite(URL, options=ONCE, transport=Canned(mixed)).apps()
+    except RpcError:
+        return
+    assert len(found) <= 2
+    assert all(each.name for each in found) or between or begin < end
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    with Scripted() as found:
+        yield found
+
+
+def lookup(project: ProjectSite) -> Authenticator:
+    return project.authenticator_of(EMAIL, PASSWORD)
+
+
+ASKED: dict[str, tuple[Callable[[ProjectSite], object], str]] = {
+    "apps": (lambda project: project.apps(), APPS),
+    "about": (lambda project: project.about(), CONFIG),
+    "lookup": (lookup, ACCOUNT),
+}
+HTML = raw(http(200, b"<html><title>Router login</title></html>", Content_Type="text/html"))
+
+
+def faults(good: str) -> dict[str, tuple[Play, type[RpcError]]]:
+    """What may come instead of a good reply."""
+    reply = (PROLOG + good).encode()
+    return {
+        "reset": (scripted.reset(), TransportError),
+        "lost reply": (scripted.goodbye(), TransportError),
+        "hang": (scripted.hang(), TransportError),
+        "hang in body": (scripted.hang(http(200, reply)[:-9]), TransportError),
+        "500": (scripted.status(500, b"<html>oops</html>"), TransportError),
+        "500 of a PHP fatal error": (scripted.status(500, reply[:60]), ProtocolError),
+        "fatal error shown": (
+            ok(
+                reply[:60]
+                + b"<br />\n<b>Fatal error</b>:  Uncaught x in <b>/f</b> on line <b>1</b>"
+            ),
+            ProtocolError,
+        ),
+        "404": (scripted.status(404), TransportError),
+        "HTML": (HTML, ProtocolError),
+        "cut XML": (ok(reply[:-14]), ProtocolError),
+        "empty": (ok(b""), ProtocolError),
+    }
+
+
+@pytest.mark.parametrize("fault", list(faults("")))
+@pytest.mark.parametrize("page", list(ASKED))
+def test_each_fault_is_an_error_without_secrets(server: Scripted, page: str, fault: str) -> None:
+    ask, good = ASKED[page]
+    play, kind = faults(good)[fault]
+    server.answers.append(play)
+    options = replace(ONCE, read_timeout=0.3) if "hang" in fault else ONCE
+    with (
+        ProjectSite(server.url, Authenticator(AUTHENTICATOR), options=options) as project,
+        pytest.raises(kind) as caught,
+    ):
+        ask(project)
+    told = "".join(traceback.format_exception(caught.value))
+    assert not any(each in told for each in (HASH, PASSWORD, AUTHENTICATOR))
+    assert str(caught.value).startswith(("apps", "get_project_config", "lookup_account"))
+
+
+@pytest.mark.parametrize("page", list(ASKED))
+@pytest.mark.parametrize("fault", ["reset", "lost reply", "500", "cut XML", "empty"])
+def test_what_passes_is_asked_again(server: Scripted, page: str, fault: str) -> None:
+    ask, good = ASKED[page]
+    server.answers += [faults(good)[fault][0], ok((PROLOG + good).encode())]
+    with ProjectSite(server.url, options=replace(ONCE, retry_total=60)) as project:
+        ask(project)
+    assert len(server.requests) == 2
+
+
+class TestSecrets:
+    def test_the_log_shows_neither_the_password_nor_what_is_made_of_it(
+        self, server: Scripted, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.DEBUG)
+        server.answers.append(ok((PROLOG + ACCOUNT).encode()))
+        with ProjectSite(server.url, options=ONCE) as project:
+            found = lookup(project)
+        (request,) = server.requests
+        assert f"passwd_hash={HASH}" in request.path
+        assert "lookup_account" in caplog.text
+        for secret in (HASH, PASSWORD, EMAIL, AUTHENTICATOR, "Ada%40"):
+            assert secret not in caplog.text
+        assert AUTHENTICATOR not in repr((found, project))
+
+    def test_a_page_that_echoes_what_was_sent_is_quoted_without_it(self, server: Scripted) -> None:
+        server.answers.append(scripted.status(403, f"<title>no {HASH}</title>".encode()))
+        with (
+            ProjectSite(server.url, options=ONCE) as project,
+            pytest.raises(TransportError) as caught,
+        ):
+            lookup(project)
+        assert HASH not in str(caught.value)
+
+    def test_no_password_is_sent_in_clear_to_another_machine(self) -> None:
+        canned = Canned(b"")
+        project = ProjectSite(URL, options=ONCE, transport=canned)
+        with pytest.raises(BadRequest, match="use https"):
+            lookup(project)
+        assert canned.sent == []
+
+    def test_the_list_of_apps_is_asked_for_with_the_cookie_of_the_account(
+        self, server: Scripted
+    ) -> None:
+        server.answers.append(ok((PROLOG + APPS).encode()))
+        for key in (Authenticator(AUTHENTICATOR), None):
+            with ProjectSite(server.url, key, options=ONCE) as project:
+                project.apps()
+        with_key, without = server.requests
+        assert with_key.headers["cookie"] == f"auth={AUTHENTICATOR}"
+        assert "cookie" not in without.headers
+        assert with_key.path == "/test/apps.php?xml=1"
+
+    def test_the_cookie_does_not_follow_to_another_server(self, server: Scripted) -> None:
+        with Scripted() as other:
+            server.answers.append(raw(http(302, b"", Location=f"{other.url}apps.php")))
+            other.answers.append(ok((PROLOG + APPS).encode()))
+            with (
+                ProjectSite(server.url, Authenticator(AUTHENTICATOR), options=ONCE) as project,
+                pytest.raises(TransportError, match="redirects to another server"),
+            ):
+                project.apps()
+            assert other.requests == []
+
+    def test_other_pages_get_no_cookie(self, server: Scripted) -> None:
+        server.answers.append(ok((PROLOG + CONFIG).encode()))
+        with ProjectSite(server.url, Authenticator(AUTHENTICATOR), options=ONCE) as project:
+            project.about()
+        assert "cookie" not in server.requests[0].headers
+
+
+@pytest.mark.parametrize(
+    ("url", "is_private"),
+    [
+        ("https://a.example/", True),
+        ("http://a.example/", False),
+        ("http://localhost:8080/", True),
+        ("http://127.0.0.1/", True),
+        ("http://127.1.2.3:80/", True),
+        ("http://[::1]:8080/test/", True),
+        ("http://[2001:db8::1]/", False),
+        ("http://localhost.example/", False),
+        ("http://10.0.0.1/", False),
+    ],
+)
+def test_only_https_and_this_machine_are_private(url: str, *, is_private: bool) -> None:
+    assert ProjectSite(url).is_private is is_private
