@@ -300,12 +300,14 @@ class Folder(Sink):
                 f"{str(self.directory)!r} holds the outputs of another job (id {note.job_id} on "
                 f"{note.project}): fetch into another directory, or delete that one"
             )
+        if note is not None and note.instance_id != self.job.instance_id:
+            note = None
         stderr: str | None = None
-        result: FetchResult | None = None
-        if note is not None and note.instance_id == self.job.instance_id and not self.again:
+        # It does not change, even if stderr is not fetched again.
+        result = None if note is None else note.result
+        if note is not None and not self.again:
             self.have = note.there(self.directory)
             stderr = note.stderr if note.stderr in self.have else None
-            result = note.result
             wanted = note.files.keys() - {note.stderr}
             if wanted <= self.have.keys() and (stderr or not self._wants_stderr):
                 self.note = note

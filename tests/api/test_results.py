@@ -96,6 +96,8 @@ def test_a_fetch_of_a_part_keeps_the_rows_of_the_others(working: Site) -> None:
     # So does a fetch without stderr, which knows less.
     batch.fetch(results, stderr=False)
     assert (results / "jobs.csv").read_bytes() == whole
+    batch.fetch(results, stderr=False, again=True)
+    assert (results / "jobs.csv").read_bytes() == whole
 
 
 def test_an_archive_has_the_same_table(working: Site) -> None:
