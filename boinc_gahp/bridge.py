@@ -188,6 +188,14 @@ class Bridge:
         """See :func:`boinc_gahp.submit.abort.abort_empty`."""
         return submit.abort_empty(self._context, name)
 
+    def drop(self, batch_id: int, name: str) -> None:
+        """See :func:`boinc_gahp.submit.abort.drop`."""
+        submit.drop(self._context, batch_id, name)
+
+    def check_names(self, request: SubmitRequest) -> None:
+        """See :func:`boinc_gahp.submit.names_in_use.check_names`."""
+        submit.check_names(self._context.project, request)
+
     def abort_once(self, batch_id: int, name: str) -> bool:
         """See :func:`boinc_gahp.submit.abort.abort_once`."""
         return submit.abort_once(self._context, batch_id, name)

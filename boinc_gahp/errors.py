@@ -6,7 +6,8 @@
     ├── BadRequest           the author of the line (or the API's caller): its form is wrong
     ├── ConfigError          the submit node's admin, or the owner of a settings file
     ├── JobRefused           the job's owner: the project would mangle this job or choke on it
-    │   └── BatchTooLarge    the submitter: too many jobs for one request
+    │   ├── BatchTooLarge    the submitter: too many jobs for one request
+    │   └── NameInUse        the submitter: a job of another batch has this name
     ├── StagingError         the job's owner: an input file cannot be read, or cannot be sent
     ├── OutputError          the job's owner: an output cannot be delivered
     ├── BatchConflict        the submitter: the batch's name means something else on the project
@@ -113,6 +114,12 @@ class BatchTooLarge(JobRefused):
     def __init__(self, message: str, *, nbytes: int) -> None:
         super().__init__(message)
         self.nbytes = nbytes
+
+
+class NameInUse(JobRefused):
+    """A job of another batch has this name, and a project accepts a name only once, for ever."""
+
+    code = "BG-NAME-IN-USE"
 
 
 class StagingError(GahpError):

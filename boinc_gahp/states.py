@@ -8,7 +8,10 @@ ledger have words of their own; the tables here translate them.
 from __future__ import annotations
 
 from enum import Enum, IntEnum
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
 class JobState(Enum):
@@ -143,3 +146,11 @@ ERROR_MEANINGS = {
 }
 #: Those that mean that somebody aborted the job.
 CANCELLED = frozenset({"cancelled", "canceled"})
+
+
+def is_aborted(errors: Collection[str]) -> bool:
+    """Tell whether a job with these words failed only because somebody aborted it.
+
+    If a batch is aborted, jobs that had failed before can have that word beside others.
+    """
+    return bool(errors) and CANCELLED.issuperset(errors)

@@ -58,17 +58,21 @@ if TYPE_CHECKING:
         job_names as job_names,
         new_batch_name as new_batch_name,
     )
-    from boinc_gahp.api.retrying import (
-        RetryPlan as RetryPlan,
+    from boinc_gahp.api.retries import (
         Standing as Standing,
         parent_of as parent_of,
-        plan_retry as plan_retry,
         standing_of as standing_of,
     )
+    from boinc_gahp.api.retrying import RetryPlan as RetryPlan, plan_retry as plan_retry
+    from boinc_gahp.api.row_values import WrongRow as WrongRow
     from boinc_gahp.api.rows import read_rows as read_rows
     from boinc_gahp.api.session import Session as Session
     from boinc_gahp.api.splitting import split as split
-    from boinc_gahp.api.submission import Plan as Plan, drop_begun as drop_begun
+    from boinc_gahp.api.submission import (
+        Plan as Plan,
+        drop_begun as drop_begun,
+        left_of as left_of,
+    )
     from boinc_gahp.api.table import jobs_from as jobs_from
     from boinc_gahp.api.types import (
         Failure as Failure,
@@ -115,6 +119,7 @@ __all__ = [
     "StagedFile",
     "SubmittedInput",
     "SubmittedJob",
+    "WrongRow",
     "jobs_from",
 ]
 
@@ -141,18 +146,13 @@ __getattr__, __dir__ = exports(
         "project": ["Project"],
         "reasons": ["Reason", "reasons_of"],
         "request": ["Options", "job_names", "new_batch_name"],
-        "retrying": [
-            "RetryPlan",
-            "Standing",
-            "parent_of",
-            "plan_retry",
-            "send_retry",
-            "standing_of",
-        ],
+        "retries": ["Standing", "parent_of", "standing_of"],
+        "retrying": ["RetryPlan", "plan_retry"],
+        "row_values": ["WrongRow"],
         "rows": ["read_rows"],
         "session": ["Session"],
         "splitting": ["split"],
-        "submission": ["Plan", "drop_begun"],
+        "submission": ["Plan", "drop_begun", "left_of"],
         "table": ["jobs_from"],
         "types": [
             "Failure",

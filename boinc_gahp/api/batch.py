@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import time
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import (
@@ -14,6 +15,7 @@ from boinc_gahp.api import (
     logs,
     reasons,
     results,
+    retries,
     retrying,
     watching,
 )
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.errors import GahpError
 
+#: How many names of jobs a notebook offers.
+_OFFERED = 1000
 _OVER = (BatchState.COMPLETE, BatchState.ABORTED, BatchState.RETIRED)
 
 
@@ -257,6 +261,10 @@ class Batch:
         """Return one job; see :meth:`job`."""
         return self.job(which)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        """Return what a notebook offers after ``batch["``: the first names that are known here."""
+        return [] if self.manifest is None else list(islice(self.manifest.jobs, _OFFERED))
+
     def __contains__(self, which: object) -> bool:
         """Whether the batch has a job of this name or id, or this job; asks the project."""
         if isinstance(which, BatchJob):
@@ -276,12 +284,13 @@ class Batch:
 
         All have the same keys: ``job`` (its name), a key for each parameter, ``args`` (as a shell
         splits it), ``input:NAME`` and ``md5:NAME`` for each input, ``state``, ``exit_status``,
-        ``cpu_time`` and ``elapsed_time`` in seconds, ``why`` it failed, ``attempts`` (how often it was
-        sent), and ``folder``, the path of its outputs. A parameter that has one of these names gets
-        the key ``parameter:NAME``. What is not known is None: exit statuses (of jobs that are done),
-        elapsed times and folders before a :meth:`fetch`, and everything that was submitted on other
-        machines. A project does not tell which computers ran a job. It is asked once, and once more
-        for each retry if a job has failed. A job that was sent again counts as its retry does.
+        ``cpu_time`` and ``elapsed_time`` in seconds, ``why`` it failed, ``attempts`` (how often it
+        was sent), and ``folder``, the path of its outputs. A parameter that has one of these names
+        gets the key ``parameter:NAME``. What is not known is None: exit statuses (of jobs that are
+        done), elapsed times and folders before a :meth:`fetch`, and everything that was submitted
+        on other machines. A project does not tell which computers ran a job. It is asked once, and
+        if a job has failed, once more for each retry. A job that was sent again counts as its retry
+        does.
 
         Args:
             jobs: names, ids or handles, or one of them; None: all.
@@ -513,7 +522,7 @@ class Batch:
         Raises:
             RpcError: the project could not be asked.
         """
-        return retrying.retries_of(self)
+        return retries.retries_of(self)
 
     # -- acting on it
 

@@ -16,6 +16,8 @@ from boinc_gahp.api.manifests import Manifests, readable_md5s
 from boinc_gahp.errors import (
     BatchConflict,
     GahpError,
+    JobRefused,
+    JobsNotListed,
     NotFound,
     NotOwner,
     ProjectDown,
@@ -43,6 +45,18 @@ log = logging.getLogger("boinc_gahp.api")
 _AT_WORK = 60.0
 #: How many characters of a job's arguments an error shows.
 _LONGEST = 80
+#: What people call values, where it is not the manifest's key.
+_NAMES = {
+    "app_name": "the app",
+    "rsc_fpops_est": "fpops",
+    "rsc_fpops_bound": "fpops bound",
+    "rsc_memory_bound": "memory",
+    "rsc_disk_bound": "disk",
+    "delay_bound": "delay",
+    "app_version_num": "the app's version",
+    "input_template_filename": "the project's input template",
+    "output_template_filename": "the project's output template",
+}
 
 
 class Comparison(Journal):
@@ -140,8 +154,17 @@ class Comparison(Journal):
         """See :class:`~boinc_gahp.submit.Journal`."""
         self.batch = sending.batch
 
-    def failed(self, sending: Sending, error: BaseException) -> None:  # noqa: ARG002
-        """Note a final refusal: jobs that do not exist by now will not appear."""
+    def failed(self, sending: Sending, error: BaseException) -> None:
+        """Note a final refusal: jobs that do not exist by now will not appear.
+
+        If the same jobs would be refused again, their batch is retired, though nobody can use its
+        name again: otherwise it would be listed as a batch that is being made, and one would wait
+        for it in vain. After any other refusal (of a template's name, a quota, by a full disk) the
+        same request may succeed later: then the batch stays, so that it can be completed under its
+        name.
+        """
+        if isinstance(error, (JobRefused, JobsNotListed)) and sending.made and sending.ours:
+            self._drop(sending.batch_id or 0)
         if not (self._sent and self._old is not None and is_final(error)):
             return
         try:
@@ -150,6 +173,12 @@ class Comparison(Journal):
             )
         except OSError as trouble:
             log.warning("%s", trouble)
+
+    def _drop(self, batch_id: int) -> None:
+        try:
+            self._session.bridge.drop(batch_id, self._request.batch_name)
+        except GahpError as error:
+            log.warning("Batch %d stays on the project: %s", batch_id, error)
 
     def _check_none_is_there(self, old: Manifest, text: str) -> None:
         name = self._request.batch_name
@@ -206,7 +235,7 @@ def difference(old: Manifest, new: Manifest) -> str:
     for name in COMMON:
         before, now = old.common.get(name), new.common.get(name)
         if before != now:
-            return f"{name} was {_shown(before)}, now it is {_shown(now)}"
+            return f"{_said(name)} was {_shown(before)}, now it is {_shown(now)}"
     texts = (
         _job_difference(name, old.jobs.get(name), line)
         for name, line in new.jobs.items()
@@ -244,10 +273,10 @@ def _differences(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
             yield f"the input {quoted(open_name)}{place} has other contents than it had"
     for key in NUMBERS:
         if old.get(key) != new.get(key):
-            yield f"{key} was {_shown(old.get(key))}, now it is {_shown(new.get(key))}"
+            yield f"{_said(key)} was {_shown(old.get(key))}, now it is {_shown(new.get(key))}"
     for key in TEMPLATES:
         if old.get(key) != new.get(key):
-            yield f"the {key} has changed"
+            yield f"the {key.replace('_', ' ')} has changed"
 
 
 def _other_words(old: Sequence[str], new: Sequence[str]) -> str:
@@ -272,5 +301,12 @@ def _name(name: str) -> str:
     return quoted(name).strip('"') if shlex.quote(name) == name else quoted(name)
 
 
+def _said(key: str) -> str:
+    """Return what people call a value."""
+    return _NAMES.get(key, key.replace("_", " "))
+
+
 def _shown(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return "not given" if value is None else str(value)

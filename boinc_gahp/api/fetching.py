@@ -169,7 +169,14 @@ def _table(
         )
         for job in listed
     )
-    return jobs_csv.write(root, maker.keys, {job.name for job in listed}, rows, NEVER_CANCELLED)
+    return jobs_csv.write(
+        root,
+        maker.keys,
+        {job.name for job in listed},
+        rows,
+        NEVER_CANCELLED,
+        known=batch.manifest is not None,
+    )
 
 
 def _sync(root: Path) -> None:

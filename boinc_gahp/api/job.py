@@ -186,7 +186,8 @@ class BatchJob:
             )
         if self.state is JobState.FAILED:
             raise OutputError(
-                f"{named} failed, so it has no outputs: batch.reasons() and job.stderr tell more"
+                f"{named} failed, so it has no outputs: batch.reasons() tells why, and "
+                "batch.retry() sends it again"
             )
         if self.state is not JobState.DONE:
             raise OutputError(

@@ -11,9 +11,12 @@ that were submitted from here are written as they are.
 from __future__ import annotations
 
 import csv
+import fcntl
 import io
 import logging
+import os
 import stat
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -52,6 +55,8 @@ def write(
     jobs: Collection[str],
     rows: Iterable[Row],
     scope: CancelScope,
+    *,
+    known: bool = True,
 ) -> Path | None:
     """Write the file, with the rows of other jobs that it has; return its path.
 
@@ -61,6 +66,8 @@ def write(
         jobs: the names of the rows' jobs.
         rows: as :class:`~boinc_gahp.api.results.RowMaker` makes them.
         scope: is entered before anything is written.
+        known: whether the rows tell what was submitted; otherwise the file's own words about that
+            are kept.
 
     Returns:
         None if the user has files of both names.
@@ -69,12 +76,39 @@ def write(
         OutputError: it cannot be written.
         Exception: whatever a closed scope raises.
     """
+    with _alone(root):
+        return _write(root, keys, jobs, rows, scope, known=known)
+
+
+@contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """Keep other fetches from changing a directory's file between its reading and its writing."""
+    with ExitStack() as stack:
+        # Where there are no locks, a row may be missing until the next fetch.
+        with suppress(OSError):
+            directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            stack.callback(os.close, directory)
+            fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+
+
+def _write(
+    root: Path,
+    keys: Sequence[str],
+    jobs: Collection[str],
+    rows: Iterable[Row],
+    scope: CancelScope,
+    *,
+    known: bool,
+) -> Path | None:
     for name in _NAMES:
         old = None if name in jobs else _read(root / name)
         if old is not None:
-            every, merged = _merged(keys, jobs, map(_cells, rows), *old)
+            every: tuple[Sequence[str], Iterable[Row]] = keys, map(_cells, rows)
+            if not (known and {row[FIRST] for row in old[1]} <= set(map(_harmless, jobs))):
+                every = _merged(*every, *old)
             with registry.file(root / name, scope) as file:
-                for text in _lines(every, merged):
+                for text in _lines(*every):
                     file.write(text)
                 file.commit()
             return root / name
@@ -106,19 +140,23 @@ def _read(path: Path) -> tuple[list[str], list[Row]] | None:
 
 
 def _merged(
-    keys: Sequence[str],
-    jobs: Collection[str],
-    fresh: Iterable[Row],
-    old_keys: Sequence[str],
-    old: Sequence[Row],
+    keys: Sequence[str], fresh: Iterable[Row], old_keys: Sequence[str], old: Sequence[Row]
 ) -> tuple[Sequence[str], Iterable[Row]]:
-    """Return all keys, and the new rows; other rows that were there keep their places."""
-    if {row[FIRST] for row in old} <= set(map(_harmless, jobs)):
-        return keys, fresh
-    middle = dict.fromkeys([*keys[: -len(LAST)], *old_keys[: -len(LAST)]])
+    """Return all keys, and the new rows; other rows that were there keep their places.
+
+    What a new row does not tell about its job's submission is taken from the old one.
+    """
+    # The file of a machine that knows more has the better order.
+    longest_first = sorted((keys, old_keys), key=len, reverse=True)
+    middle = dict.fromkeys(key for each in longest_first for key in each[: -len(LAST)])
     by_name = {row[FIRST]: row for row in fresh}
-    kept = [by_name.pop(row[FIRST], row) for row in old]
-    return [*middle, *LAST], chain(kept, by_name.values())
+    merged: list[Row] = []
+    for before in old:
+        row = by_name.pop(before[FIRST], None)
+        if row is not None:
+            row = {**row, **{key: before.get(key) for key in middle if row.get(key) is None}}
+        merged.append(row or before)
+    return [*middle, *LAST], chain(merged, by_name.values())
 
 
 def _cells(row: Row) -> Row:

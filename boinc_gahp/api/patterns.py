@@ -59,15 +59,24 @@ class Pattern:
                 self._literals.append("")
         self._literals[-1] += text[end:]
 
-    def used(self, names: Collection[str]) -> set[str]:
+    def used(self, names: Collection[str], taken: Collection[str] = ()) -> set[str]:
         """Return those of ``names`` that the placeholders stand for.
 
+        Args:
+            names: those of the values that there are.
+            taken: columns that have another use.
+
         Raises:
-            BadRequest: a placeholder stands for none of them; lists them.
+            BadRequest: a placeholder stands for none of the names; lists them.
         """
         used = set()
         for given in self.given:
             name = _name(given, names)
+            if name is None and _name(given, taken):
+                raise BadRequest(
+                    f"{{{given}}} is not a placeholder: boinc_gahp uses this column itself, so "
+                    "give the value another column, too"
+                )
             if name is None:
                 shown = ", ".join(f"{{{each}}}" for each in names)
                 meant = did_you_mean(given, names, show=lambda name: f"{{{name}}}")
@@ -169,6 +178,7 @@ class Patterns:
 
     Attributes:
         has_args: whether ``args`` was given.
+        seen: the names that :meth:`used` has returned so far.
 
     Raises:
         BadRequest: a brace stands alone, or the arguments cannot be split.
@@ -183,12 +193,13 @@ class Patterns:
     ) -> None:
         words = split_args(args) if isinstance(args, str) else args or ()
         self.has_args = args is not None
-        self._args = [Pattern(each) if isinstance(each, str) else each for each in words]
+        self._args = [_word_or_pattern(each) for each in words]
         self._inputs = {
             open_name: _file_or_pattern(file) for open_name, file in (inputs or {}).items()
         }
         self._name = None if name is None else Pattern(name)
         self.batch = batch
+        self.seen: set[str] = set()
 
     @property
     def open_names(self) -> Collection[str]:
@@ -202,20 +213,21 @@ class Patterns:
         if self._name is not None:
             yield self._name
 
-    def used(self, names: Collection[str]) -> set[str]:
-        """Return those of ``names`` for which there is a placeholder.
+    def used(self, names: Collection[str], taken: Collection[str] = ()) -> set[str]:
+        """Return those of ``names`` for which there is a placeholder; see :meth:`Pattern.used`.
 
         Raises:
             BadRequest: there is one for something else, or ``{batch}`` where it is not known.
         """
         used: set[str] = set()
         for each in self._patterns():
-            found = each.used(names)
+            found = each.used(names, taken)
             if BATCH in found and self.batch is None and each is not self._name:
                 raise BadRequest(
                     f"{{{BATCH}}} is only known when the jobs are submitted: only name may have it"
                 )
             used |= found
+        self.seen |= used
         return used
 
     def args(self, values: Mapping[str, str | None]) -> tuple[object, ...]:
@@ -255,6 +267,13 @@ class Patterns:
         if BATCH not in self._name.given:
             return self._name.fill(values)
         return NameInBatch(*self._name.around(BATCH, values))
+
+
+def _word_or_pattern(word: object) -> object:
+    if not isinstance(word, str):
+        return word
+    pattern = Pattern(word)
+    return pattern if pattern.given else pattern.fill({})
 
 
 def _file_or_pattern(file: File) -> File | Pattern:

@@ -196,7 +196,7 @@ class Project:
         Args:
             app: the app that the jobs run.
             jobs: at least one.
-            name: unique over the whole project; None: ``<app>-<time>-<letters>``.
+            name: unique over the whole project, for ever; None: ``<app>-<time>-<letters>``.
             parameters: what the jobs need and may use, unless their own values say otherwise.
             priority: for jobs without a priority of their own.
             app_version_num: run the jobs with this version of the app only. A project does not list
@@ -215,6 +215,9 @@ class Project:
         Raises:
             BadRequest: a value has the wrong type.
             JobRefused: the project would mangle a job or choke on it; nothing was created.
+            NameInUse: a job of another batch has a job's name. If this is only noticed when the
+                project refuses the jobs, the batch that this call made is retired, and no other can
+                have its name.
             BatchConflict: the name belongs to another batch, to a batch that takes no more jobs, or
                 to one that was submitted with other arguments or files.
             StagingError: an input file cannot be read, measured or sent.

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp import client_exits
-from boinc_gahp.api.retrying import standing_of
+from boinc_gahp.api.retries import standing_of
 from boinc_gahp.fetch import last_line
-from boinc_gahp.states import CANCELLED, ERROR_MEANINGS
+from boinc_gahp.states import ERROR_MEANINGS, is_aborted
 from boinc_gahp.text import printable, quoted, shorten
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def why(job: JobInfo, *, lease_is_over: bool = False) -> str:
         job: a job that failed.
         lease_is_over: whether its batch was aborted, and its lease is over.
     """
-    if not CANCELLED.isdisjoint(job.errors):
+    if is_aborted(job.errors):
         return "its batch's lease ended, or it was aborted" if lease_is_over else "aborted"
     status = client_exits.telling(job.exit_statuses)
     if status is not None:
@@ -107,7 +107,7 @@ def reasons_of(batch: Batch, failed: Iterable[JobInfo], *, stderr: bool = True) 
             text,
             counts[text],
             job.name,
-            client_exits.telling(job.exit_statuses) if _is_of_exit(job) else None,
+            None if is_aborted(job.errors) else client_exits.telling(job.exit_statuses),
             job.errors,
         )
         for text, job in first.items()
@@ -116,17 +116,13 @@ def reasons_of(batch: Batch, failed: Iterable[JobInfo], *, stderr: bool = True) 
     return _with_stderr(batch, found, first) if stderr else found
 
 
-def _is_of_exit(job: JobInfo) -> bool:
-    return CANCELLED.isdisjoint(job.errors)
-
-
 def _with_stderr(batch: Batch, found: list[Reason], first: dict[str, JobInfo]) -> list[Reason]:
     """Return the reasons with lines of stderr, and with what became of instances."""
     told = list(found)
     bridge = batch.project.session.bridge
     for number, reason in enumerate(found[:ASKED]):
         job = first[reason.text]
-        if not _is_of_exit(job):
+        if is_aborted(job.errors):
             continue
         failure = bridge.failure_of(job)
         text = reason.text

@@ -124,6 +124,7 @@ def build_request(
             for job, each in zip(listed, names, strict=True)
         ],
         by_name=True,
+        ask_first=True,
         **{each: _plain(value) for each, value in given.items()},
     )
 

@@ -85,7 +85,7 @@ class RowJobs:
                 parameters[key] = None
             else:
                 reserved[column] = key
-        used = self._patterns.used([*parameters, INDEX, BATCH])
+        used = self._patterns.used([*parameters, INDEX, BATCH], reserved.values())
         for name in (INDEX, BATCH):
             if name in used and name in parameters:
                 raise BadRequest(
@@ -153,8 +153,9 @@ class RowJobs:
 
     def _inputs(self, given: Mapping[str, Any]) -> dict[str, File]:
         inputs: dict[str, File] = {}
-        for name, file in self._named(given.get("inputs", {})):
-            _add(inputs, name, file)
+        if "inputs" in given:
+            for name, file in self._named(given["inputs"]):
+                _add(inputs, name, file)
         for column, cell in given.items():
             if column.startswith(INPUT):
                 name = column.removeprefix(INPUT)

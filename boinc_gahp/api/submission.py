@@ -20,6 +20,9 @@ from boinc_gahp.errors import (
     BatchConflict,
     BatchTooLarge,
     GahpError,
+    JobRefused,
+    NotFound,
+    NotOwner,
     StagingError,
 )
 from boinc_gahp.submit import Progress, StagedFile
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import Job, RemoteFile
-    from boinc_gahp.rpc import BatchInfo
+    from boinc_gahp.rpc import BatchDetails, BatchInfo
     from boinc_gahp.submit import OnProgress, SubmitRequest, Validation
 
 __all__ = ["Plan", "PlannedFile", "estimate", "new_batch_name", "plan", "submit"]
@@ -188,6 +191,19 @@ def drop_begun(session: Session, batch_name: str) -> bool:
         return False
 
 
+def left_of(session: Session, batch_name: str) -> BatchDetails | None:
+    """Return the account's batch of this name, which a failed submit may have left; or None.
+
+    Raises:
+        RpcError: the project could not be asked.
+    """
+    try:
+        details = session.rpc.query_batch(batch_name=batch_name)
+    except (NotFound, NotOwner):
+        return None
+    return details if details.batch.name == batch_name else None
+
+
 def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]) -> Plan:
     """Show what :func:`submit` would do; creates, sends and fetches nothing.
 
@@ -221,6 +237,11 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         except BatchConflict as error:
             refusal = error
         compared = batch_id is not None and comparison.knows(batch_id)
+    if batch_id is None and refusal is None and not problems:
+        try:
+            session.bridge.check_names(request)
+        except JobRefused as error:
+            problems.setdefault(str(error.job_name), error)
     return Plan(
         request=request,
         refusal=refusal,

@@ -190,7 +190,7 @@ class Logging:
 class State:
     """``[state]``: directories; ``{user}`` and ``~`` are replaced."""
 
-    #: The directory of the ledger, the log, and the records of ``boinc_gahp batch``: on a local
+    #: The directory of the ledger, the log, and the manifests of submitted batches: on a local
     #: disk, never on NFS or the like. The default is ``boinc_gahp`` in ``XDG_STATE_HOME``, that is
     #: ``~/.local/state/boinc_gahp``. It is created if it is missing. A directory that belongs to
     #: another user, or that others can write, is refused.

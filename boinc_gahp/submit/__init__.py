@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         abort_empty as abort_empty,
         abort_once as abort_once,
         abort_until_certain as abort_until_certain,
+        drop as drop,
     )
     from boinc_gahp.submit.association import Association as Association
     from boinc_gahp.submit.boinc_submit import (
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from boinc_gahp.submit.journal import Journal as Journal, Sending as Sending
     from boinc_gahp.submit.made_files import MadeFiles as MadeFiles, Member as Member
     from boinc_gahp.submit.meter import Interrupted as Interrupted, Meter as Meter
+    from boinc_gahp.submit.names_in_use import check_names as check_names
     from boinc_gahp.submit.project_cache import BatchView as BatchView, ProjectCache as ProjectCache
     from boinc_gahp.submit.query import (
         look_up as look_up,
@@ -84,7 +86,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = exports(
     __name__,
     {
-        "abort": ["ABORT_AGAIN", "abort_empty", "abort_once", "abort_until_certain"],
+        "abort": ["ABORT_AGAIN", "abort_empty", "abort_once", "abort_until_certain", "drop"],
         "association": ["Association"],
         "boinc_submit": ["GridmanagerJournal", "ConsoleJournal"],
         "checks": [
@@ -110,6 +112,7 @@ __getattr__, __dir__ = exports(
         "journal": ["Journal", "Sending"],
         "made_files": ["MadeFiles", "Member"],
         "meter": ["Interrupted", "Meter"],
+        "names_in_use": ["check_names"],
         "project_cache": ["BatchView", "ProjectCache"],
         "query": ["look_up", "missing", "query_batches", "query_jobs"],
         "singleflight": ["SingleFlight"],

@@ -77,6 +77,21 @@ def abort_empty(context: Context, name: str) -> bool:
     return True
 
 
+def drop(context: Context, batch_id: int, name: str) -> None:
+    """Retire a batch whose jobs were refused for good; jobs that were made before are aborted.
+
+    Raises:
+        RpcError: the project could not be reached, or does not let the account end it.
+    """
+    before = _query(context.project, batch_id, name)
+    if before is None:
+        return
+    if before.jobs:
+        context.project.abort_batch(batch_id=batch_id)
+    context.project.retire_batch(batch_id=batch_id)
+    context.cache.forget_batch(name)
+
+
 def abort_once(context: Context, batch_id: int, name: str) -> bool:
     """Abort a batch, in any state; return whether the project then says that it is aborted.
 

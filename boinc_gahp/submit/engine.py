@@ -6,7 +6,8 @@ The order of the steps matters:
    (:mod:`boinc_gahp.submit.validate`), so that a refusal leaves nothing behind;
 2. the batch is looked up by name: its job list on the project, not anything remembered, tells
    what is still to be done;
-3. files are staged before the jobs that use them;
+3. files are staged before the jobs that use them; for people, before the batch is created, so that
+   a file that the project does not take leaves no batch behind;
 4. jobs go into the batch in one request. If its outcome is unclear, the batch is looked at; the
    request is never simply repeated. Job names are unique over the whole project, so a workunit
    cannot be made twice (``web-rpcs.rst``, "Job names").
@@ -30,7 +31,6 @@ from boinc_gahp.errors import (
     BatchSubmitted,
     DuplicateJob,
     InputGone,
-    JobRefused,
     JobsNotListed,
     PermissionDenied,
     ProjectDown,
@@ -46,6 +46,7 @@ from boinc_gahp.submit.association import Association
 from boinc_gahp.submit.boinc_submit import UNDO_TIME
 from boinc_gahp.submit.journal import Sending
 from boinc_gahp.submit.meter import Interrupted, Meter
+from boinc_gahp.submit.names_in_use import check_names, name_in_use
 from boinc_gahp.submit.staging import PhysicalNames, Staging, out_of_time
 from boinc_gahp.submit.types import LocalFile, StagedFile
 from boinc_gahp.submit.validate import BatchValidator, check_unchanged
@@ -181,6 +182,10 @@ class _Submission:
         self._staged = {n: job for n, job in _staged(inputs).items() if n not in brought}
         self._check_staged(Association(self._project, 0, 1).absent(list(self._staged)))
         if details is None:
+            if self._request.ask_first:
+                check_names(self._project, self._request)
+                if brought:
+                    self._stage(physical, inputs, 0)
             details = self._create()
             self._missing(details)  # raises if somebody else has filled it in the meantime
         batch_id = details.batch.id
@@ -223,7 +228,9 @@ class _Submission:
                 trouble = error
             details = self._find_batch()
             if details is not None:
-                if created is not None and created != details.batch.id:
+                if created == details.batch.id:
+                    self.sending = replace(self.sending, made=True)
+                elif created is not None:
                     self._drop(created)
                 return details
             if trouble is None:
@@ -252,7 +259,7 @@ class _Submission:
         inputs: Mapping[str, tuple[Input, ...]],
         batch_id: int,
     ) -> None:
-        self._stagings += 1
+        self._stagings += batch_id > 0
         # A file that others have staged stays on the project as long as a batch needs it.
         concurrent = self._context.settings.staging.concurrent_posts
         association = Association(self._project, batch_id, concurrent)
@@ -399,12 +406,7 @@ class _Submission:
         if name not in self._duplicates:
             self._duplicates.add(name)
             return
-        raise JobRefused(
-            f"job name {name!r} is in use on {self._project.host}, in another batch: job names are "
-            "unique over the whole project (case and accents are ignored), also after a batch is "
-            "retired; choose another",
-            job_name=name,
-        ) from trouble
+        raise name_in_use(self._project, name) from trouble
 
     def _never_appear(self, details: BatchDetails, missing: int) -> JobsNotListed:
         filename = self._request.output_template_filename
@@ -415,8 +417,8 @@ class _Submission:
                 f"{self._project.host} took batch {details.batch.name!r} (id {details.batch.id}) "
                 f"but made none of its jobs: most likely the output template {filename!r} is not "
                 "in its templates directory; correct that name, submit under another batch name, "
-                "and retire this batch, which stays without jobs (boinc_gahp batch retire "
-                f"id:{details.batch.id})"
+                "and retire this batch, which has no jobs and cannot get any (boinc_gahp batch "
+                f"retire id:{details.batch.id})"
             )
         return JobsNotListed(
             f"{self._project.host} took {missing} jobs of batch {details.batch.name!r} without an "

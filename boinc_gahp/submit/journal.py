@@ -23,6 +23,7 @@ class Sending:
         ours: whether the project has only the request's jobs in it.
         sent: whether jobs of it may be on the project.
         unclear: whether a submit_batch of it may still be running on the project.
+        made: whether this submit has created it.
         batch: the batch as the project last showed it; None: it did not.
     """
 
@@ -30,6 +31,7 @@ class Sending:
     ours: bool = True
     sent: bool = False
     unclear: bool = False
+    made: bool = False
     batch: BatchInfo | None = None
 
     def seen(self, details: BatchDetails, request: SubmitRequest) -> Sending:

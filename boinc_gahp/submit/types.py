@@ -236,6 +236,8 @@ class SubmitRequest:
         progress: called with the progress of the submit.
         answer_by: ``time.monotonic()`` at which the result is needed: the submit ends with an
             error early enough to undo it. None: it may take as long as it needs.
+        ask_first: whether what the project may refuse is tried before the batch is created: files
+            are sent first, and some of the names that the jobs brought are asked for.
         name_is_given: whether the batch must have this name even if another account has a batch
             of that name, because the submitter cannot choose another.
     """
@@ -254,6 +256,7 @@ class SubmitRequest:
     progress: OnProgress | None = None
     answer_by: float | None = None
     name_is_given: bool = False
+    ask_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

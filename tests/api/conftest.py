@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -56,6 +56,13 @@ class Site:
             state=State(dir=self.directory / "state", cache_dir=self.directory / "cache"),
         )
         project = Project(self.proxy.url, authenticator or self.authenticator, settings=settings)
+        return self.stack.enter_context(project)
+
+    def elsewhere(self) -> Project:
+        """Return the same account's project on another machine."""
+        state = State(dir=self.directory / "other", cache_dir=self.directory / "cache2")
+        settings = replace(self.project.session.settings, state=state)
+        project = Project(self.proxy.url, self.authenticator, settings=settings)
         return self.stack.enter_context(project)
 
     def somebody_else(self) -> Project:

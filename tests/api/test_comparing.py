@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api import InlineFile, Job, Parameters, Project
+from boinc_gahp.api import InlineFile, Job, Parameters
 from boinc_gahp.api.comparing import difference
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.manifests import Manifests
-from boinc_gahp.config import State
 from boinc_gahp.errors import BatchConflict, RpcError
 from boinc_gahp.submit.types import SubmitRequest
 from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
@@ -34,13 +33,6 @@ def jobs(*args: str, text: str = "x") -> list[Job]:
 def records(site: Site) -> list[Path]:
     directory = site.directory / "state" / "submitted"
     return sorted(directory.iterdir()) if directory.exists() else []
-
-
-def elsewhere(site: Site) -> Project:
-    """Return the same account's project on another machine."""
-    state = State(dir=site.directory / "other", cache_dir=site.directory / "cache2")
-    settings = replace(site.project.session.settings, state=state)
-    return site.stack.enter_context(Project(site.proxy.url, site.authenticator, settings=settings))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +120,7 @@ def test_a_conflict_tells_a_name_for_a_new_batch(site: Site) -> None:
 def test_other_parameters_are_other_jobs(site: Site) -> None:
     name = f"parameters-{site.directory.name}"
     site.project.submit("uppercase", jobs(""), name=name, lease=5000)
-    with pytest.raises(BatchConflict, match="delay_bound was not given, now it is 7200"):
+    with pytest.raises(BatchConflict, match="delay was not given, now it is 7200"):
         site.project.submit(
             "uppercase", jobs(""), name=name, parameters=Parameters(delay_bound=7200)
         )
@@ -156,14 +148,14 @@ def test_files_are_compared_by_what_is_in_them(site: Site) -> None:
 def test_what_was_submitted_elsewhere_is_not_compared_and_that_is_reported(site: Site) -> None:
     name = f"elsewhere-{site.directory.name}"
     site.project.submit("uppercase", jobs("-n 1"), name=name)
-    again = elsewhere(site).submit("uppercase", jobs("-n 2"), name=name)
+    again = site.elsewhere().submit("uppercase", jobs("-n 2"), name=name)
     assert (again.existed, again.compared) == (True, False)
 
 
 def test_what_was_begun_elsewhere_and_completed_here_is_not_compared(site: Site) -> None:
     name = f"begun-{site.directory.name}"
     named = [replace(job, name=f"{name}_{n}") for n, job in enumerate(jobs("-n 1", "-n 2"))]
-    begun = elsewhere(site).submit("uppercase", named[:1], name=name)
+    begun = site.elsewhere().submit("uppercase", named[:1], name=name)
     with site.local.core.db.write() as connection:
         connection.execute("UPDATE batch SET state = 0 WHERE id = ?", (begun.id,))
     assert not site.project.submit("uppercase", named, name=name).existed
@@ -275,5 +267,5 @@ def test_what_is_written_down_is_read_again(site: Site) -> None:
     assert kept.write("b", record, new=True)
     assert kept.find("b") == record
     assert not kept.write("b", replace(record, batch_id=8), new=True)
-    assert Manifests(elsewhere(site).session).find("b") is None
+    assert Manifests(site.elsewhere().session).find("b") is None
     assert Manifests(site.somebody_else().session).find("b") is None

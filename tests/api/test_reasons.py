@@ -48,6 +48,7 @@ def spoil(site: Site, batch: Batch, mask: int = 2, *names: str) -> None:
         (failed(errors=("a_new_word",)), "a new word"),
         (failed(errors=()), "the project gives no reason"),
         (failed(7, errors=("cancelled",)), "aborted"),
+        (failed(7, errors=("too_many_error_results", "cancelled")), "exit status 7"),
     ],
 )
 def test_a_reason_is_what_says_most(job: JobInfo, text: str) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import csv
 import shutil
 import zipfile
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api import InlineFile, Job, JobState, LocalFile, Project, jobs_csv
+from boinc_gahp.api import InlineFile, Job, JobState, LocalFile, jobs_csv
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.results import FIRST, LAST, RowMaker
-from boinc_gahp.config import State
 from boinc_gahp.errors import NoSuchJob, NotKnownHere, OutputError
 from boinc_gahp.fetch import NEVER_CANCELLED
 from boinc_gahp.rpc import JobInfo
@@ -33,14 +32,6 @@ pytestmark = pytest.mark.long
 def read(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
-
-
-def elsewhere(site: Site, batch: Batch) -> Batch:
-    """Return the batch as another machine sees it."""
-    state = State(dir=site.directory / "other", cache_dir=site.directory / "cache2")
-    settings = replace(site.project.session.settings, state=state)
-    project = Project(site.proxy.url, site.authenticator, settings=settings)
-    return site.stack.enter_context(project).batch(batch.id)
 
 
 def finished(site: Site, count: int = 3, name: str | None = None) -> Batch:
@@ -136,6 +127,7 @@ def test_a_batch_is_a_collection_of_its_jobs(working: Site) -> None:
     assert (job.parameters, job.args) == ({"seed": 2, "state": "s2"}, ("-n", "2"))
     assert job.inputs["in"].source == str(working.directory / "a.txt")
     assert batch[job.id].name == job.name
+    assert job.name in batch._ipython_key_completions_()
     assert job.name in batch
     assert job in batch
     assert "nothing" not in batch
@@ -176,7 +168,7 @@ def test_a_job_that_is_not_done_tells_that_it_has_no_outputs(site: Site) -> None
     batch = site.batch(jobs=2)
     batch.fetch(site.directory / "results")
     first, second = batch
-    with pytest.raises(OutputError, match="is waiting, so it has no outputs yet"):
+    with pytest.raises(OutputError, match=f"is {JobState.QUEUED.value}, so it has no outputs yet"):
         _ = first.outputs
     assert first.stderr is None
     batch.abort([second])
@@ -184,12 +176,15 @@ def test_a_job_that_is_not_done_tells_that_it_has_no_outputs(site: Site) -> None
         _ = batch[second.name].outputs
     batch.fetch(site.directory / "results")
     rows = read(site.directory / "results" / "jobs.csv")
-    assert [(row["state"], row["why"]) for row in rows] == [("queued", ""), ("failed", "aborted")]
+    assert [(row["state"], row["why"]) for row in rows] == [
+        (JobState.QUEUED.value, ""),
+        ("failed", "aborted"),
+    ]
 
 
 def test_on_another_machine_outputs_are_fetched_and_the_rest_is_not_known(working: Site) -> None:
     here = finished(working, 2)
-    batch = elsewhere(working, here)
+    batch = working.elsewhere().batch(here.id)
     results = working.directory / "results"
     batch.fetch(results)
     job = batch[f"{batch.name}_0"]
@@ -202,6 +197,18 @@ def test_on_another_machine_outputs_are_fetched_and_the_rest_is_not_known(workin
     # Where it is known, the same directory gets the rest.
     here.fetch(results)
     assert read(results / "jobs.csv")[0]["seed"] == "0"
+    # And keeps it, wherever it is fetched again.
+    whole = (results / "jobs.csv").read_bytes()
+    batch.fetch(results)
+    assert (results / "jobs.csv").read_bytes() == whole
+
+
+def test_parts_that_are_fetched_at_the_same_time_all_get_their_rows(working: Site) -> None:
+    batch = finished(working, 8)
+    results = working.directory / "results"
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda job: job.fetch(results), batch))
+    assert {row["job"] for row in read(results / "jobs.csv")} == {job.name for job in batch}
 
 
 def test_a_retired_batch_keeps_its_table(working: Site) -> None:

@@ -19,6 +19,7 @@ from boinc_gahp.api import (
     Project,
     RemoteFile,
     StagedFile,
+    jobs_from,
 )
 from boinc_gahp.api.request import build_request, job_names, new_batch_name
 from boinc_gahp.config import ProjectSettings, Settings
@@ -28,6 +29,7 @@ from boinc_gahp.errors import (
     BatchConflict,
     BatchTooLarge,
     JobRefused,
+    NameInUse,
     NotFound,
     PermissionDenied,
     RpcError,
@@ -137,6 +139,71 @@ def test_parameters_reach_the_project(site: Site, data: list[Path]) -> None:
     assert batch.expire_time is not None
     assert batch.create_time is not None
     assert batch.expire_time - batch.create_time == pytest.approx(5000, abs=60)
+
+
+def test_sizes_may_be_texts_with_units_and_a_jobs_own_win(site: Site, data: list[Path]) -> None:
+    (plain,) = jobs_of(data, 1)
+    own = replace(plain, fpops="5T", memory="600MB", disk="2GB", delay="3h", parameters={"n": 1})
+    needs = Parameters("1T", "200T", "0.5GB", 3e9, "2h")
+    batch = site.project.submit("uppercase", [plain, own], parameters=needs, lease="30d")
+    rows = site.local.core.db.connection().execute(
+        "SELECT rsc_fpops_est, rsc_fpops_bound, rsc_memory_bound, rsc_disk_bound, delay_bound "
+        "FROM workunit WHERE batch = ? ORDER BY id",
+        (batch.id,),
+    )
+    assert [tuple(row) for row in rows] == [
+        (1e12, 2e14, 5e8, 3e9, 7200),
+        (5e12, 2e14, 6e8, 2e9, 10800),
+    ]
+    assert batch.expire_time is not None
+    assert batch.create_time is not None
+    assert batch.expire_time - batch.create_time == pytest.approx(30 * 86400, abs=60)
+
+
+def test_a_batch_is_kept_as_long_as_the_longest_delay_of_its_jobs_needs(
+    site: Site, data: list[Path]
+) -> None:
+    (plain,) = jobs_of(data, 1)
+    usual = site.project.plan("uppercase", [plain]).lease
+    assert site.project.plan("uppercase", [plain, replace(plain, delay="60d")]).lease > max(
+        usual, 100 * 86400
+    )
+
+
+def test_names_of_jobs_may_have_the_name_of_their_batch(site: Site, data: list[Path]) -> None:
+    table = [{"seed": 5, "path": str(data[0])}, {"seed": 60, "path": str(data[1])}]
+    jobs = jobs_from(table, inputs={"in": "{path}"}, name="{batch}_{seed:3}")
+    name = new_batch_name("uppercase")
+    batch = site.project.submit("uppercase", jobs, name=name)
+    assert [job.name for job in batch.jobs()] == [f"{name}_005", f"{name}_060"]
+    assert site.project.submit("uppercase", jobs, name=name).existed
+
+
+def test_a_name_in_use_leaves_no_batch_and_the_batchs_name_free(
+    site: Site, data: list[Path]
+) -> None:
+    name = new_batch_name("uppercase")
+    jobs = [replace(job, name=f"{name}-{n}") for n, job in enumerate(jobs_of(data, 3))]
+    site.project.submit("uppercase", jobs, name=name)
+    with pytest.raises(NameInUse) as caught:
+        site.project.submit("uppercase", jobs[:1], name=f"{name}-2")
+    assert caught.value.job_name == f"{name}-0"
+    plan = site.project.plan("uppercase", jobs[:1], name=f"{name}-2")
+    assert list(plan.problems) == [f"{name}-0"]
+    assert site.project.submit("uppercase", jobs_of(data, 1), name=f"{name}-2").njobs == 1
+
+
+def test_a_name_in_use_that_the_project_notices_retires_the_batch(
+    site: Site, data: list[Path]
+) -> None:
+    name = new_batch_name("uppercase")
+    jobs = [replace(job, name=f"{name}-{n}") for n, job in enumerate(jobs_of(data, 3))]
+    site.project.submit("uppercase", jobs[1:2], name=name)
+    with pytest.raises(NameInUse):
+        site.project.submit("uppercase", jobs, name=f"{name}-2")
+    assert f"{name}-2" not in [batch.name for batch in site.project.batches()]
+    with pytest.raises(BatchConflict, match="RETIRED"):
+        site.project.submit("uppercase", jobs, name=f"{name}-2")
 
 
 @pytest.mark.parametrize(

@@ -144,12 +144,15 @@ def test_mappings_and_frames_have_plain_numbers_and_empty_cells(
     assert [(job.name, job.memory) for job in jobs] == [(None, 2e9), ("n", None), (None, 5e8)]
 
 
-def test_numbers_of_numpy_and_frames_of_pandas(tmp_path: Path) -> None:
+def test_numbers_of_numpy_are_plain_numbers() -> None:
     numpy = pytest.importorskip("numpy")
     row = {"i": numpy.int64(3), "f": numpy.float32(0.1), "d": numpy.float64(0.1)}
     (job,) = jobs_from([{**row, "b": numpy.bool_(True)}], args="{i} {f} {d} {b}")
     assert job.args == ("3", "0.1", "0.1", "True")
     assert repr(job.parameters) == "{'i': 3, 'f': 0.1, 'd': 0.1, 'b': True}"
+
+
+def test_frames_of_pandas_are_tables_themselves_and_as_json(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"seed": [1, 2], "x": [0.5, None], "t": ["a", pandas.NA]})
     first, second = jobs_from(frame, args="{seed}")

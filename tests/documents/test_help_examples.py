@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 NOT_RUN = {
     "source <(boinc_gahp completion": "tests/install/test_completion.py has it, in each shell",
     "boinc_gahp completion": "likewise",
+    "boinc_gahp batch retry sweep --job": "needs failed jobs: tests/cli/batch/test_retry.py",
     "boinc_gahp demo": "tests/cli/test_demo.py",
     "boinc_gahp ledger show": "needs jobs of HTCondor; tests/cli/test_ledger.py has some",
     "boinc_gahp ledger forget 12.0": "likewise",
@@ -61,6 +62,8 @@ STEPS: dict[str, list[str]] = {
     "batch wait": [],
     "batch show": [],
     "batch fetch": [],
+    "batch logs": [],
+    "batch retry": [],
     "batch": [],
     "batch extend": [],
     "batch abort": [],

@@ -97,6 +97,11 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
             "batch submit --dry-run": desk.json(*submit, "bad.jsonl", "--dry-run", status=1),
             "batch submit": desk.json(*submit, "rows.jsonl", "--name", "two"),
         }
+        desk.prints("wait", "two", status=3)
+        said["batch logs"] = desk.json("logs", "two", "--failed")
+        said["batch retry --dry-run"] = desk.json("retry", "two", "--dry-run")
+        said["batch retry"] = desk.json("retry", "two")
+        desk.prints("wait", "two-retry1", status=4)
         said["batch wait"] = json.loads(
             desk.prints("wait", "two", "--json", status=3).splitlines()[-1]
         )

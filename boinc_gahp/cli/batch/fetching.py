@@ -239,6 +239,8 @@ def _say_more(batch: Batch, options: Namespace, fetched: Fetched | FetchedZip) -
         print(
             f"The batch is {states.batch_words(batch)[0]}: run this again when more jobs are done."
         )
+    if batch.njobs and batch.manifest is None:
+        print("jobs.csv lacks arguments and parameters: they are not known on this machine.")
 
 
 def _status(batch: Batch, fetched: Fetched | FetchedZip, here: int) -> int:

@@ -19,7 +19,8 @@ from boinc_gahp.cli.batch.arguments import add_common, quantity, whole_number
 from boinc_gahp.cli.batch.own_templates import on_project, own_template, read_input
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import DELAY, DISK, MEMORY, OPERATIONS
-from boinc_gahp.terminal import not_empty
+from boinc_gahp.terminal import not_empty, remark
+from boinc_gahp.text import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -328,6 +329,13 @@ def _row_jobs(
         made.lines.append(row.line)
     if not made.jobs:
         raise BadRequest(f"{made.rows}: it has no rows, so there are no jobs")
+    unused = list(made.jobs[0].parameters)
+    if unused and patterns.seen.isdisjoint(unused):
+        remark(
+            f"boinc_gahp: {made.rows}: no placeholder uses the columns ({listed(unused, 3)}), so "
+            f"they are only recorded; --args '--{unused[0]} {{{unused[0]}}}' would give one to the "
+            "app"
+        )
     return made
 
 

@@ -35,8 +35,8 @@ writes them.
 """
 
 _STATUSES = {
-    0: "what is known is shown",
-    1: "a job could not be asked about, or there is none to show",
+    0: "all that is known is shown",
+    1: "the project could not be asked about a job",
 }
 
 #: Jobs shown on a terminal if none are named.
@@ -138,10 +138,9 @@ def _print(options: Namespace, batch: Batch) -> int:
         remark(_NOT_TOLD)
     if choice.left_out:
         remark(f"… and {count(choice.left_out, 'more job')}; --all shows them, too.")
-    if number:
-        return status
-    remark(_nothing(options, choice))
-    return 1
+    if not number:
+        remark(_nothing(options, choice))
+    return status
 
 
 def _chain(first: Iterable[JobLog], rest: Iterator[JobLog]) -> Iterator[JobLog]:

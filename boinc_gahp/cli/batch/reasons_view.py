@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.cli.batch.opening import command
-from boinc_gahp.errors import RpcError
-from boinc_gahp.states import CANCELLED, BatchState
+from boinc_gahp.errors import GahpError
+from boinc_gahp.states import BatchState, is_aborted
 from boinc_gahp.terminal import coloured
 from boinc_gahp.text import count, printable
 
@@ -47,7 +47,7 @@ def failed_in(batch: Batch, jobs: Sequence[str] | None = None) -> Failed | None:
     try:
         standing = standing_of(batch, jobs)
         return Failed(reasons_of(batch, standing.failed), standing)
-    except RpcError:
+    except GahpError:
         return None
 
 
@@ -72,7 +72,7 @@ def reason_lines(
     if found.reasons:
         yield from _lines(found.reasons)
         # Of an aborted job there is no more to tell.
-        told = next((each.job for each in found.reasons if _tells(each)), None)
+        told = next((each.job for each in found.reasons if not is_aborted(each.errors)), None)
         if told is not None:
             yield f"More: {command(options, 'logs', batch.id, told)}"
         if _can_retry(batch):
@@ -93,10 +93,6 @@ def _lines(reasons: Sequence[Reason]) -> Iterator[str]:
     if rest:
         others = sum(reason.count for reason in rest)
         yield f"  … and {count(others, 'job')} for {count(len(rest), 'more reason')}"
-
-
-def _tells(reason: Reason) -> bool:
-    return CANCELLED.isdisjoint(reason.errors)
 
 
 def _can_retry(batch: Batch) -> bool:

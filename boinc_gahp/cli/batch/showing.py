@@ -154,8 +154,6 @@ def show(arguments: list[str], config: str | None) -> int:
             for line in chain(_facts(batch, cpu_time), lease_lines(options, batch)):
                 print(line)
             _print_jobs(options, batch, jobs)
-            if batch.njobs and batch.manifest is None:
-                print(submitted_view.NOT_KNOWN)
             unsent = states.unsent_words(batch)
             if unsent is not None:
                 print(unsent)
@@ -220,6 +218,8 @@ def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
     if batch.expire_time and batch.state is not BatchState.RETIRED:
         lease, shade = states.lease_words(batch, now)
         rows.append(("kept until", _time(batch.expire_time, coloured(lease, shade, sys.stdout))))
+    if batch.njobs and batch.manifest is None:
+        rows.append(("jobs", submitted_view.not_known(batch)))
     if batch.info.credit_canonical:
         rows.append(("credit", f"{batch.info.credit_canonical:,.4g}"))
     if cpu_time is not None:

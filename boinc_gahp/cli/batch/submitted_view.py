@@ -7,14 +7,17 @@ import shlex
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from boinc_gahp.api import BatchJob, SubmittedJob
+from boinc_gahp.states import BatchState
 
-#: The message for a batch without a manifest.
-NOT_KNOWN = (
-    "Arguments and parameters are not known here: only the machine that submitted the jobs has "
-    "them,\nuntil the batch is retired."
-)
+if TYPE_CHECKING:
+    from boinc_gahp.api import Batch, BatchJob, SubmittedJob
+
+
+def not_known(batch: Batch) -> str:
+    """Return what to say about the jobs of a batch that has no manifest here."""
+    if batch.state is BatchState.RETIRED:
+        return "the batch is retired, so what was submitted is forgotten"
+    return "what was submitted is known only on the machine that did it"
 
 
 @lru_cache(64)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.arguments import quantity
+from boinc_gahp.cli.batch.failed_submit import Typed, what_next
 from boinc_gahp.cli.batch.following import (
     FOLLOWED,
     add_following,
@@ -21,7 +22,7 @@ from boinc_gahp.cli.batch.job_options import (
     submit_options,
 )
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
-from boinc_gahp.cli.batch.opening import command, opened, words_as_typed
+from boinc_gahp.cli.batch.opening import command, opened
 from boinc_gahp.cli.batch.reading_jobs import look_up_jobs, show_progress
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import (
@@ -30,13 +31,12 @@ from boinc_gahp.errors import (
     ConfigError,
     GahpError,
     JobRefused,
+    JobsNotListed,
     NotFound,
     PermissionDenied,
-    ProjectDown,
-    ProjectError,
 )
 from boinc_gahp.quantities import LEASE
-from boinc_gahp.terminal import Parser, Work, command_line, complain, words
+from boinc_gahp.terminal import Parser, Work, complain, words
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -63,8 +63,8 @@ shows which files would be sent, which ones the project has, and whether the req
 """
 
 
-#: Errors after which the same command would fail again in the same way.
-_FINAL = (BadRequest, BatchConflict, ConfigError, JobRefused, NotFound, PermissionDenied)
+#: Errors that come before anything is made on the project, and say themselves what to do.
+_FINAL = (BadRequest, BatchConflict, ConfigError, NotFound, PermissionDenied)
 
 
 def submit_parser(config: str | None = None) -> Parser:
@@ -79,7 +79,8 @@ def submit_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch submit uppercase --input in=data.txt --args '--seed {index}' "
             "--count 100",
             "boinc_gahp batch submit uppercase --each 'data/*.txt' --name first --dry-run",
-            "boinc_gahp batch submit uppercase --rows jobs.csv --name sweep --delay 2d",
+            "boinc_gahp batch submit uppercase --rows params.csv --args '--seed {seed}' "
+            "--input 'in={path}' --name sweep --delay 2d",
             "boinc_gahp batch submit uppercase --each 'data/*.txt' --fetch results",
         ),
     )
@@ -124,35 +125,19 @@ def submit(arguments: list[str], config: str | None) -> int:
             return dry_run(project, options, more)
         from boinc_gahp.api import new_batch_name
 
-        # Whatever happens from here on, the same command can complete what was begun.
+        # Whatever happens from here on, this name finds what was begun.
         more["name"] = new_batch_name(options.app) if options.name is None else options.name
-        go_on = _again(arguments, config, None if options.name else more["name"])
+        typed = Typed(arguments, config, options, more["name"] or "")
         try:
             with Work(stream=sys.stderr) as work:
                 batches = _sent(project, options, more, work)
         except KeyboardInterrupt:
-            complain(f"interrupted; to continue: {go_on}")
+            complain(f"interrupted; to continue: {typed.to_continue}")
             return INTERRUPTED
-        except _Unfinished as trouble:
-            complain(str(trouble))
-            complain(f"to continue: {go_on}")
-            return 1
-        except _Refused as trouble:
-            complain(str(trouble))
-            if trouble.is_dropped:
-                complain(
-                    "nothing is left on the project: its batch had no jobs, and is retired; to try "
-                    f"again, once that is fixed: {_again(arguments, config, None)}"
-                )
-            else:
-                complain(f"to try again, once that is fixed: {go_on}")
-                if not options.split:  # batch list shows which ones there are
-                    abort = command(options, "abort", f"name:{more['name']}")
-                    complain(f"to abort what may be left of the batch: {abort}")
-            return 1
-        except _OneOfMany as trouble:
-            complain(str(trouble))
-            complain("the same command with --dry-run lists the jobs that would be refused")
+        except _Failed as failed:
+            complain(str(failed))
+            for line in what_next(project, typed, failed.error, failed.njobs):
+                complain(line)
             return 1
         _print_results(project, options, batches)
         return follow(project, options, batches, config)
@@ -174,55 +159,36 @@ def _print_results(project: Project, options: Namespace, batches: Sequence[Batch
         raise
 
 
-class _Unfinished(Exception):
-    """A submit that may succeed if repeated."""
-
-
-class _OneOfMany(Exception):
-    """A job of several is refused; there may be more."""
-
-
-class _Refused(Exception):
-    """A submit that the project refused after its batch may have been made.
+class _Failed(Exception):
+    """A submit that failed, perhaps after its batch was made.
 
     Attributes:
-        is_dropped: whether it was made, and then retired again.
+        error: why.
+        njobs: how many jobs there are.
     """
 
-    def __init__(self, message: str, *, is_dropped: bool) -> None:
+    def __init__(self, message: str, error: GahpError, njobs: int) -> None:
         super().__init__(message)
-        self.is_dropped = is_dropped
+        self.error = error
+        self.njobs = njobs
 
 
 def _sent(project: Project, options: Namespace, more: Options, work: Work) -> list[Batch]:
-    from boinc_gahp.api import drop_begun, is_final
-
     jobs = look_up_jobs(project, options, work, more["name"] or "")
     more["progress"] = partial(show_progress, work)
-
-    def is_dropped() -> bool:
-        return options.name is None and drop_begun(project.session, more["name"] or "")
-
     try:
         if options.split:
             return project.submit_split(options.app, jobs.jobs, **more)
         return [project.submit(options.app, jobs.jobs, **more)]
-    except JobRefused as error:
-        is_dropped()
-        placed = _placed(error, jobs, more)
-        if error.job_name is None or len(jobs.jobs) == 1:
-            raise placed from error
-        raise _OneOfMany(placed.told()) from error
+    except JobsNotListed as error:
+        raise _Failed(error.told(), error, len(jobs.jobs)) from error
     except _FINAL:
         raise
-    except ProjectDown as error:
-        raise _Unfinished(error.told()) from error
-    except ProjectError as error:
-        raise _Refused(error.told(), is_dropped=is_dropped()) from error
+    except JobRefused as error:
+        placed = _placed(error, jobs, more)
+        raise _Failed(placed.told(), error, len(jobs.jobs)) from error
     except GahpError as error:
-        if is_final(error):
-            raise _Refused(error.told(), is_dropped=is_dropped()) from error
-        raise _Unfinished(error.told()) from error
+        raise _Failed(error.told(), error, len(jobs.jobs)) from error
 
 
 def _print_result(project: Project, options: Namespace, batch: Batch) -> None:
@@ -253,12 +219,6 @@ def _print_result(project: Project, options: Namespace, batch: Batch) -> None:
         print(f"  {command(options, action, batch.id)}")
 
 
-def _again(arguments: Sequence[str], config: str | None, name: str | None) -> str:
-    """Return the command line that continues this one."""
-    named = [] if name is None else ["--name", name]
-    return command_line(words_as_typed("submit", [*arguments, *named], config))
-
-
 def _placed(error: JobRefused, jobs: CommandLineJobs, more: Options) -> GahpError:
     """Return an error that also names the row of the job that caused it."""
     from boinc_gahp.api import job_names
@@ -270,4 +230,4 @@ def _placed(error: JobRefused, jobs: CommandLineJobs, more: Options) -> GahpErro
         return error
     # If a name is there twice, the second is reported.
     number = len(names) - 1 - names[::-1].index(error.job_name)
-    return JobRefused(f"{jobs.place(number)}: {error}", job_name=error.job_name)
+    return type(error)(f"{jobs.place(number)}: {error}", job_name=error.job_name)

@@ -140,7 +140,8 @@ def test_extend_sets_the_end_and_says_it(site: Site, batch: Command) -> None:
     ("words", "reason"),
     [
         (["--until", "2020-01-01"], "2020-01-01 23:59:59 is in the past"),
-        (["--for", "0"], "is in the past"),
+        (["--for", "0"], "'0' is not a time span"),
+        (["--for", "30"], "a lease of 30 s: did you mean 30h or 30d?"),
         (["--for", "999999999999w"], "longer than a hundred years"),
         (["--until", "9999-12-31"], "too far in the future: --until never sets no end"),
         (["--until", "tomorrow"], "'tomorrow' is not a time"),

@@ -31,6 +31,7 @@ BATCH_KEYS = [
     "credit",
 ]
 JOB_KEYS = ["id", "name", "state", "canonical_instance", "cpu_time", "errors", "exit_statuses"]
+JOB_KEYS += ["args", "parameters", "inputs"]
 INSTANCE_KEYS = ["id", "name", "state", "output_sizes"]
 TIME = re.compile(r"2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 

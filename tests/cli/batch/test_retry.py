@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.batch.test_submit_interrupted import proxy  # noqa: F401  (fixture)
+from tests.faultproxy import status as answering
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.cli.batch.conftest import Command, Site
+    from tests.faultproxy import FaultProxy
 
 _numbers = itertools.count(1)
 
@@ -31,7 +34,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def failed(site: Site, batch: Command, here: Path) -> tuple[int, str]:
+def failed(batch: Command, here: Path) -> tuple[int, str]:
     """A batch of two jobs, of which the second was aborted: its id and name."""
     name = f"r{here.parent.name[-12:]}n{next(_numbers)}"
     words = ("--input", "in=in.txt", "--count", 2, "--name", name, "--json")
@@ -134,3 +137,21 @@ def test_a_lost_lease_is_a_reason_to_send_jobs_again(
     assert "its batch's lease ended, or it was aborted" in out
     assert f"Send them again: boinc_gahp batch retry {number}\n" in out
     assert batch("retry", number)[0] == 0
+
+
+def test_a_retry_that_fails_says_how_to_go_on_and_that_sends_each_job_once(
+    batch: Command,
+    proxy: FaultProxy,  # noqa: F811  (the fixture)
+    failed: tuple[int, str],
+) -> None:
+    number, name = failed
+    proxy.fail("submit_batch", answering(500), times=None)
+    status, out, err = batch("retry", number)
+    assert (status, out) == (1, "")
+    assert err.splitlines()[-1] == f"boinc_gahp: to continue: boinc_gahp batch retry {number}"
+    proxy.heal()
+    status, out, _ = batch("retry", number)
+    assert (status, f"'{name}-retry1': 1 job of batch" in out) == (0, True)
+    assert batch("retry", number)[1].startswith("Nothing to send")
+    made = json.loads(batch("show", f"{name}-retry1", "--json")[1])
+    assert [job["name"] for job in made["jobs"]] == [f"{name}_1-retry1"]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import showing
 from boinc_gahp.localproject.backend import expiry
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
     from tests.cli.batch.conftest import Command, Site
@@ -140,3 +143,51 @@ def test_a_batch_that_its_lease_has_ended_says_so(site: Site, batch: Command) ->
     assert told in batch("wait", number)[1]
     assert told in batch("fetch", number, site.config.parent / "ended")[1]
     assert told in batch("fetch", number, site.config.parent / "ended", "--failed")[1]
+
+
+def swept(batch: Command, directory: Path, name: str) -> list[dict[str, Any]]:
+    """Submit a batch from rows of parameters; return its jobs as JSON has them."""
+    (directory / "in.txt").write_text("one")
+    (directory / "rows.csv").write_text("seed,label\n1,a b\n2,\n")
+    words = ["--rows", directory / "rows.csv", "--input", f"in={directory / 'in.txt'}"]
+    status, _, err = batch("submit", "uppercase", *words, "--args", "-s {seed}", "--name", name)
+    assert (status, err) == (0, "")
+    jobs: list[dict[str, Any]] = json.loads(batch("show", name, "--json")[1])["jobs"]
+    return jobs
+
+
+def test_jobs_are_shown_with_what_was_submitted(
+    site: Site, batch: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    name = f"swept-{site.project.add_user('swept')[:6]}"
+    first, second = swept(batch, tmp_path, name)
+    assert (first["args"], second["args"]) == (["-s", "1"], ["-s", "2"])
+    assert first["parameters"] == {"seed": 1, "label": "a b"}
+    assert first["inputs"] == [
+        {
+            "name": "in",
+            "md5": "f97c5d29941bfb1b2fdab0874906ab82",
+            "source": str(tmp_path / "in.txt"),
+        }
+    ]
+    out = batch("show", name, "--details")[1]
+    assert re.search(rf"{name}_0 +\w+ +seed=1 label='a b' +-s 1 +in={tmp_path}/in.txt\n", out)
+    for columns in (80, 160):
+        shown = _ESCAPES.sub("", batch.screen("show", name, columns=columns))
+        assert "seed=1 label='a b'" in shown
+        assert all(len(line) <= columns for line in shown.splitlines())
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+    out = batch("show", name)[1]
+    assert "what was submitted is known only on the machine that did it\n" in out
+    (job, _) = json.loads(batch("show", name, "--json")[1])["jobs"]
+    assert job["args"] is job["parameters"] is job["inputs"] is None
+
+
+def test_the_end_of_a_batch_is_when_the_project_was_asked(site: Site, batch: Command) -> None:
+    number, _ = site.finished("")
+    assert re.search(
+        r"^  ended    by 2\d{3}-.* \(.*\), when the project was asked$",
+        batch("show", number)[1],
+        re.MULTILINE,
+    )

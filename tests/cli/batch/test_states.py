@@ -46,7 +46,7 @@ def test_a_span_is_a_number_with_a_unit(text: str, seconds: float) -> None:
     assert arguments.span(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "h", "-1h", "1e9", "5 years", "1h30", "inf", "٣h"])
+@pytest.mark.parametrize("text", ["", "h", "-1h", "1e99", "5 years", "1h30", "inf", "٣h"])
 def test_what_is_no_span_is_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         arguments.span(text)

@@ -113,6 +113,38 @@ def test_rows_of_csv_with_files_beside_them(sent: Sent, here: Path) -> None:
     assert sent("uppercase", "--rows", "data/rows.csv") == [(f"{tag}x", "-a 1"), ("BATCH_1", "-b")]
 
 
+def test_rows_are_a_table_of_parameters(sent: Sent, here: Path) -> None:
+    (here / "data" / "params.csv").write_text(
+        "seed,n,path,memory\n1,0.10,a.1.txt,2GB\n20,1e3,b 2.txt,\n"
+    )
+    words = ["--rows", "data/params.csv", "--input", "in={path}"]
+    names = ["--name-jobs", "{batch}_{seed:3}"]
+    args = ["--args", "--seed {seed} -n={n} {index}/{batch}"]
+    assert sent("uppercase", *words, *args, *names, "--name", f"table-{here.name}") == [
+        ("BATCH_001", f"--seed 1 -n=0.10 0/table-{here.name}"),
+        ("BATCH_020", f"--seed 20 -n=1e3 1/table-{here.name}"),
+    ]
+
+
+def test_inputs_may_have_placeholders(batch: Command, here: Path) -> None:
+    shared = ["--input", "in=inline:{{{index}}}"]
+    for words in (["--count", "2"], ["--each", "data/*", "--as", "more"]):
+        _, out, _ = batch("submit", "uppercase", *shared, *words, "--dry-run")
+        assert re.findall(r"in=inline:(\S+)", out) == ["{0}", "{1}"]
+
+
+def test_a_table_that_no_placeholder_uses_is_remarked_upon(batch: Command, here: Path) -> None:
+    (here / "params.csv").write_text("seed,n\n1,2\n")
+    words = ["submit", "uppercase", "--rows", "params.csv", "--input", "in=data/a.1.txt"]
+    status, _, err = batch(*words, "--dry-run")
+    assert status == 0
+    assert err == (
+        "boinc_gahp: params.csv: no placeholder uses the columns (seed, n), so they are only "
+        "recorded; --args '--seed {seed}' would give one to the app\n"
+    )
+    assert batch(*words, "--dry-run", "--args", "{seed}")[2] == ""
+
+
 @pytest.mark.processes
 def test_rows_from_standard_input_with_an_input_for_all(
     site: Site, batch: Command, here: Path
@@ -227,6 +259,10 @@ def test_what_does_not_go_together_is_reported(batch: Command, words: list[str],
         (["--output-template", "data/a.1.txt"], "boinc_gahp template check tells more"),
         (["--rows", "nothing.csv"], "nothing.csv: the file with the rows cannot be opened"),
         (["--rows", "empty.csv"], "it has no rows"),
+        (["--rows", "rows.csv", "--args", "-x"], "rows.csv:1: there is a column args, and"),
+        (["--rows", "rows.csv", "--name-jobs", "{seed}"], "rows.csv:1: {seed} is not a place"),
+        (["--rows", "rows.csv", "--input", "in={name}"], "boinc_gahp uses this column itself"),
+        (["--rows", "rows.csv", "--name-jobs", "{n}"], "rows.csv:2: {n} has no value in this row"),
         ([], 'wants 1 input file ("in"), the job has 0'),
         (["--input", "inn=data/a.1.txt"], '"inn" is none of these, did you mean "in"?'),
     ],
@@ -235,6 +271,7 @@ def test_what_is_wrong_is_reported_in_a_line(
     batch: Command, here: Path, words: list[str], said: str
 ) -> None:
     (here / "empty.csv").write_text("name,args\n\n")
+    (here / "rows.csv").write_text("name,args,n\n,-x,\n")
     status, out, err = batch("submit", "uppercase", *words)
     assert (status, out) == (1, "")
     assert said in err

@@ -75,26 +75,6 @@ def test_a_project_in_trouble_is_reported_with_how_to_go_on(
     assert batch("submit", "uppercase", "--input", "in=in.txt", "--name", proxy.url)[0] == 0
 
 
-@pytest.mark.long
-def test_what_the_project_refuses_is_reported_with_how_to_try_again_and_how_to_drop_it(
-    site: Site, batch: Command, proxy: FaultProxy
-) -> None:
-    name = proxy.url.rpartition(":")[2].strip("/").replace("/", "-")
-    words = ("submit", "uppercase", "--input", "in=in.txt", "--name", f"refused-{name}")
-    status, out, err = batch(*words, "--input-template", "project:nosuch")
-    refusal, again, drop = err.splitlines()
-    assert (status, out) == (1, "")
-    assert "refuses submit_batch: " in refusal
-    assert again.endswith(
-        f"to try again, once that is fixed: boinc_gahp batch {' '.join(words)} "
-        "--input-template project:nosuch"
-    )
-    assert drop.endswith(f"of the batch: boinc_gahp batch abort name:refused-{name}")
-    assert batch("abort", f"name:refused-{name}", "--yes")[0] == 0
-    [made] = [each for each in site.rpc.query_batches() if each.name == f"refused-{name}"]
-    assert made.state.name == "ABORTED"
-
-
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
@@ -161,32 +141,3 @@ def test_an_account_without_rights_is_reported_once(
     exit_status, _, err = batch("submit", "uppercase", "--input", "in=in.txt")
     assert (exit_status, err.count("\n")) == (1, 1)
     assert "to go on" not in err
-
-
-@pytest.mark.parametrize("named", [False, True])
-def test_a_file_that_the_project_does_not_take_leaves_no_batch_of_a_name_that_was_made_up(
-    site: Site, batch: Command, proxy: FaultProxy, tmp_path: Path, named: bool
-) -> None:
-    (tmp_path / "large.txt").write_bytes(b"x" * ((2 << 20) + 1))
-    name = f"large-{proxy.url.rpartition(':')[2].strip('/').replace('/', '-')}"
-    words = ("submit", "uppercase", "--input", "in=large.txt", *(("--name", name) if named else ()))
-    before = {each.id for each in site.rpc.query_batches()}
-    status, out, err = batch(*words)
-    refusal, *rest = err.splitlines()
-    assert (status, out) == (1, "")
-    assert "raise upload_max_filesize" in refusal
-    assert "name a URL from which volunteers fetch it" in refusal
-    made = [each for each in site.rpc.query_batches() if each.id not in before]
-    if named:
-        # Its name can be used again.
-        again, drop = rest
-        assert [(each.name, each.state.name) for each in made] == [(name, "INIT")]
-        assert again.endswith(f"once that is fixed: boinc_gahp batch {' '.join(words)}")
-        assert drop.endswith(f"boinc_gahp batch abort name:{name}")
-        assert batch("submit", "uppercase", "--input", "in=in.txt", "--name", name)[0] == 0
-    else:
-        assert made == []
-        assert rest == [
-            "boinc_gahp: nothing is left on the project: its batch had no jobs, and is retired; to "
-            f"try again, once that is fixed: boinc_gahp batch {' '.join(words)}"
-        ]

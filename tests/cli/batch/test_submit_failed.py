@@ -1,0 +1,240 @@
+"""``boinc_gahp batch submit`` that fails: what is left, and what people are told to type."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject, Quirks
+from tests.cli.batch.conftest import Site
+from tests.cli.conftest import write_settings
+from tests.faultproxy import FaultProxy, status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cli.batch.conftest import Command
+
+
+@pytest.fixture
+def tag(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A text for names; the working directory has an input file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.txt").write_text(str(tmp_path))
+    return f"t{abs(hash(tmp_path))}"
+
+
+@pytest.fixture(scope="module")
+def _as_is(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    directory = tmp_path_factory.mktemp("as-is")
+    with LocalProject(directory / "project", hosts=1, quirks=Quirks.as_is()) as project:
+        project.pause_volunteers()
+        config = directory / "boinc_gahp.toml"
+        write_settings(config, project.url, project.authenticator)
+        site = Site(project, config)
+        yield site
+        site.rpc.close()
+
+
+@pytest.fixture
+def as_is(_as_is: Site, tag: str, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """A project that answers as a real one does, in the settings."""
+    monkeypatch.setenv("BOINC_GAHP_CONFIG", str(_as_is.config))
+    return _as_is
+
+
+@pytest.fixture
+def proxy(site: Site, tag: str, tmp_path: Path) -> Iterator[FaultProxy]:
+    with FaultProxy(site.project.url) as proxy:
+        write_settings(
+            tmp_path / "proxy.toml",
+            proxy.url,
+            site.project.authenticator,
+            "[timeouts]\nretry = 0.1\n",
+        )
+        yield proxy
+
+
+def told(line: str) -> list[str]:
+    """Return the words after ``boinc_gahp batch`` of the command at the end of a message."""
+    return shlex.split(line.partition(": boinc_gahp batch ")[2])
+
+
+def rows(path: Path, *names: str) -> None:
+    (path / "rows.csv").write_text("name,input:in\n" + "".join(f"{n},in.txt\n" for n in names))
+
+
+def batches(site: Site) -> dict[str, str]:
+    return {each.name: each.state.name for each in site.rpc.query_batches()}
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_file_that_the_project_does_not_take_leaves_no_batch_and_its_name_free(
+    site: Site, batch: Command, tag: str, tmp_path: Path, named: bool
+) -> None:
+    (tmp_path / "large.txt").write_bytes(b"x" * ((2 << 20) + 1))
+    words = ("submit", "uppercase", "--input", "in=large.txt", *(("--name", tag) if named else ()))
+    before = batches(site)
+    exit_status, out, err = batch(*words)
+    refusal, again = err.splitlines()
+    assert (exit_status, out) == (1, "")
+    assert "raise upload_max_filesize" in refusal
+    assert "name a URL from which volunteers fetch it" in refusal
+    assert batches(site) == before
+    assert again.startswith("boinc_gahp: to try again, once that is fixed: ")
+    assert told(again) == list(words)
+    (tmp_path / "large.txt").write_text("small")
+    assert batch(*told(again))[0] == 0
+
+
+@pytest.mark.parametrize("kind", ["site", "as_is"])
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_a_name_in_use_is_noticed_before_a_batch_is_made(
+    request: pytest.FixtureRequest,
+    batch: Command,
+    tag: str,
+    tmp_path: Path,
+    *,
+    place: str,
+    kind: str,
+) -> None:
+    site: Site = request.getfixturevalue(kind)
+    rows(tmp_path, f"{tag}-a", f"{tag}-b")
+    words = ("submit", "uppercase", "--rows", "rows.csv", "--name")
+    assert batch(*words, f"{tag}-1")[0] == 0
+    names = (f"{tag}-b", f"{tag}-c") if place == "first" else (f"{tag}-c", f"{tag}-A")
+    rows(tmp_path, *names)
+    line, taken = (2, names[0]) if place == "first" else (3, names[1])
+    before = batches(site)
+    for dry in ((), ("--dry-run",)):
+        exit_status, _, err = batch(*words, f"{tag}-2", *dry)
+        said = f"boinc_gahp: rows.csv:{line}: job name {taken!r} is in use on "
+        assert (exit_status, err.startswith(said)) == (1, True)
+        assert "[BG-NAME-IN-USE]" in err
+    _, _, err = batch(*words, f"{tag}-2")
+    _, hint, again = err.splitlines()
+    assert "use --name-jobs '{batch}_{index}'" in hint
+    assert batches(site) == before
+    rows(tmp_path, f"{tag}-c")
+    assert batch(*told(again))[0] == 0
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_batch_whose_jobs_are_refused_for_good_is_retired(
+    site: Site, batch: Command, tag: str, tmp_path: Path, named: bool
+) -> None:
+    rows(tmp_path, f"{tag}-a")
+    words = ("submit", "uppercase", "--rows", "rows.csv")
+    assert batch(*words, "--name", f"{tag}-1")[0] == 0
+    assert batch("submit", "uppercase", "--input", "in=in.txt", "--name", f"{tag}-3")[0] == 0
+    rows(tmp_path, f"{tag}-b", f"{tag}-a", f"{tag}-c")
+    before = batches(site)
+    exit_status, _, err = batch(*words, *((f"--name={tag}-2",) if named else ()))
+    refusal, _, again = err.splitlines()
+    assert exit_status == 1
+    assert refusal.startswith(f"boinc_gahp: rows.csv:3: job name '{tag}-a' is in use")
+    assert batches(site) == before
+    if named:
+        assert f"batch {tag}-2 is retired, and no other can have its name; to try again" in again
+        # Its own name is used up, and the next one is another batch's.
+        assert told(again) == [*words, "--name", f"{tag}-4"]
+    else:
+        assert "nothing is left on the project: its batch is retired; to try again" in again
+        assert told(again) == list(words)
+    rows(tmp_path, f"{tag}-b", f"{tag}-c")
+    assert batch(*told(again))[0] == 0
+
+
+@pytest.mark.long
+def test_jobs_that_were_made_before_one_is_refused_are_aborted(
+    as_is: Site, batch: Command, tag: str, tmp_path: Path
+) -> None:
+    rows(tmp_path, f"{tag}-a")
+    words = ("submit", "uppercase", "--rows", "rows.csv", "--name")
+    assert batch(*words, f"{tag}-1")[0] == 0
+    # A project makes jobs in portions of about 1,300.
+    names = [f"{tag}-n{n}" for n in range(3000)]
+    rows(tmp_path, *names[:2500], f"{tag}-a", *names[2500:])
+    exit_status, _, err = batch(*words, f"{tag}-2")
+    refusal, _, made, again = err.splitlines()
+    assert (exit_status, "rows.csv:2502: job name" in refusal) == (1, True)
+    assert re.search(r"1,\d\d\d jobs had been made, and are aborted: no other job can", made)
+    assert f"{tag}-2" not in batches(as_is)
+    assert told(again)[-1] == f"{tag}-3"
+
+
+@pytest.mark.long
+def test_a_refusal_that_may_be_mended_keeps_the_batch_for_the_same_command(
+    site: Site, batch: Command, tag: str
+) -> None:
+    words = ("submit", "uppercase", "--input", "in=in.txt", "--name", tag)
+    exit_status, out, err = batch(*words, "--input-template", "project:nosuch")
+    refusal, again, drop = err.splitlines()
+    assert (exit_status, out) == (1, "")
+    assert "refuses submit_batch: " in refusal
+    assert f"batch {tag} is there, without jobs; to try again, once that is fixed: " in again
+    assert told(again) == [*words, "--input-template", "project:nosuch"]
+    assert "to give it up: " in drop
+    assert batch(*told(again)[:-2])[0] == 0
+    name = f"{tag}-2"
+    _, _, err = batch(*words[:-1], name, "--input-template", "project:nosuch")
+    assert batch(*told(err.splitlines()[-1]), "--yes")[0] == 0
+    assert batches(site)[name] == "ABORTED"
+
+
+def test_a_batch_that_an_earlier_submit_made_stays_for_a_corrected_table(
+    site: Site, batch: Command, tag: str, tmp_path: Path
+) -> None:
+    rows(tmp_path, f"{tag}-a")
+    words = ("submit", "uppercase", "--rows", "rows.csv", "--name")
+    assert batch(*words, f"{tag}-1")[0] == 0
+    site.rpc.create_batch(f"{tag}-2", "uppercase", expire_time=0)
+    _, _, err = batch(*words, f"{tag}-2")
+    _, _, again, drop = err.splitlines()
+    assert f"batch {tag}-2 is there, without jobs; to try again, once that is fixed: " in again
+    assert told(again) == [*words, f"{tag}-2"]
+    assert told(drop) == ["abort", f"name:{tag}-2"]
+    rows(tmp_path, f"{tag}-b")
+    assert batch(*told(again))[0] == 0
+
+
+def test_an_output_template_that_is_not_there_leaves_nothing(
+    as_is: Site, batch: Command, tag: str
+) -> None:
+    words = ("submit", "uppercase", "--input", "in=in.txt")
+    wrong = ("--output-template", "project:nosuch")
+    before = batches(as_is)
+    exit_status, _, err = batch(*words, "--name", tag, *wrong)
+    refusal, again = err.splitlines()
+    assert (exit_status, "[BG-JOBS-NOT-LISTED]" in refusal) == (1, True)
+    assert batches(as_is) == before
+    assert told(again) == [*words, *wrong, "--name", f"{tag}-2"]
+    assert batch(*words, "--name", told(again)[-1])[0] == 0
+
+
+@pytest.mark.long
+def test_a_project_that_is_in_trouble_is_asked_again_with_the_same_command(
+    site: Site, batch: Command, tag: str, proxy: FaultProxy
+) -> None:
+    config = ("--config", "proxy.toml")
+    proxy.fail("submit_batch", status(500), times=None)
+    _, _, err = batch("submit", "uppercase", "--input", "in=in.txt", "--name", tag, *config)
+    proxy.heal()
+    again = err.splitlines()[-1]
+    assert again.startswith("boinc_gahp: to continue: ")
+    assert batch(*told(again))[0] == 0
+
+
+def test_a_batch_of_several_that_is_refused_is_told_with_the_list_of_those_that_there_are(
+    site: Site, batch: Command, tag: str, tmp_path: Path
+) -> None:
+    rows(tmp_path, f"{tag}-a")
+    assert batch("submit", "uppercase", "--rows", "rows.csv", "--name", f"{tag}-1")[0] == 0
+    rows(tmp_path, f"{tag}-b", f"{tag}-a", f"{tag}-c")
+    _, _, err = batch("submit", "uppercase", "--rows", "rows.csv", "--name", tag, "--split")
+    assert told(err.splitlines()[-1]) == ["list"]
+    assert batch(*told(err.splitlines()[-1]))[0] == 0
