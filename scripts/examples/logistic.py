@@ -5,24 +5,20 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from pathlib import Path
 
-_SHOWN = 8
 
-
-def main() -> None:
-    """Read ``parameters.json``, write the last populations into ``orbit.txt``."""
-    parameters = json.loads(Path("parameters.json").read_text("utf-8"))
+def main(rate: float, generations: int, shown: int = 8) -> None:
+    """Write the last populations, ``shown`` of them, into ``orbit.txt``."""
     population = 0.5
     orbit = []
-    for _ in range(parameters["generations"]):
-        population *= parameters["rate"] * (1 - population)
+    for _ in range(generations):
+        population *= rate * (1 - population)
         orbit.append(population)
-    shown = parameters.get("shown", _SHOWN)
     last = "".join(f"{value:.6f}\n" for value in orbit[-shown:])
     Path("orbit.txt").write_text(last, "utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(float(sys.argv[1]), *map(int, sys.argv[2:]))

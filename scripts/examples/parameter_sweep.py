@@ -1,4 +1,4 @@
-"""A parameter sweep on volunteers' computers, from the first line to the plot.
+"""A parameter sweep on volunteers' computers, from a table of parameters to the plot.
 
 A population ``x``, as a part of what there is room for, grows logistically: a year later it is
 ``rate * x * (1 - x)``. For small rates it settles down, for larger ones it swings between 2, 4,
@@ -8,26 +8,21 @@ plot::
 
     python scripts/examples/parameter_sweep.py sweep.png
 
-It takes about a minute: instead of using a real BOINC project it starts one on this machine, with
-four volunteers. To use your own project, which must have the app, replace the cell "The project"
-with::
-
-    project = Project.from_settings()       # or Project(url, authenticator)
+It takes less than a minute: instead of using a real BOINC project it starts one on this machine,
+with four volunteers. To use your own project, which must have the app, replace the cell "The
+project" with ``project = Project.from_settings()``.
 
 The lines ``# %%`` divide the script into cells: editors such as VS Code, PyCharm and Spyder run
-them one by one, like a notebook. Each cell needs only those above it. matplotlib must be installed.
+them one by one, like a notebook. matplotlib must be installed.
 """
 
-# %% Imports and directories
+# %% Imports
 from __future__ import annotations
 
 import atexit
-import json
-import shlex
 import shutil
 import sys
 import tempfile
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -38,111 +33,49 @@ mpl.use("Agg")  # draws into files, also on machines without a screen
 import matplotlib.pyplot as plt
 import numpy as np
 
-from boinc_gahp import Batch, InlineFile, Job, Parameters, Progress, Project
+from boinc_gahp import Project, jobs_from
 from boinc_gahp.localproject import LocalProject
-from boinc_gahp.localproject.new_app import NewApp, add
 
 PICTURE = Path(sys.argv[1] if len(sys.argv) > 1 else "parameter_sweep.png")
 HERE = Path(__file__).parent
+GENERATIONS = 3000
 
-# When the script ends, this closes what is opened below, and removes the directory.
+# %% The project
+# A local project, which ends and is removed with this script. Its app is logistic.py, a program
+# that takes its parameters as arguments and writes orbit.txt; nothing in it is special to BOINC.
 running = ExitStack()
 atexit.register(running.close)
 directory = Path(tempfile.mkdtemp(prefix="parameter-sweep-"))
 running.callback(shutil.rmtree, directory)
-
-# %% The project
-# A local project, which is removed when this script ends. Its app is logistic.py, a program that
-# reads parameters.json and writes orbit.txt; nothing in it is special to BOINC.
-local = running.enter_context(LocalProject(directory / "project", hosts=4))
-add(
-    local.core,
-    NewApp(
-        "logistic",
-        command="{python} " + shlex.quote(str(HERE / "logistic.py")),
-        inputs=("parameters.json",),
-        outputs=(("orbit.txt", False),),
-    ),
-)
-
+local = running.enter_context(LocalProject(directory / "project"))
+local.add_app("logistic", ["{python}", HERE / "logistic.py"], outputs="orbit.txt")
 project = running.enter_context(Project(local.url, local.authenticator))
-print(project)
-print(project.app("logistic"))
 
 # %% The jobs
-# One for each growth rate. Small inputs can be sent with the job, as here. Give a path instead of
-# an InlineFile for a file on this machine; it is sent once, however many jobs use it.
-RATES = np.linspace(2.5, 4.0, 200, endpoint=False)
-GENERATIONS = 3000
-SHOWN = 200  # number of populations that each job writes, the last ones
+# One for each row of a table: here a list, but a CSV file or a DataFrame does as well. A column is
+# a parameter; what is in braces is filled in for each job.
+rows = [{"rate": rate} for rate in np.linspace(2.5, 4.0, 200, endpoint=False)]
+jobs = jobs_from(rows, args=f"{{rate}} {GENERATIONS} 200")
 
-jobs = {}
-for number, rate in enumerate(RATES):
-    parameters = {"rate": float(rate), "generations": GENERATIONS, "shown": SHOWN}
-    name = f"logistic-sweep-{number:03d}"
-    jobs[name] = Job(name=name, inputs={"parameters.json": InlineFile(json.dumps(parameters))})
-
-# %% Check
-# This sends nothing. It finds mistakes in the jobs, and says how large the batch would be.
-needs = Parameters(fpops_est=1000.0 * GENERATIONS, delay_bound=86400)
-plan = project.plan("logistic", jobs.values(), name="logistic-sweep", parameters=needs)
-print(plan)
-for name, problem in plan.problems.items():
-    print(f"{name}: {problem}")
-
-# %% Submit
+# %% Submit and wait
 # A batch with a name is submitted only once, however often you run this cell. So you can run it
-# again if it was interrupted or the network failed. Names of batches and jobs can be used only once
-# in the whole project: on a real project, put your own name and a date into them.
-
-
-def show(progress: Progress) -> None:
-    """Print how far the submit is."""
-    if progress.total:
-        print(f"  {progress.step}: {progress.done} of {progress.total} {progress.unit}")
-
-
-batch = project.submit(
-    "logistic", jobs.values(), name="logistic-sweep", parameters=needs, progress=show
-)
-print(batch)
-
-# %% Wait
-# You can interrupt this, too. Later, project.batch("logistic-sweep") is this batch.
-last_shown = 0
-
-
-def news(now: Batch) -> None:
-    """Print a line for every tenth of the jobs, or when the project cannot be asked."""
-    global last_shown  # noqa: PLW0603  (a cell's variables are global)
-    if now.nover - last_shown >= now.njobs / 10 or now.is_over:
-        last_shown = now.nover
-        end = now.expected_end  # None while there is no estimate
-        print(f"  {now}", "" if end is None else f"about {end - time.time():.0f} s to go")
-    if now.trouble:
-        print(f"  {now.trouble}")
-
-
-batch.wait(progress=news, timeout=600)
+# again if it was interrupted or the network failed. The name can be used only once in the whole
+# project: on a real project, put your own name and a date into it.
+batch = project.submit("logistic", jobs, name="logistic-sweep", progress=True)
+batch.wait(progress=True)
 print(batch.counts())
 for failure in batch.failures():
     print(f"{failure.name}: {failure.why}")
 
 # %% Fetch
-# Each job gets a folder. Outputs that are there already are not fetched again.
-fetched = batch.fetch(directory / "results", threads=8)
+# Each job gets a folder, and jobs.csv has a row for each. Outputs that are there already are not
+# fetched again.
+fetched = batch.fetch(directory / "results", threads=8, progress=True)
 print(f"{fetched.fetched} jobs' outputs came, {len(fetched.errors)} could not be fetched")
-
-orbits = {}
-for name, rate in zip(jobs, RATES, strict=True):
-    output = fetched.directory / name / "orbit.txt"
-    if output.exists():
-        orbits[rate] = np.loadtxt(output)
-print(f"{len(orbits)} of {len(RATES)} growth rates are there")
-
-# %% Tidy up
-# The project may now delete the batch's files.
-batch.retire()
+done = [row for row in batch.to_records() if row["state"] == "done"]
+orbits = {row["rate"]: np.loadtxt(Path(row["folder"]) / "orbit.txt") for row in done}
+print(f"{len(orbits)} of {len(jobs)} growth rates are there")
+batch.retire()  # the project may now delete the batch's files
 
 # %% The plot
 # Above: the values of the population. Below: whether it is chaotic. The Lyapunov exponent says how
@@ -157,9 +90,9 @@ exponents = [
 
 plt.rcParams.update({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False})
 figure, (above, below) = plt.subplots(
-    2, 1, figsize=(10, 7.5), sharex=True, height_ratios=[3, 1], layout="constrained"
+    2, 1, figsize=(9, 5), sharex=True, height_ratios=[3, 1], layout="constrained"
 )
-figure.suptitle("A population that grows logistically", fontsize=16, weight="bold")
+figure.suptitle("A population that grows logistically", fontsize=14, weight="bold")
 
 for rate, orbit in orbits.items():
     above.plot(np.full(len(orbit), rate), orbit, ".", color=BLUE, markersize=1.5, alpha=0.45)
@@ -174,8 +107,8 @@ chaotic = np.array(exponents) > 0
 below.fill_between(rates, 0, exponents, chaotic, interpolate=True, color=RED, alpha=0.35)
 below.set_ylim(-2, 1)
 below.set_ylabel("Lyapunov\nexponent")
-below.set_xlabel(f"growth rate; one job each, {len(orbits)} of {len(RATES)} done")
+below.set_xlabel(f"growth rate; one job each, {len(orbits)} of {len(jobs)} done")
 below.set_xlim(2.5, 4.0)
 
-figure.savefig(PICTURE, dpi=150)
+figure.savefig(PICTURE, dpi=100)
 print(f"The plot is in {PICTURE}")

@@ -7,13 +7,12 @@ already. To try it, with ``logistic.py`` of this directory as the app::
     cp scripts/examples/sweep.py scripts/examples/logistic.py DIR/modules/
     boinc_gahp local-project add-app DIR logistic \
         --command '{python} {project}/modules/logistic.py' \
-        --in parameters.json --out orbit.txt --work-generator sweep:sweep
+        --out orbit.txt --work-generator sweep:sweep
     boinc_gahp local-project run DIR
 """
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject import NewJob
@@ -34,6 +33,4 @@ def sweep(request: WorkRequest) -> Iterator[NewJob]:
         name = f"{request.app}_{rate}"
         if request.exists(name):
             continue
-        parameters = {"rate": rate / 1000, "generations": GENERATIONS}
-        staged = request.stage(json.dumps(parameters).encode(), f"{name}.json")
-        yield NewJob(name=name, files=(staged,))
+        yield NewJob(name=name, command_line=f"{rate / 1000} {GENERATIONS}")

@@ -112,8 +112,11 @@ class Scene:
 
 
 @pytest.mark.skipif("UPDATE_PICTURE" not in os.environ, reason="UPDATE_PICTURE is not set")
-def test_the_picture_can_be_taken_again(browser: Browser, tmp_path: Path) -> None:
-    with LocalProject(tmp_path / "p", hosts=4) as project:
+def test_the_picture_can_be_taken_again(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with LocalProject(tmp_path / "project", hosts=4) as project:
         scene = Scene(project)
         scene.wait(
             "four jobs that have no end",

@@ -171,9 +171,8 @@ def test_the_example_sweeps_its_parameters_and_ends(tmp_path: Path) -> None:
         (modules / "sweep.py").write_text(text)
         project.add_app(
             "logistic",
-            command=["{python}", "-I", "{project}/modules/logistic.py"],
-            input_template=input_template("parameters.json"),
-            output_template=output_template("orbit.txt"),
+            "{python} -I {project}/modules/logistic.py",
+            outputs="orbit.txt",
             work_generator="sweep:sweep",
             work_low=4,
         )

@@ -38,6 +38,13 @@ def jobs(bench: Bench, batch_id: int, *ended: float, waiting: int = 0, failed: i
         bench.workunit(f"waits{number}", batch=batch_id)
 
 
+def ended(bench: Bench, batch_id: int) -> dict[int, float]:
+    with bench.core.db.read() as connection:
+        batch = queries.batch(connection, batch_id)
+        assert batch is not None
+        return ends(connection, [batch])
+
+
 def of(bench: Bench, batch_id: int) -> Timeline:
     with bench.core.db.read() as connection:
         batch = queries.batch(connection, batch_id)
@@ -69,8 +76,7 @@ def test_a_batch_ended_when_its_last_result_was_received_not_when_somebody_asked
     jobs(bench, batch, now - 40, now - 30, now - 20, failed=1)
     bench.set("batch", state=BatchState.COMPLETE, completion_time=now)
     assert of(bench, batch).ended == now - 20
-    with bench.core.db.read() as connection:
-        assert ends(connection, [batch, 77]) == {batch: now - 20}
+    assert ended(bench, batch) == {batch: now - 20}
     assert "took 40 s" in visitor.text()
     assert re.search(r"Ended 2\d s ago ?, after 40 s", visitor.text(f"batches/{batch}"))
 
@@ -81,8 +87,8 @@ def test_a_late_result_of_a_job_that_is_done_does_not_end_it_again(
     now = time.time()
     jobs(bench, batch, now - 30)
     bench.result(OVER, SUCCESS, sent_time=now - 40, received_time=now - 5, batch=batch)
+    assert ended(bench, batch) == {batch: now - 30}
     with bench.core.db.read() as connection:
-        assert ends(connection, [batch]) == {batch: now - 30}
         [line] = job_queries.jobs(connection, batch, 1, state="", part="")[0]
     assert line.end_time == now - 30
 
@@ -132,10 +138,13 @@ def test_a_batch_whose_jobs_were_all_aborted_ended_when_that_was_recorded(
 ) -> None:
     jobs(bench, batch, waiting=3)
     bench.set("workunit", error_mask=16)
-    bench.set("batch", state=BatchState.ABORTED, completion_time=time.time() - 7)
+    at = time.time() - 7
+    bench.set("batch", state=BatchState.ABORTED, completion_time=at)
     curve = of(bench, batch)
-    assert time.time() - 10 < curve.ended < time.time()
-    assert (curve.done, curve.failed, curve.expected) == ("", "", 0)
+    assert (curve.done, curve.failed, curve.expected, curve.ended) == ("", "", 0, at)
+    jobs(bench, batch, at - 20)
+    assert of(bench, batch).ended == at
+    assert ended(bench, batch) == {batch: at}
 
 
 # The history of a job.
@@ -204,6 +213,14 @@ def test_the_page_shows_what_to_type(bench: Bench, visitor: Visitor) -> None:
     bench.compute(b"ONE")
     bench.settle()
     assert f"boinc_gahp batch fetch {batch_id}" in visitor.text(f"batches/{batch_id}")
+
+
+def test_a_path_in_ones_home_is_short_and_fits_a_shell(
+    bench: Bench, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (bench.directory / "boinc_gahp.toml").write_text("[project]\n")
+    monkeypatch.setenv("HOME", str(bench.directory.parent))
+    assert f"export BOINC_GAHP_CONFIG=~/{bench.directory.name}/boinc_gahp.toml" in visitor.text()
 
 
 def test_paths_of_this_machine_are_not_for_strangers(bench: Bench) -> None:

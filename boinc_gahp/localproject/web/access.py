@@ -12,7 +12,9 @@ import hashlib
 import secrets
 import shlex
 import time
+from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -27,7 +29,6 @@ from boinc_gahp.localproject.settings import SUBMITTER, settings_path
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping
-    from pathlib import Path
     from typing import Any
 
     from flask import Flask
@@ -206,7 +207,11 @@ def settings_file(core: Core) -> str:
     if user is None and core.remote_page:
         return ""
     path = settings_path(core.directory.absolute(), SUBMITTER if user is None else user.name)
-    return shlex.quote(str(path)) if path.exists() else ""
+    if not path.exists():
+        return ""
+    with suppress(RuntimeError, ValueError):  # no home, or the file is not in it
+        return f"~/{shlex.quote(str(path.relative_to(Path.home())))}"
+    return shlex.quote(str(path))
 
 
 def is_signed_in(app: Flask, core: Core, cookie: str) -> bool:

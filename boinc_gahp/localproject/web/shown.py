@@ -27,12 +27,11 @@ def batches(core: Core) -> Response:
     retired = request.args.get("show") == "retired"
     with core.db.read() as connection:
         overview = queries.overview(connection, page_number(), retired=retired)
-        over = [each.id for each in overview.batches if not each.open]
         return show(
             core,
             "batches.html",
             overview=overview,
-            ends=timeline.ends(connection, over),
+            ends=timeline.ends(connection, overview.batches),
             hosts=queries.hosts(connection),
             programs=queries.programs(connection),
             retired=retired,

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState
+from boinc_gahp.localproject.states import BatchState, ErrorMask, Outcome, ServerState
 
 if TYPE_CHECKING:
     import sqlite3
@@ -41,18 +41,26 @@ GROUP BY w.id
 """  # noqa: S608
 
 
-def ends(connection: sqlite3.Connection, batch_ids: Iterable[int]) -> dict[int, float]:
-    """Return when the last job of each batch ended; those without such a job are left out."""
-    asked = list(batch_ids)
-    marks = ", ".join("?" * len(asked))
-    return {
+def ends(connection: sqlite3.Connection, batches: Iterable[ShownBatch]) -> dict[int, float]:
+    """Return when each batch ended, by its id; those that have not are left out."""
+    over = [batch for batch in batches if not batch.open]
+    marks = ", ".join("?" * len(over))
+    last = {
         row["batch"]: row["ended"]
         for row in connection.execute(
             f"SELECT batch, max(ended) AS ended FROM ({_ENDS.format(marks)}) "  # noqa: S608
             "WHERE ended > 0 GROUP BY batch",
-            asked + asked,
+            2 * [batch.id for batch in over],
         )
     }
+    found = {batch.id: _ended(batch, last.get(batch.id, 0.0)) for batch in over}
+    return {batch_id: ended for batch_id, ended in found.items() if ended}
+
+
+def _ended(batch: ShownBatch, last: float) -> float:
+    """Return when a batch that is over ended; ``last``: its last job, as far as is known."""
+    was_aborted = batch.state is BatchState.ABORTED
+    return batch.completion_time or last if was_aborted else last or batch.completion_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +96,9 @@ def timeline(connection: sqlite3.Connection, batch: ShownBatch) -> Timeline | No
     )
     times = [each[0] for each in known]
     is_over = batch.jobs.ended == batch.jobs.total or not batch.open
-    ended = (times[-1] if times else batch.completion_time) if is_over else 0.0
-    now = max([time.time(), *times[-1:]])
+    last = times[-1] if times else 0.0
+    ended = _ended(batch, last) if is_over else 0.0
+    now = max(time.time(), last)
     until = ended or now
     expected = 0.0 if is_over else now + _left(connection, batch, known, now)
     if expected <= now or expected > now + _TOO_FAR:
