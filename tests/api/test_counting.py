@@ -105,6 +105,25 @@ def test_jobs_of_an_older_batch_of_the_name_are_not_counted(
     assert counted(batch) == (0, 3, 0, 0)
 
 
+def test_changes_that_the_name_does_not_tell_are_missed_and_the_batch_is_listed_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boinc_gahp.api.watching.FEW", 0)
+    older = site.batch(2, name="long ago")
+    with site.local.core.db.write() as connection:
+        connection.execute("UPDATE workunit SET mod_time = 2 WHERE batch = ?", (older.id,))
+    batch = site.batch(3, name="long ago")
+    watch = site.project.watch([batch], poll=QUICK)
+    next(watch)
+    site.project.rpc.abort_jobs([job.name for job in batch.jobs()][:1])
+    send(site, batch, 3)
+    next(watch)
+    assert counted(batch) == (2, 0, 0, 1)
+    monkeypatch.setattr("boinc_gahp.api.counting.time.monotonic", lambda: 1e9)
+    next(watch)
+    assert counted(batch) == (0, 2, 0, 1)
+
+
 def test_a_batch_is_watched_even_if_its_jobs_cannot_be_counted(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

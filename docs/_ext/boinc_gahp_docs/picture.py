@@ -39,8 +39,8 @@ class Box:
 BOXES = {
     "cli": Box(20, 940, 16, "the command line, a module or a package for each command"),
     "daemon": Box(20, 350, 150, "what HTCondor starts: lines in and out"),
-    "api": Box(385, 615, 150, "the Python API of handles"),
-    "localproject": Box(650, 940, 150, "a whole BOINC project"),
+    "api": Box(385, 940, 150, "the Python API of handles"),
+    "localproject": Box(650, 860, 284, "a whole BOINC project"),
     "gahp": Box(20, 180, 284, "the protocol"),
     "htcondor": Box(205, 415, 284, "HTCondor 10 and later"),
     "bridge": Box(205, 615, 418, "each BOINC_* request as a method"),
@@ -59,6 +59,7 @@ WAYS = {
     ("daemon", "htcondor"): 280,
     ("htcondor", "bridge"): 310,
     ("api", "bridge"): 500,
+    ("api", "terminal"): 900,
     ("bridge", "fetch"): 410,
     ("fetch", "submit"): 410,
     ("submit", "ledger"): 140,
@@ -66,7 +67,7 @@ WAYS = {
     ("submit", "rpc"): 500,
     ("submit", "templates"): 648,
     ("localproject", "templates"): 728,
-    ("localproject", "terminal"): 860,
+    ("localproject", "terminal"): 820,
 }
 
 _STYLE = """\
