@@ -311,3 +311,27 @@ def test_a_database_of_a_newer_version_is_left_alone(
     assert main(["local-project", action, str(directory)]) == 1
     assert "schema version 99, made by a newer boinc_gahp" in capsys.readouterr().err
     assert (directory / "project.sqlite").read_bytes() == before
+
+
+def test_a_user_gets_an_address_and_a_password_from_standard_input(do: Do, directory: Path) -> None:
+    status, out, errors = do(
+        "add-user", "ada", "--email", "Ada@Example.edu", stdin="correct horse\n"
+    )
+    assert (status, errors) == (0, "")
+    assert "correct horse" not in out
+    (row,) = rows(directory, "SELECT email_addr, passwd_hash FROM user WHERE name = 'ada'")
+    assert row["email_addr"] == "ada@example.edu"
+    assert row["passwd_hash"]
+
+
+@pytest.mark.parametrize(
+    ("email", "password", "says"),
+    [("eve@example.edu", "short", "at least 6"), ("no address", "correct horse", "is not an")],
+)
+def test_a_user_with_a_wrong_login_is_not_added(
+    do: Do, directory: Path, email: str, password: str, says: str
+) -> None:
+    status, _, errors = do("add-user", "eve", "--email", email, stdin=password)
+    assert status == 1
+    assert says in errors
+    assert rows(directory, "SELECT name FROM user WHERE name = 'eve'") == []

@@ -169,6 +169,8 @@ def test_a_project_of_an_older_version_goes_on_and_gets_what_is_new(tmp_path: Pa
             ("host", "core_client_version"),
             ("host", "docker_version"),
             ("host", "dont_use_docker"),
+            ("user", "email_addr"),
+            ("user", "passwd_hash"),
         ):
             connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.execute("PRAGMA user_version = 2")

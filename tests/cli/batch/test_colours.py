@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: A command line for each command; {batch} has a finished job, {p} is a project's directory.
 LINES = {
+    "apps": "--details",
+    "login": "no-address --stdin",
     "batch list": "",
     "batch show": "{batch}",
     "batch estimate": "uppercase --input in={data}",
@@ -52,7 +54,7 @@ LINES = {
 #: These run until they are interrupted, or for long; tests of their own look at what they print.
 PERSISTENT_AFTER = {"demo", "local-project run"}
 #: These have something to colour in the situation that the tests make.
-COLOURED = ("check", "template check", "batch show")
+COLOURED = ("apps", "check", "template check", "batch show")
 
 _COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3|4|9|10)\d(?:;[\d;]*)?m")
 
