@@ -40,22 +40,6 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         (["--qqq"], "there is no option --qqq; boinc_gahp --help lists"),
         (["--config"], "--config needs the path"),
         (["--config", "x", "BOINC_PING"], "there is no command 'BOINC_PING'"),
-    ],
-    ids=["command", "option", "value", "unlike", "missing-path", "gahp-command"],
-)
-def test_a_wrong_command_line_gets_one_line_and_status_2(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert words in err
-    assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
         (["submit"], "; type: boinc_gahp batch submit; "),
         (["submit", "a", "--each", "*.txt"], "; type: boinc_gahp batch submit a --each '*.txt'; "),
         (["list"], "boinc_gahp batch list (your batches) or boinc_gahp ledger list (jobs from"),
@@ -64,9 +48,23 @@ def test_a_wrong_command_line_gets_one_line_and_status_2(
         (["sumbit"], "; did you mean boinc_gahp batch submit? "),
         (["help", "sumbit"], "; did you mean boinc_gahp batch submit? "),
     ],
-    ids=["action", "with arguments", "two", "three", "of a project", "misspelt", "help"],
+    ids=[
+        "command",
+        "option",
+        "value",
+        "unlike",
+        "missing-path",
+        "gahp-command",
+        "action",
+        "with arguments",
+        "two",
+        "three",
+        "of a project",
+        "misspelt",
+        "help",
+    ],
 )
-def test_an_action_in_a_commands_place_is_told_with_its_command(
+def test_a_wrong_command_line_gets_one_line_and_status_2(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2
