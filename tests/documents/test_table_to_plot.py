@@ -1,0 +1,95 @@
+"""A user's own program and a table: a plot of the results takes less than 15 lines of Python."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.api import BatchState, Project
+from boinc_gahp.localproject import LocalProject, Quirks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "examples" / "table_to_plot.py"
+ROWS = 200
+#: Somebody's own program; it estimates pi from random points.
+PI = """\
+import argparse, random
+parser = argparse.ArgumentParser()
+parser.add_argument("--seed", type=int, required=True)
+parser.add_argument("--points", type=int, required=True)
+given = parser.parse_args()
+random.seed(given.seed)
+inside = sum(random.random() ** 2 + random.random() ** 2 <= 1 for _ in range(given.points))
+with open("pi.txt", "w") as file:
+    print(4 * inside / given.points, file=file)
+"""
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(params=[Quirks(), Quirks.as_is()], ids=["sane", "as-is"])
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalProject]:
+    """A project that has the program as an app."""
+    program = tmp_path / "pi.py"
+    program.write_text(PI, "utf-8")
+    with LocalProject(tmp_path / "project", hosts=4, quirks=request.param) as project:
+        project.add_app("pi", ["{python}", program], outputs="pi.txt")
+        yield project
+
+
+def test_the_script_has_fewer_than_15_lines() -> None:
+    lines = SCRIPT.read_text("utf-8").splitlines()
+    assert len([line for line in lines if line.strip() and not line.startswith('"""')]) < 15
+
+
+def test_200_rows_become_a_plot_without_a_refused_submit(
+    project: LocalProject, tmp_path: Path
+) -> None:
+    pytest.importorskip("pandas")
+    directory = tmp_path / "work"
+    directory.mkdir()
+    with (directory / "params.csv").open("w", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["seed", "points"])
+        rows.writerows([seed, 100 + 50 * seed] for seed in range(ROWS))
+    key = tmp_path / "key"
+    key.touch(0o600)
+    key.write_text(project.authenticator, "utf-8")
+    settings = tmp_path / "boinc_gahp.toml"
+    settings.write_text(
+        f'[project]\nurl = "{project.url}"\nauthenticator_file = "{key}"\n'
+        f'[state]\ndir = "{tmp_path / "state"}"\ncache_dir = "{tmp_path / "cache"}"\n',
+        "utf-8",
+    )
+    result = subprocess.run(
+        [sys.executable, SCRIPT],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+        cwd=directory,
+        env={**os.environ, "BOINC_GAHP_CONFIG": str(settings), "MPLBACKEND": "Agg"},
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert (directory / "pi.png").read_bytes().startswith(b"\x89PNG")
+    with (directory / "results" / "jobs.csv").open(encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert len(table) == ROWS
+    for seed, row in enumerate(table):
+        assert (row["seed"], row["points"]) == (str(seed), str(100 + 50 * seed))
+        assert row["state"] == "done"
+        found = float((directory / "results" / row["folder"] / "pi.txt").read_text("utf-8"))
+        assert math.isclose(found, math.pi, abs_tol=1)
+    with Project.from_settings(config=settings) as people:
+        assert [(each.name, each.state) for each in people.batches()] == [
+            ("pi-scan", BatchState.COMPLETE)
+        ]
