@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from boinc_gahp.api.comparing import is_final as is_final
     from boinc_gahp.api.counting import Counts as Counts
     from boinc_gahp.api.failures import JobFailure as JobFailure, save_failure as save_failure
+    from boinc_gahp.api.family import (
+        Standing as Standing,
+        parent_of as parent_of,
+        standing_of as standing_of,
+    )
     from boinc_gahp.api.fetching import Fetched as Fetched, FetchedZip as FetchedZip
     from boinc_gahp.api.fetching_batch import Jobs as Jobs, jobs_of as jobs_of
     from boinc_gahp.api.files import split_named as split_named
@@ -42,7 +47,7 @@ if TYPE_CHECKING:
         SubmittedInput as SubmittedInput,
         SubmittedJob as SubmittedJob,
     )
-    from boinc_gahp.api.manifests import Manifests as Manifests
+    from boinc_gahp.api.manifest_files import Manifests as Manifests
     from boinc_gahp.api.patterns import Patterns as Patterns
     from boinc_gahp.api.progress import (
         StepView as StepView,
@@ -57,11 +62,6 @@ if TYPE_CHECKING:
         Options as Options,
         job_names as job_names,
         new_batch_name as new_batch_name,
-    )
-    from boinc_gahp.api.retries import (
-        Standing as Standing,
-        parent_of as parent_of,
-        standing_of as standing_of,
     )
     from boinc_gahp.api.retrying import RetryPlan as RetryPlan, plan_retry as plan_retry
     from boinc_gahp.api.row_values import WrongRow as WrongRow
@@ -141,12 +141,12 @@ __getattr__, __dir__ = exports(
         "logs": ["JobLog", "logs_of", "page_of"],
         "progress": ["StepView", "counts_words", "rest_words", "slowest_words", "state_words"],
         "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
-        "manifests": ["Manifests"],
+        "manifest_files": ["Manifests"],
         "patterns": ["Patterns"],
         "project": ["Project"],
         "reasons": ["Reason", "reasons_of"],
         "request": ["Options", "job_names", "new_batch_name"],
-        "retries": ["Standing", "parent_of", "standing_of"],
+        "family": ["Standing", "parent_of", "standing_of"],
         "retrying": ["RetryPlan", "plan_retry"],
         "row_values": ["WrongRow"],
         "rows": ["read_rows"],

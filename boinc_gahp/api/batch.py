@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 from boinc_gahp.api import (
     control,
     counting,
+    family,
     fetching,
     finding,
     logs,
     reasons,
-    results,
-    retries,
+    records,
     retrying,
     watching,
 )
 from boinc_gahp.api.counting import Counts
 from boinc_gahp.api.forecast import Forecast
 from boinc_gahp.api.job import BatchJob
-from boinc_gahp.api.manifests import Manifests
+from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.progress import of_steps, of_waiting
 from boinc_gahp.api.types import JobState
 from boinc_gahp.api.watching import Poll
@@ -299,7 +299,7 @@ class Batch:
             NoSuchJob: one of ``jobs`` does not exist.
             RpcError: the project could not be asked.
         """
-        return results.records(self, _several(jobs))
+        return records.records(self, _several(jobs))
 
     def counts(self) -> Counts:
         """Count the jobs by their states; asks the project for all jobs."""
@@ -522,7 +522,7 @@ class Batch:
         Raises:
             RpcError: the project could not be asked.
         """
-        return retries.retries_of(self)
+        return family.retries_of(self)
 
     # -- acting on it
 

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api.manifest import COMMON, NUMBERS, TEMPLATES, describe
-from boinc_gahp.api.manifests import Manifests, readable_md5s
+from boinc_gahp.api.manifest_files import Manifests, readable_md5s
 from boinc_gahp.errors import (
     BatchConflict,
     GahpError,

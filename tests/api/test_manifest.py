@@ -20,7 +20,7 @@ from boinc_gahp.api import (
     StagedFile,
 )
 from boinc_gahp.api.manifest import Lineage, describe
-from boinc_gahp.api.manifests import Manifests
+from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.errors import StagingError
 from boinc_gahp.submit import SubmitRequest
 from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)

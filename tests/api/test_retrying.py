@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.api import InlineFile, Job, Manifests, Parameters, Poll, Project
-from boinc_gahp.api.retries import retry_name
+from boinc_gahp.api.family import retry_name
 from boinc_gahp.errors import BatchConflict, GahpError, NoSuchJob, NotKnownHere, StagingError
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.submit.checks import check_job_name
