@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from boinc_gahp import rpc
-    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.known_batch import KnownBatch
 
 log = logging.getLogger("boinc_gahp.api")
 
@@ -58,7 +58,7 @@ class Counts:
         return self.queued + self.in_progress + self.done + self.failed + self.unknown
 
 
-def counts(batch: Batch, running: int | None) -> Counts | None:
+def counts(batch: KnownBatch, running: int | None) -> Counts | None:
     """Return how many jobs are in which state, if ``running`` jobs run; None: nobody knows."""
     if batch.gone or batch.state in (BatchState.INIT, BatchState.UNKNOWN):
         return None

@@ -118,7 +118,7 @@ def run_parser(config: str | None = None) -> Parser:
         examples=(
             "boinc_gahp apps",
             "boinc_gahp apps uppercase",
-            "boinc_gahp apps --details --project astro",
+            "boinc_gahp apps --details --project astro --config ~/astro.toml",
             "boinc_gahp apps --json",
         ),
     )
