@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         Options as Options,
         job_names as job_names,
         new_batch_name as new_batch_name,
+        similar_names as similar_names,
     )
     from boinc_gahp.api.retrying import RetryPlan as RetryPlan, plan_retry as plan_retry
     from boinc_gahp.api.row_values import WrongRow as WrongRow
@@ -145,7 +146,7 @@ __getattr__, __dir__ = exports(
         "patterns": ["Patterns"],
         "project": ["Project"],
         "reasons": ["Reason", "reasons_of"],
-        "request": ["Options", "job_names", "new_batch_name"],
+        "request": ["Options", "job_names", "new_batch_name", "similar_names"],
         "family": ["Standing", "parent_of", "standing_of"],
         "retrying": ["RetryPlan", "plan_retry"],
         "row_values": ["WrongRow"],

@@ -14,13 +14,13 @@ import hashlib
 import json
 import logging
 import os
-import re
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.api.manifest import Manifest, readable
+from boinc_gahp.api.request import similar_names
 from boinc_gahp.config import state_dir, url_identity
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.files import make_private_directory, open_private_file, whole_file, write_whole
@@ -36,8 +36,6 @@ log = logging.getLogger("boinc_gahp.api")
 _KEEP = 365 * 86400.0
 #: Format 1 had no sources, texts, parameters, parent and retry_of. Readers of format 1 read this.
 _FORMAT = 2
-#: A number at the end of a batch's name.
-_NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 
 
 class Manifests:
@@ -55,14 +53,8 @@ class Manifests:
 
     def free_name(self, batch_name: str) -> str:
         """Return a similar name under which nothing was submitted from here: ``sweep-2``."""
-        head, _, tail = batch_name.rpartition("-")
-        number = int(tail) if head and _NUMBER.fullmatch(tail) else 1
-        base = head if number > 1 else batch_name
-        while True:
-            number += 1
-            path = self._path(f"{base}-{number}")
-            if path is None or not path.exists():
-                return f"{base}-{number}"
+        paths = ((name, self._path(name)) for name in similar_names(batch_name))
+        return next(name for name, path in paths if path is None or not path.exists())
 
     def find(self, batch_name: str) -> Manifest | None:
         """Return what was sent under this name; None: this machine does not know."""

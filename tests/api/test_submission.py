@@ -22,7 +22,7 @@ from boinc_gahp.api import (
     jobs_from,
 )
 from boinc_gahp.api.request import build_request, job_names, new_batch_name
-from boinc_gahp.config import ProjectSettings, Settings
+from boinc_gahp.config import ProjectSettings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import (
     BadRequest,
@@ -275,10 +275,9 @@ def test_too_many_jobs_are_told_how_many_fit(site: Site, data: list[Path]) -> No
 
 def small(site: Site, max_post_bytes: int) -> Project:
     """Return the project with a small limit on requests."""
-    settings = ProjectSettings(ProjectUrl(site.proxy.url), max_post_bytes=max_post_bytes)
-    return site.stack.enter_context(
-        Project(site.proxy.url, site.authenticator, settings=Settings(project=settings))
-    )
+    limited = ProjectSettings(ProjectUrl(site.proxy.url), max_post_bytes=max_post_bytes)
+    settings = replace(site.project.session.settings, project=limited)
+    return site.stack.enter_context(Project(site.proxy.url, site.authenticator, settings=settings))
 
 
 # -- plan and estimate
