@@ -12,6 +12,29 @@
         for failure in batch.failures():
             print(failure)
         batch.retire()
+
+Its parts, in the order in which a batch meets them:
+
+==============  ===================================================================================
+session         the project, the account and the settings, which most functions take
+project, batch  the handles; what a batch keeps is known_batch's, and job is one of its jobs
+app             what an app's templates say
+table, rows     jobs from a table: of Python, and of a file; row_csv and row_json read the files
+row_jobs        a row as a job; row_values checks its cells, patterns fills placeholders
+files           input files and arguments as text; remote_files measures those of other servers
+request         jobs as a request to the bridge; splitting divides what is too large
+submission      submits, plans and estimates
+manifest        what was submitted; manifest_files keeps it on this machine
+comparing       whether a batch that is there has the same jobs, and the difference
+finding         the batch or the job of a name or id
+control         the lease, abort, retire
+watching        asks until batches are over; counting and forecast make numbers of the answers
+progress        shows it on terminals and in notebooks
+fetching        outputs, with fetching_batch's threads, into folders or zips
+records         a row for each job, for DataFrames and for jobs_csv
+failures, logs  what the project tells about single jobs; reasons has each reason once
+family          a batch and its retries, and which of them count; retrying sends them
+==============  ===================================================================================
 """
 
 from __future__ import annotations
