@@ -200,7 +200,7 @@ class Project:
             parameters: what the jobs need and may use, unless their own values say otherwise.
             priority: for jobs without a priority of their own.
             app_version_num: run the jobs with this version of the app only. A project does not list
-                its versions: it accepts jobs for one that does not exist, and they stay queued for
+                its versions: it accepts jobs for one that does not exist, and they wait for
                 ever.
             lease: how long the batch is kept if nobody waits for it, fetches from it or calls
                 :meth:`Batch.extend`, in seconds or as a text like ``"30d"``; None: as long as its
