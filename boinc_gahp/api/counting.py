@@ -82,7 +82,8 @@ class JobTracker:
         self._began: dict[str, float] = {}
         self._running: set[str] = set()
         self._over: set[str] = set()
-        self._durations: list[float] = []
+        #: By name, so that jobs that run again and again take no more memory.
+        self._durations: dict[str, float] = {}
 
     @property
     def running(self) -> int:
@@ -120,7 +121,7 @@ class JobTracker:
             if name not in self._over and not is_first:
                 # One that was not seen running began and ended between two looks.
                 began = self._began.pop(name, self._looked or about)
-                self._durations.append(max(0.0, about - began))
+                self._durations[name] = max(0.0, about - began)
             self._waiting.discard(name)
             self._running.discard(name)
             self._over.add(name)
@@ -132,13 +133,14 @@ class JobTracker:
         else:
             # It may have run before, and is to run again.
             self._running.discard(name)
+            self._over.discard(name)
             self._waiting.add(name)
 
     def times(self) -> JobTimes:
         """Return what the jobs' times say about the rest."""
         now = self._looked or 0.0
         ages = [now - self._began[name] for name in self._running]
-        return JobTimes(len(self._waiting), self._durations, ages)
+        return JobTimes(len(self._waiting), list(self._durations.values()), ages)
 
 
 class Counting:

@@ -170,6 +170,9 @@ def test_a_tracker_that_sees_changes_knows_what_one_that_sees_everything_knows(
             look.count(JobState.QUEUED),
             look.count(JobState.IN_PROGRESS),
         )
+        assert changes.over == sum(state.is_over for state in look)
+        # However often jobs run again.
+        assert len(times.durations) <= len(look)
         assert all(each >= 0 for each in [*times.durations, *times.ages])
 
 
