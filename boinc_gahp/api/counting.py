@@ -38,6 +38,9 @@ MOST = 40_000
 FEW = 200
 #: Seconds between two lists of a batch's jobs, at least.
 _PAUSE = 60.0
+#: After an answer about changes that took so many seconds, the next is not asked for before
+#: ``_SHARE`` times as many have passed: jobs of batches that were just made have all changed.
+_SLOW = 1.0
 #: A batch whose changes cannot be asked for is listed after so many times the time this takes.
 _SHARE = 20
 
@@ -152,6 +155,7 @@ class Counting:
         #: Batches whose changes cannot be asked for by their names.
         self._nameless: set[int] = set()
         self._not_before: dict[int, float] = {}
+        self._no_changes_before = 0.0
 
     def of(self, batch_id: int) -> JobTracker | None:
         """Return what is known about a batch's jobs; None: nothing."""
@@ -207,12 +211,15 @@ class Counting:
             for info in wanted.values()
             if info.id in self._trackers and info.id not in self._nameless
         ]
-        if not known or self._since is None:
+        began = time.monotonic()
+        if not known or self._since is None or began < self._no_changes_before:
             return
         # Only 0 asks for everything.
         since = max(1, math.floor(float(self._since)) - OVERLAP)
         try:
             answer = project.query_batch2([info.name for info in known], min_mod_time=since)
+            took = time.monotonic() - began
+            self._no_changes_before = began + _SHARE * took if took > _SLOW else 0.0
         except (BatchNotFound, NotOwner) as error:
             # One name spoils the answer: perhaps it is first of all another account's.
             named = {info.id for info in known if info.name == error.named}
