@@ -15,11 +15,12 @@ import json
 import logging
 import os
 import time
+import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.api.manifest import Manifest, readable
+from boinc_gahp.api.manifest import Manifest, check_line, readable
 from boinc_gahp.api.request import similar_names
 from boinc_gahp.config import state_dir, url_identity
 from boinc_gahp.errors import ConfigError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.session import Session
 
-log = logging.getLogger("boinc_gahp.api")
+log = logging.getLogger("boinc_gahp.api.manifests")
 
 #: Seconds after its last use when a manifest is removed: by then its batch is over.
 _KEEP = 365 * 86400.0
@@ -69,8 +70,8 @@ class Manifests:
                 return _read(lines)
         except FileNotFoundError:
             return None
-        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-            log.warning("The manifest of what was submitted cannot be read: %s: %s", path, error)
+        except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
+            log.warning("the file with what was submitted cannot be read: %s: %s", path, error)
             return None
 
     def of(self, batch_name: str, batch_id: int) -> Manifest | None:
@@ -178,6 +179,7 @@ def _read(lines: Iterable[str]) -> Manifest:
     jobs = {}
     for text in coming:
         name, _, line = text.rstrip("\n").partition("\t")
+        check_line(line)
         jobs[json.loads(name)] = line
     parent = head.get("parent")
     return Manifest(
