@@ -23,7 +23,7 @@ from boinc_gahp.api.counting import Counts
 from boinc_gahp.api.forecast import Forecast
 from boinc_gahp.api.job import BatchJob
 from boinc_gahp.api.manifests import Manifests
-from boinc_gahp.api.progress import of_steps, of_waiting
+from boinc_gahp.api.progress import of_steps, of_waiting, state_words
 from boinc_gahp.api.types import JobState
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.errors import NoSuchJob
@@ -616,7 +616,7 @@ class Batch:
             ("batch", f"{self.name} (id {self.id})"),
             ("project", self.project.url),
             ("app", self.app_name),
-            ("state", self.state.words),
+            ("state", state_words(self)),
             ("jobs", f"{done} done, {self.nerror_jobs} failed, of {self.njobs}"),
         ]
         cells = "".join(

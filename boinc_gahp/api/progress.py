@@ -150,7 +150,7 @@ def state_words(batch: Batch) -> str:
 def counts_words(batch: Batch) -> str:
     """Return how many jobs of a batch are in which state, as far as that is known.
 
-    ``12 queued, 64 in progress, 120 done, 4 failed``; empty while the batch is being made.
+    ``12 waiting, 64 running, 120 done, 4 failed``; empty while the batch is being made.
     """
     if batch.state is BatchState.INIT:
         return ""
