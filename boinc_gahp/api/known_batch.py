@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.api import counting
 from boinc_gahp.api.forecast import Forecast
 from boinc_gahp.api.manifest_files import Manifests
+from boinc_gahp.api.progress import state_words
 from boinc_gahp.states import BatchState
 from boinc_gahp.tracebacks import concise
 
@@ -219,7 +220,7 @@ class KnownBatch:
             ("batch", f"{self.name} (id {self.id})"),
             ("project", self.project.url),
             ("app", self.app_name),
-            ("state", self.state.words),
+            ("state", state_words(self)),
             ("jobs", f"{done} done, {self.nerror_jobs} failed, of {self.njobs}"),
         ]
         cells = "".join(

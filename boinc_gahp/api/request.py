@@ -141,16 +141,21 @@ def build_request(
     )
 
 
-def list_of(jobs: Iterable[Job]) -> list[Job]:
+def list_of(jobs: object) -> list[Job]:
     """Return the jobs as a list; raises BadRequest for anything else."""
     if isinstance(jobs, Job):
         raise BadRequest("jobs is one Job: expected a list, so write [job]")
+    if isinstance(jobs, (str, os.PathLike)):
+        raise BadRequest(f"jobs is a path: expected a list, so write jobs_from({str(jobs)!r})")
     if not isinstance(jobs, Iterable):
         raise BadRequest(f"jobs is a {type(jobs).__name__}: expected a list of boinc_gahp.Job")
     listed = list(jobs)
     for number, job in enumerate(listed):
         if not isinstance(job, Job):
-            raise BadRequest(f"jobs[{number}] is a {type(job).__name__}: expected a boinc_gahp.Job")
+            hint = "; jobs_from makes jobs of rows" if isinstance(job, Mapping) else ""
+            raise BadRequest(
+                f"jobs[{number}] is a {type(job).__name__}: expected a boinc_gahp.Job{hint}"
+            )
     return listed
 
 
