@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import logging
 import sys
-from types import FunctionType, GeneratorType
+from types import FunctionType, GeneratorType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import GahpError
@@ -28,6 +28,8 @@ log = logging.getLogger("boinc_gahp")
 #: Errors that say everything. Others are bugs, or come from functions of the caller's.
 _TELLING = (GahpError, TimeoutError)
 _PRIVATE = ":meta private:"
+#: The attribute of an error that IPython and Jupyter call for the lines of a traceback.
+_IPYTHONS = "_render_traceback_"
 #: What Python itself calls.
 _CALLED = {"__init__", "__len__", "__iter__", "__getitem__", "__contains__"}
 
@@ -86,4 +88,25 @@ def _shortened(error: BaseException, outside: BaseException | None) -> BaseExcep
     inner, error.__cause__ = error.__cause__ or error.__context__, None
     error.__context__ = inner if outside is None else outside
     error.__suppress_context__ = outside is None
+    if "IPython" in sys.modules:
+        setattr(error, _IPYTHONS, functools.partial(_rendered, error))
     return error.with_traceback(None)
+
+
+def _rendered(error: BaseException, *_: object) -> list[str]:
+    """Return the lines that IPython shows for an error, without this module's frames and code.
+
+    IPython can hide a frame (``__tracebackhide__``), but never the last one.
+    """
+    from IPython.core.getipython import get_ipython  # noqa: PLC0415  (only where it runs)
+
+    places, place = [], error.__traceback__
+    while place is not None:
+        if place.tb_frame.f_code.co_filename != __file__:
+            places.append(place)
+        place = place.tb_next
+    for each in reversed(places):
+        place = TracebackType(place, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    shown: Any = get_ipython()
+    lines = shown.InteractiveTB.structured_traceback(type(error), error, place, tb_offset=1)
+    return list(lines)

@@ -12,6 +12,29 @@
         for failure in batch.failures():
             print(failure)
         batch.retire()
+
+Its parts, in the order in which a batch meets them:
+
+==============  ===================================================================================
+session         the project, the account and the settings, which most functions take
+project, batch  the handles; what a batch keeps is known_batch's, and job is one of its jobs
+app             what an app's templates say
+table, rows     jobs from a table: of Python, and of a file; row_csv and row_json read the files
+row_jobs        a row as a job; row_values checks its cells, patterns fills placeholders
+files           input files and arguments as text; remote_files measures those of other servers
+request         jobs as a request to the bridge; splitting divides what is too large
+submission      submits, plans and estimates
+manifest        what was submitted; manifest_files keeps it on this machine
+comparing       whether a batch that is there has the same jobs, and the difference
+finding         the batch or the job of a name or id
+control         the lease, abort, retire
+watching        asks until batches are over; counting and forecast make numbers of the answers
+progress        shows it on terminals and in notebooks
+fetching        outputs, with fetching_batch's threads, into folders or zips
+records         a row for each job, for DataFrames and for jobs_csv
+failures, logs  what the project tells about single jobs; reasons has each reason once
+family          a batch and its retries, and which of them count; retrying sends them
+==============  ===================================================================================
 """
 
 from __future__ import annotations
@@ -28,6 +51,11 @@ if TYPE_CHECKING:
     from boinc_gahp.api.comparing import is_final as is_final
     from boinc_gahp.api.counting import Counts as Counts
     from boinc_gahp.api.failures import JobFailure as JobFailure, save_failure as save_failure
+    from boinc_gahp.api.family import (
+        Standing as Standing,
+        parent_of as parent_of,
+        standing_of as standing_of,
+    )
     from boinc_gahp.api.fetching import Fetched as Fetched, FetchedZip as FetchedZip
     from boinc_gahp.api.fetching_batch import Jobs as Jobs, jobs_of as jobs_of
     from boinc_gahp.api.files import split_named as split_named
@@ -42,7 +70,7 @@ if TYPE_CHECKING:
         SubmittedInput as SubmittedInput,
         SubmittedJob as SubmittedJob,
     )
-    from boinc_gahp.api.manifests import Manifests as Manifests
+    from boinc_gahp.api.manifest_files import Manifests as Manifests
     from boinc_gahp.api.patterns import Patterns as Patterns
     from boinc_gahp.api.progress import (
         StepView as StepView,
@@ -57,11 +85,7 @@ if TYPE_CHECKING:
         Options as Options,
         job_names as job_names,
         new_batch_name as new_batch_name,
-    )
-    from boinc_gahp.api.retries import (
-        Standing as Standing,
-        parent_of as parent_of,
-        standing_of as standing_of,
+        similar_names as similar_names,
     )
     from boinc_gahp.api.retrying import RetryPlan as RetryPlan, plan_retry as plan_retry
     from boinc_gahp.api.row_values import WrongRow as WrongRow
@@ -141,12 +165,12 @@ __getattr__, __dir__ = exports(
         "logs": ["JobLog", "logs_of", "page_of"],
         "progress": ["StepView", "counts_words", "rest_words", "slowest_words", "state_words"],
         "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
-        "manifests": ["Manifests"],
+        "manifest_files": ["Manifests"],
         "patterns": ["Patterns"],
         "project": ["Project"],
         "reasons": ["Reason", "reasons_of"],
-        "request": ["Options", "job_names", "new_batch_name"],
-        "retries": ["Standing", "parent_of", "standing_of"],
+        "request": ["Options", "job_names", "new_batch_name", "similar_names"],
+        "family": ["Standing", "parent_of", "standing_of"],
         "retrying": ["RetryPlan", "plan_retry"],
         "row_values": ["WrongRow"],
         "rows": ["read_rows"],

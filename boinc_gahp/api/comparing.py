@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api.manifest import COMMON, NUMBERS, TEMPLATES, describe
-from boinc_gahp.api.manifests import Manifests, readable_md5s
+from boinc_gahp.api.manifest_files import Manifests, log as manifests_log, readable_md5s
 from boinc_gahp.errors import (
     BatchConflict,
     GahpError,
@@ -139,7 +139,12 @@ class Comparison(Journal):
                     raise self._conflict(batch_id, text)
                 self._manifests.write(name, new, new=False)
         except OSError as error:
-            log.warning("Cannot keep what is submitted as batch %s: %s", name, error)
+            manifests_log.warning(
+                "what is submitted as batch %s cannot be kept on this machine, so it cannot be "
+                "retried, nor its results be found by their parameters: %s",
+                name,
+                error,
+            )
         self._old, self._same, self._sent = new, True, True
 
     def _has_jobs(self, batch_id: int) -> bool:

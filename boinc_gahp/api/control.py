@@ -118,7 +118,7 @@ def abort_jobs(batch: Batch, jobs: Iterable[int | str]) -> None:
 
 def retire(batch: Batch) -> None:
     """Retire a batch."""
-    from boinc_gahp.api.manifests import Manifests  # noqa: PLC0415  (not for lists of batches)
+    from boinc_gahp.api.manifest_files import Manifests  # noqa: PLC0415  (not for lists of batches)
 
     batch.project.rpc.retire_batch(batch_id=batch.id)
     # The project keeps the batch's and jobs' names taken, and can say so itself.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from boinc_gahp import rpc
-    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.known_batch import KnownBatch
 
 log = logging.getLogger("boinc_gahp.api")
 
@@ -38,6 +38,9 @@ MOST = 40_000
 FEW = 200
 #: Seconds between two lists of a batch's jobs, at least.
 _PAUSE = 60.0
+#: After an answer about changes that took so many seconds, the next is not asked for before
+#: ``_SHARE`` times as many have passed: jobs of batches that were just made have all changed.
+_SLOW = 1.0
 #: A batch whose changes cannot be asked for is listed after so many times the time this takes.
 _SHARE = 20
 
@@ -58,7 +61,7 @@ class Counts:
         return self.queued + self.in_progress + self.done + self.failed + self.unknown
 
 
-def counts(batch: Batch, running: int | None) -> Counts | None:
+def counts(batch: KnownBatch, running: int | None) -> Counts | None:
     """Return how many jobs are in which state, if ``running`` jobs run; None: nobody knows."""
     if batch.gone or batch.state in (BatchState.INIT, BatchState.UNKNOWN):
         return None
@@ -82,7 +85,8 @@ class JobTracker:
         self._began: dict[str, float] = {}
         self._running: set[str] = set()
         self._over: set[str] = set()
-        self._durations: list[float] = []
+        #: By name, so that jobs that run again and again take no more memory.
+        self._durations: dict[str, float] = {}
 
     @property
     def running(self) -> int:
@@ -120,7 +124,7 @@ class JobTracker:
             if name not in self._over and not is_first:
                 # One that was not seen running began and ended between two looks.
                 began = self._began.pop(name, self._looked or about)
-                self._durations.append(max(0.0, about - began))
+                self._durations[name] = max(0.0, about - began)
             self._waiting.discard(name)
             self._running.discard(name)
             self._over.add(name)
@@ -132,13 +136,14 @@ class JobTracker:
         else:
             # It may have run before, and is to run again.
             self._running.discard(name)
+            self._over.discard(name)
             self._waiting.add(name)
 
     def times(self) -> JobTimes:
         """Return what the jobs' times say about the rest."""
         now = self._looked or 0.0
         ages = [now - self._began[name] for name in self._running]
-        return JobTimes(len(self._waiting), self._durations, ages)
+        return JobTimes(len(self._waiting), list(self._durations.values()), ages)
 
 
 class Counting:
@@ -150,6 +155,7 @@ class Counting:
         #: Batches whose changes cannot be asked for by their names.
         self._nameless: set[int] = set()
         self._not_before: dict[int, float] = {}
+        self._no_changes_before = 0.0
 
     def of(self, batch_id: int) -> JobTracker | None:
         """Return what is known about a batch's jobs; None: nothing."""
@@ -205,12 +211,15 @@ class Counting:
             for info in wanted.values()
             if info.id in self._trackers and info.id not in self._nameless
         ]
-        if not known or self._since is None:
+        began = time.monotonic()
+        if not known or self._since is None or began < self._no_changes_before:
             return
         # Only 0 asks for everything.
         since = max(1, math.floor(float(self._since)) - OVERLAP)
         try:
             answer = project.query_batch2([info.name for info in known], min_mod_time=since)
+            took = time.monotonic() - began
+            self._no_changes_before = began + _SHARE * took if took > _SLOW else 0.0
         except (BatchNotFound, NotOwner) as error:
             # One name spoils the answer: perhaps it is first of all another account's.
             named = {info.id for info in known if info.name == error.named}

@@ -16,8 +16,8 @@ from boinc_gahp.api import jobs_csv
 from boinc_gahp.api.failures import JobFailure, failures
 from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, Jobs, jobs_of
 from boinc_gahp.api.folders import Folder, folder_name
-from boinc_gahp.api.manifests import Manifests
-from boinc_gahp.api.results import RowMaker, as_fetched
+from boinc_gahp.api.manifest_files import Manifests
+from boinc_gahp.api.records import RowMaker, as_fetched
 from boinc_gahp.api.zips import FetchedZip, fetch_zip
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import NEVER_CANCELLED, explain, make_directories

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api import finding
-from boinc_gahp.api.retries import as_they_count
+from boinc_gahp.api.family import as_they_count
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import (
     GahpError,
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.family import Family
     from boinc_gahp.api.folders import Folder
-    from boinc_gahp.api.retries import Family
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.fetch import Directories, FetchedFiles

@@ -41,6 +41,8 @@ _SLOW = 2.0
 _LAST = math.log(2)
 #: The progress from which on jobs of which nothing is known may be the last ones.
 _LATE = 0.8
+#: So many terms of a harmonic sum are added; the rest is a logarithm to a thousandth.
+_EXACT = 1000
 #: How often the fit is improved, from the last one.
 _STEPS = 25
 
@@ -160,7 +162,14 @@ class Forecast:
             return left / rate
         # Each job that runs ends with the same probability in each second.
         running = njobs * (1 - (before + fraction) / 2)
-        return running / rate * sum(1 / n for n in range(1, math.ceil(left) + 1))
+        return running / rate * _harmonic(math.ceil(left))
+
+
+def _harmonic(count: int) -> float:
+    """Return 1 + 1/2 + … + 1/``count``; a project may claim any number of jobs."""
+    exact = min(count, _EXACT)
+    rest = math.log(count / exact) if count > exact else 0.0
+    return sum(1 / n for n in range(1, exact + 1)) + rest
 
 
 @dataclass(frozen=True, slots=True)

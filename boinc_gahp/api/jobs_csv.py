@@ -1,4 +1,4 @@
-"""The file ``jobs.csv`` beside the jobs' folders: a row for each job (:mod:`.results`).
+"""The file ``jobs.csv`` beside the jobs' folders: a row for each job (:mod:`.records`).
 
 It is written whole, by each fetch. A fetch of some jobs keeps the rows of the others, and so does a
 fetch of another batch into the same directory. A user's own file of that name is left alone.
@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api.results import FIRST, LAST
+from boinc_gahp.api.records import FIRST, LAST
 from boinc_gahp.fetch import registry
 from boinc_gahp.text import visible
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from boinc_gahp.api.results import Row
+    from boinc_gahp.api.records import Row
     from boinc_gahp.fetch import CancelScope
 
 __all__ = ["contents", "name_for", "write"]
@@ -64,7 +64,7 @@ def write(
         root: the directory with the folders.
         keys: those of the rows, in order.
         jobs: the names of the rows' jobs.
-        rows: as :class:`~boinc_gahp.api.results.RowMaker` makes them.
+        rows: as :class:`~boinc_gahp.api.records.RowMaker` makes them.
         scope: is entered before anything is written.
         known: whether the rows tell what was submitted; otherwise the file's own words about that
             are kept.

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.api.files import read_file
 from boinc_gahp.api.types import InlineFile, Job, LocalFile, Parameters, RemoteFile, StagedFile
 from boinc_gahp.errors import StagingError
+from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -251,6 +252,33 @@ class Manifest:
             source = "" if text is None else _INLINE + text
         md5 = content if content is not None and _MD5.fullmatch(content) else None
         return SubmittedInput(md5, source)
+
+
+# -- reading one
+
+
+def check_line(text: str) -> None:
+    """Check a job's line of JSON, which somebody may have edited.
+
+    Raises:
+        ValueError: :meth:`Manifest.job` could not read it.
+    """
+    line = json.loads(text)
+    if not (
+        isinstance(line, dict)
+        and _is_list(line.get("args"))
+        and "inputs" in line
+        and all(isinstance(line.get(key, {}), dict) for key in ("inputs", "sources", "parameters"))
+        and _is_list(list(line["inputs"].values()), str, type(None))
+        and _is_list(list(line.get("sources", {}).values()))
+        and _is_list([line[key] for key in (*TEMPLATES, "retry_of") if key in line])
+        and _is_list([line[key] for key in NUMBERS if key in line], int, float)
+    ):
+        raise ValueError(f"the line of a job is {shorten(text, 100)}")
+
+
+def _is_list(found: object, *kinds: type) -> bool:
+    return isinstance(found, list) and all(isinstance(each, kinds or str) for each in found)
 
 
 # -- making one

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.submit import OnProgress, Progress
 
 _STEPS = {
@@ -139,7 +140,7 @@ def _news(batch: Batch, now: float) -> str:
     return f"{told}; {rest}" if rest else told
 
 
-def state_words(batch: Batch) -> str:
+def state_words(batch: KnownBatch) -> str:
     """Return a batch's state in words: ``in progress``, ``complete, 2 failed``."""
     if batch.state is BatchState.COMPLETE and batch.nerror_jobs:
         failed = "all" if batch.nerror_jobs >= batch.njobs else f"{batch.nerror_jobs:,}"
@@ -150,7 +151,7 @@ def state_words(batch: Batch) -> str:
 def counts_words(batch: Batch) -> str:
     """Return how many jobs of a batch are in which state, as far as that is known.
 
-    ``12 queued, 64 in progress, 120 done, 4 failed``; empty while the batch is being made.
+    ``12 waiting, 64 running, 120 done, 4 failed``; empty while the batch is being made.
     """
     if batch.state is BatchState.INIT:
         return ""

@@ -19,7 +19,7 @@ from boinc_gahp.errors import BadRequest, GahpError
 from boinc_gahp.tracebacks import concise, offered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from typing_extensions import Self, Unpack
 
@@ -200,7 +200,7 @@ class Project:
             parameters: what the jobs need and may use, unless their own values say otherwise.
             priority: for jobs without a priority of their own.
             app_version_num: run the jobs with this version of the app only. A project does not list
-                its versions: it accepts jobs for one that does not exist, and they stay queued for
+                its versions: it accepts jobs for one that does not exist, and they wait for
                 ever.
             lease: how long the batch is kept if nobody waits for it, fetches from it or calls
                 :meth:`Batch.extend`, in seconds or as a text like ``"30d"``; None: as long as its
@@ -324,11 +324,11 @@ class Project:
 
     def watch(
         self,
-        batches: Sequence[Batch],
+        batches: Iterable[Batch] | Batch,
         *,
         poll: Poll = Poll(),  # noqa: B008  (frozen)
     ) -> Iterator[tuple[Batch, ...]]:
-        """Ask for the batches again and again; yield them each time, until all are over.
+        """Ask for the batches, or one, again and again; yield them each time, until all are over.
 
         The project is asked for the first time at once. While it is down, the same handles are
         yielded, and :attr:`Batch.trouble` says what is wrong.
@@ -337,7 +337,8 @@ class Project:
             PermissionDenied: the project does not let the account look at them (any more).
             RpcError: the project object was closed meanwhile.
         """
-        return watching.watch(self.session, batches, poll=poll)
+        several = [batches] if isinstance(batches, Batch) else list(batches)
+        return watching.watch(self.session, several, poll=poll)
 
     # -- the end
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp import client_exits
-from boinc_gahp.api.retries import standing_of
+from boinc_gahp.api.family import standing_of
 from boinc_gahp.fetch import last_line
 from boinc_gahp.states import ERROR_MEANINGS, is_aborted
 from boinc_gahp.text import printable, quoted, shorten

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import string
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from itertools import count
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, TypedDict
 
@@ -27,7 +29,7 @@ from boinc_gahp.quantities import DELAY, DISK, LEASE, MEMORY, OPERATIONS
 from boinc_gahp.submit import SubmitRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, TypeGuard
 
     from typing_extensions import Unpack
@@ -48,6 +50,8 @@ _PARAMETERS = {
     "disk_bound": DISK,
     "delay_bound": DELAY,
 }
+#: A number at the end of a batch's name.
+_COUNTED = re.compile(r"[1-9][0-9]{0,5}")
 #: Placeholder with as many digits as the size of a large file.
 _NO_SIZE = 10**12
 _NO_MD5 = "0" * 32
@@ -58,6 +62,14 @@ def new_batch_name(app_name: str) -> str:
     now = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     letters = "".join(secrets.choice(string.ascii_lowercase) for _ in range(4))
     return f"{app_name}-{now}-{letters}"
+
+
+def similar_names(name: str) -> Iterator[str]:
+    """Yield names for batches like another one: ``sweep-2``, ``sweep-3``; after ``sweep-7``, -8."""
+    stem, _, tail = name.rpartition("-")
+    is_counted = bool(stem and _COUNTED.fullmatch(tail))
+    for number in count(int(tail) + 1 if is_counted else 2):
+        yield f"{stem if is_counted else name}-{number}"
 
 
 def job_names(batch_name: str, jobs: Sequence[Job]) -> list[str]:
@@ -129,16 +141,21 @@ def build_request(
     )
 
 
-def list_of(jobs: Iterable[Job]) -> list[Job]:
+def list_of(jobs: object) -> list[Job]:
     """Return the jobs as a list; raises BadRequest for anything else."""
     if isinstance(jobs, Job):
         raise BadRequest("jobs is one Job: expected a list, so write [job]")
+    if isinstance(jobs, (str, os.PathLike)):
+        raise BadRequest(f"jobs is a path: expected a list, so write jobs_from({str(jobs)!r})")
     if not isinstance(jobs, Iterable):
         raise BadRequest(f"jobs is a {type(jobs).__name__}: expected a list of boinc_gahp.Job")
     listed = list(jobs)
     for number, job in enumerate(listed):
         if not isinstance(job, Job):
-            raise BadRequest(f"jobs[{number}] is a {type(job).__name__}: expected a boinc_gahp.Job")
+            hint = "; jobs_from makes jobs of rows" if isinstance(job, Mapping) else ""
+            raise BadRequest(
+                f"jobs[{number}] is a {type(job).__name__}: expected a boinc_gahp.Job{hint}"
+            )
     return listed
 
 

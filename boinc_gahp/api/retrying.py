@@ -1,7 +1,7 @@
 """Sends jobs of a batch that failed again, as a batch of its own that knows its parent.
 
 What is sent comes from the manifest of the first batch; which jobs failed, and which retries there
-are, the project tells (:mod:`boinc_gahp.api.retries`).
+are, the project tells (:mod:`boinc_gahp.api.family`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import control, finding
-from boinc_gahp.api.retries import number_of, retry_name, standing_of
+from boinc_gahp.api.family import number_of, retry_name, standing_of
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import BatchConflict, NotKnownHere, StagingError, WrongBatch
 from boinc_gahp.submit import MAX_BATCH_NAME, MAX_JOB_NAME, StagedFile
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.family import Standing
     from boinc_gahp.api.manifest import Manifest
-    from boinc_gahp.api.retries import Standing
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import Job, OnProgress, Progress
     from boinc_gahp.rpc import JobInfo
@@ -217,7 +217,7 @@ def _jobs(
         StagingError: what a job read is neither here nor on the project any more.
         NotKnownHere: a job was not submitted from here.
     """
-    from boinc_gahp.api.manifests import readable_md5s  # noqa: PLC0415
+    from boinc_gahp.api.manifest_files import readable_md5s  # noqa: PLC0415
 
     strange = next((name for name in plan.jobs if name not in manifest.jobs), None)
     if strange is not None:

@@ -63,6 +63,8 @@ def csv_rows(
 _CSV_ERRORS = {
     "unexpected end of data": "a quotation mark that opens here is not closed: close or remove it",
     "new-line character": "lines end in bare carriage returns: save the file with usual line ends",
+    "field limit": f"a cell has more than {csv.field_size_limit():,} characters: put its text into "
+    "a file of its own, or close the quotation mark that opens it",
 }
 
 
@@ -82,8 +84,8 @@ def _delimiter(header: str) -> str:
 def _is_known(cell: str) -> bool:
     try:
         return column_of(cell) is not None
-    except BadRequest:
-        return False
+    except BadRequest:  # "input:" without a name
+        return True
 
 
 class CsvCells:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.api.files import read_named, split_args
 from boinc_gahp.api.patterns import BATCH, INDEX
+from boinc_gahp.api.request import JOB_SIZES
 from boinc_gahp.api.row_values import (
     INPUT,
     column_of,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from boinc_gahp.submit import Parameter
 
 _FILES = (LocalFile, StagedFile, RemoteFile, InlineFile)
-_SIZES = ("fpops", "memory", "disk", "delay")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class RowJobs:
             input_template=self._template("input_template", given),
             output_template=self._template("output_template", given),
             parameters=parameters,
-            **{each: size(each, given[each]) for each in _SIZES if each in given},
+            **{each: size(each, given[each]) for each in JOB_SIZES if each in given},
         )
 
     # -- reserved columns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -43,7 +44,8 @@ class JsonCells:
         if cell is None or isinstance(cell, str):
             return cell or None, cell
         if isinstance(cell, _Number):
-            return cell.text, float(cell)
+            # 1e400 is a JSON number, but none that Python or the manifest can hold.
+            return cell.text, float(cell) if math.isfinite(cell) else cell.text
         if isinstance(cell, (bool, int)):
             return json.dumps(cell), cell
         raise no_parameter(key, cell)

@@ -144,6 +144,11 @@ def _lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
             if raw.startswith(_UTF_16):
                 raise WrongRow(f"{name}: it is UTF-16: save it as UTF-8")
             raw = raw.removeprefix(codecs.BOM_UTF8)
+        if b"\0" in raw:
+            raise WrongRow(
+                f"{name}:{number}: it has a NUL byte, as UTF-16 and files that are no text do: "
+                "save it as UTF-8"
+            )
         try:
             yield raw.decode()
         except UnicodeDecodeError as error:

@@ -168,7 +168,7 @@ def submit(
     except AppNotFound as error:
         raise unknown_app(session, app_name, error) from error
     except BatchTooLarge as error:
-        raise _split(session, request, error) from error
+        raise _split(session, request, error, lineage) from error
     assert comparison.batch is not None  # noqa: S101  (a submit that returns has seen its batch)
     return comparison.batch, comparison.knows(batch_id)
 
@@ -368,15 +368,21 @@ def _fitting(session: Session, request: SubmitRequest, size: int) -> int:
     return fits
 
 
-def _split(session: Session, request: SubmitRequest, error: BatchTooLarge) -> BatchTooLarge:
+def _split(
+    session: Session, request: SubmitRequest, error: BatchTooLarge, lineage: Lineage | None = None
+) -> BatchTooLarge:
     """Return the error with the numbers needed to split the batch."""
     fits = _fitting(session, request, error.nbytes)
     count = len(request.jobs)
     if not 0 < fits < count:
         return error
     batches = -(-count // fits)
+    advice = (
+        f"so make {batches} batches of {-(-count // batches)} jobs or fewer (batch submit --split "
+        "and Project.submit_split do)"
+    )
+    if lineage is not None:
+        advice = "so retry as many at a time (batch retry --job, or the jobs of Batch.retry)"
     return BatchTooLarge(
-        f"{error}; {fits} of these {count} jobs fit into one request, so make {batches} batches of "
-        f"{-(-count // batches)} jobs or fewer (batch submit --split and Project.submit_split do)",
-        nbytes=error.nbytes,
+        f"{error}; {fits} of these {count} jobs fit into one request, {advice}", nbytes=error.nbytes
     )

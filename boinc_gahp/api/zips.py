@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.api import jobs_csv
 from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, Jobs, jobs_of
 from boinc_gahp.api.folders import Folder, folder_name, result_of
-from boinc_gahp.api.results import Ended, RowMaker
+from boinc_gahp.api.records import Ended, RowMaker
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import Directories, explain, registry
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from boinc_gahp.api.batch import Batch
-    from boinc_gahp.api.results import Row
+    from boinc_gahp.api.records import Row
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.errors import GahpError
     from boinc_gahp.fetch import FetchResult

@@ -29,6 +29,7 @@ WELCOME = """\
 What most people want:
   boinc_gahp batch submit APP ...     send jobs; then batch wait and batch fetch
   boinc_gahp check                    check the settings, the project and your account
+  boinc_gahp login URL                use a project on which you have an account
   boinc_gahp demo                     see 20 jobs run on this machine
   boinc_gahp local-project init DIR   make a project to play with
   boinc_gahp --help                   all commands

@@ -321,7 +321,13 @@ def ordered_inputs(
     matching = len(strangers) < len(given)
     if not by_name and not matching and len(given) == len(wanted):
         return tuple(given.values())
-    names = ", ".join(quoted(name) for name in wanted) or "none"
+    if not wanted:
+        raise JobRefused(
+            f"job {quoted(job_name)}: app {app_name} has no input files: leave out "
+            f"{', '.join(map(quoted, given))}",
+            job_name=job_name,
+        )
+    names = ", ".join(map(quoted, wanted))
     found = ", ".join(map(quoted, given)) or "none"
     detail = ""
     if strangers and by_name:

@@ -202,6 +202,8 @@ class Project:
     # -- apps and files
 
     def _rpc_get_templates(self, document: str) -> str:
+        if (job := _value(document, "job_name")) and job not in self._jobs:
+            return _error("no such job")
         if _value(document, "app_name") == CONTAINERS:
             return _error("template file missing")
         multi = "multi" in document

@@ -52,6 +52,6 @@ def _rows(directory: Path, number: int) -> Path:
     for i in range(_FILES):
         (directory / f"in{i}.dat").write_text(f"input {i}\n" * 100)
     rows = directory / "rows.csv"
-    lines = [f"job_{i},--seed {i} --steps 1000,in{i % _FILES}.dat,2e12\n" for i in range(number)]
-    rows.write_text("name,args,input:in,fpops\n" + "".join(lines))
+    lines = [f"--seed {i} --steps 1000,in{i % _FILES}.dat,2e12\n" for i in range(number)]
+    rows.write_text("args,input:in,fpops\n" + "".join(lines))
     return rows

@@ -216,6 +216,12 @@ def test_a_notebook_shows_a_batch_with_its_name_escaped(site: Site) -> None:
     assert "0 done, 0 failed, of 1" in texts
 
 
+def test_a_notebook_says_that_jobs_of_a_complete_batch_failed(working: Site) -> None:
+    batch = working.batch(2).wait(timeout=60, poll=QUICK)
+    batch.see(replace(batch.info, nerror_jobs=1))
+    assert ">complete, 1 failed<" in batch._repr_html_()
+
+
 # -- abort
 
 

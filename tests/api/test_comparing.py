@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from boinc_gahp.api import InlineFile, Job, Parameters
 from boinc_gahp.api.comparing import difference
 from boinc_gahp.api.manifest import describe
-from boinc_gahp.api.manifests import Manifests
+from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.errors import BatchConflict, RpcError
 from boinc_gahp.submit.types import SubmitRequest
 from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)

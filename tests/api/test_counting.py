@@ -72,6 +72,22 @@ def test_a_large_batch_is_listed_once(site: Site) -> None:
     assert counted(batch) == (FEW + 1, 0, 0, 0)
 
 
+def test_changes_that_take_the_project_long_are_asked_for_seldom(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boinc_gahp.api.watching.FEW", 0)
+    monkeypatch.setattr("boinc_gahp.api.counting._SLOW", 0.05)
+    monkeypatch.setattr("boinc_gahp.api.counting._SHARE", 1e6)
+    batch = site.batch(3)
+    # The first answer only tells the time.
+    site.proxy.fail("query_batch2", faultproxy.delay(0.1), skip=1)
+    watch = site.project.watch([batch], poll=QUICK)
+    for _ in range(3):
+        next(watch)
+    assert site.proxy.count("query_batch2") == 2
+    assert counted(batch) == (3, 0, 0, 0)
+
+
 def test_a_batch_that_is_too_large_is_not_counted(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +186,9 @@ def test_a_tracker_that_sees_changes_knows_what_one_that_sees_everything_knows(
             look.count(JobState.QUEUED),
             look.count(JobState.IN_PROGRESS),
         )
+        assert changes.over == sum(state.is_over for state in look)
+        # However often jobs run again.
+        assert len(times.durations) <= len(look)
         assert all(each >= 0 for each in [*times.durations, *times.ages])
 
 

@@ -264,3 +264,12 @@ def test_no_end_is_in_the_past(
             replace(INFO, fraction_done=fraction, est_completion_time=estimate, state=state), now
         )
         assert forecast.end is None or forecast.end >= now
+
+
+@given(st.integers(40_000, 2**62))
+def test_a_project_that_claims_any_number_of_jobs_gets_an_answer(njobs: int) -> None:
+    forecast = Forecast()
+    for fraction, now in ((0.5, 50.0), (0.9, 100.0), (0.91, 500.0)):
+        forecast.see(replace(INFO, njobs=njobs, fraction_done=fraction), NOW + now)
+    assert forecast.end is not None
+    assert forecast.end >= NOW + 500

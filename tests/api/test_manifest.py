@@ -6,6 +6,8 @@ import gzip
 import hashlib
 import json
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,18 +18,19 @@ from boinc_gahp.api import (
     Job,
     LocalFile,
     Parameters,
+    Project,
     RemoteFile,
     StagedFile,
 )
-from boinc_gahp.api.manifest import Lineage, describe
-from boinc_gahp.api.manifests import Manifests
+from boinc_gahp.api.comparing import difference
+from boinc_gahp.api.manifest import Lineage, Manifest, check_line, describe
+from boinc_gahp.api.manifest_files import Manifests
+from boinc_gahp.config import Settings, State
 from boinc_gahp.errors import StagingError
 from boinc_gahp.submit import SubmitRequest
 from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from boinc_gahp.api import SubmittedJob
     from tests.api.conftest import Site
 
@@ -135,3 +138,69 @@ def test_a_manifest_of_an_old_version_is_read_and_compared_but_cannot_be_sent_ag
     assert (second.args, second.inputs["in"].md5, second.parameters) == (("-n", "2"), md5("x"), {})
     with pytest.raises(StagingError, match="version of boinc_gahp that did not keep"):
         second.again()
+
+
+@pytest.fixture(scope="module")
+def file_of_a_manifest(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The contents of the file of a batch ``b`` with 20 jobs."""
+    manifests = manifests_in(tmp_path_factory.mktemp("state"))
+    listed = [(f"j{n}", Job(("-n", str(n)), {"in": LocalFile("/a.txt")})) for n in range(20)]
+    manifests.write("b", describe(SubmitRequest("b", "app", listed), {}), new=True)
+    (path,) = (each for each in manifests._directory.iterdir())  # type: ignore[union-attr]
+    return path.read_bytes()
+
+
+def manifests_in(directory: Path) -> Manifests:
+    settings = Settings(state=State(dir=directory))
+    project = Project("http://127.0.0.1:1/", "0" * 32, settings=settings)
+    with project:
+        return Manifests(project.session)
+
+
+@given(st.data())
+def test_a_file_that_was_damaged_is_unknown_or_whole(
+    file_of_a_manifest: bytes, data: st.DataObject
+) -> None:
+    damaged = bytearray(file_of_a_manifest)
+    place = data.draw(st.integers(0, len(damaged) - 1))
+    damaged[place] = data.draw(st.integers(0, 255))
+    damaged = damaged[: data.draw(st.integers(0, len(damaged)))]
+    with TemporaryDirectory() as directory:
+        manifests = manifests_in(Path(directory))
+        path = manifests._path("b")
+        assert path is not None
+        path.parent.mkdir()
+        path.write_bytes(damaged)
+        found = manifests.find("b")
+    assert found is None or [found.job(name).args for name in found.jobs] == [
+        ("-n", str(n)) for n in range(20)
+    ]
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=3,
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            ["args", "inputs", "sources", "parameters", "retry_of", "priority", "input_template"]
+        ),
+        VALUES,
+    )
+    | VALUES
+)
+def test_a_line_that_was_edited_is_refused_or_a_job(line: object) -> None:
+    text = json.dumps(line)
+    try:
+        check_line(text)
+    except ValueError:
+        return
+    manifest = Manifest(1, 0.0, refused=False, common={}, jobs={"j": text})
+    assert manifest.job("j").name == "j"
+    assert manifest.columns()
+    other = replace(manifest, jobs={"j": '{"args": ["x"], "inputs": {"in": null}}'})
+    assert isinstance(difference(manifest, other), str)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -12,12 +13,20 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.api import InlineFile, Job, Manifests, Parameters, Poll, Project
-from boinc_gahp.api.retries import retry_name
-from boinc_gahp.errors import BatchConflict, GahpError, NoSuchJob, NotKnownHere, StagingError
+from boinc_gahp.api.family import retry_name
+from boinc_gahp.errors import (
+    BatchConflict,
+    BatchTooLarge,
+    GahpError,
+    NoSuchJob,
+    NotKnownHere,
+    StagingError,
+)
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.submit.checks import check_job_name
 from tests import faultproxy
 from tests.api.test_reasons import QUICK, spoil
+from tests.api.test_submission import small
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
@@ -175,6 +184,20 @@ def test_a_name_that_another_batch_has_is_left_out(site: Site) -> None:
     assert made is not None
     assert made.name == f"{batch.name}-retry3"
     assert [each.name for each in batch.retries()] == [made.name]
+
+
+def test_too_many_failed_jobs_for_a_request_are_retried_in_parts(site: Site) -> None:
+    batch = submitted(site, 60)
+    spoil(site, batch)
+    project = small(site, 10_000)
+    with pytest.raises(BatchTooLarge, match="batch retry --job") as caught:
+        project.batch(batch.id).retry()
+    assert "split" not in str(caught.value).partition("fit into one request")[2]
+    found = re.search(r"(\d+) of these 60 jobs fit", str(caught.value))
+    assert found
+    jobs = [f"{batch.name}_{n:02}" for n in range(60)]
+    part = project.batch(batch.id).retry(jobs[: int(found[1])])
+    assert len(names_of(part)) == int(found[1])
 
 
 def test_the_lease_of_the_parent_is_renewed(site: Site) -> None:

@@ -172,6 +172,10 @@ def test_any_bytes_are_jobs_or_a_refusal_on_one_line(data: bytes, form: Format |
         (b"name,template\nj,nowhere.xml\n", "rows.csv:2: template 'nowhere.xml' cannot be read"),
         (b"name\nj\xe9\n", "rows.csv:2: byte 0xe9 at column 2 is not UTF-8"),
         ("name\nj\n".encode("utf-16"), "rows.csv: it is UTF-16: save it as UTF-8"),
+        ("name\nj\n".encode("utf-16-le"), "rows.csv:1: it has a NUL byte, as UTF-16"),
+        (b"seed\n1\x00\n", "rows.csv:2: it has a NUL byte"),
+        (b"input:,n\nx,2\n", "column 'input:' names no input; did you mean input"),
+        (b'n\n1\n"' + b"x" * 200_000, "rows.csv:3: a cell has more than 131,072 characters: put"),
         (
             b'{"name": "a"}\n{"nam": "b"}\n',
             "rows.csv:2: column 'nam' is neither in a placeholder nor",
@@ -233,6 +237,12 @@ def test_rows_know_the_lines_on_which_they_begin() -> None:
 def test_a_number_in_json_is_an_argument_as_it_was_written() -> None:
     (job,) = rows(b'{"args": ["-x", 1.50, 1e3, -7, 12345678901234567890]}')
     assert job.args == ("-x", "1.50", "1e3", "-7", "12345678901234567890")
+
+
+@pytest.mark.parametrize("data", [b'{"n": 1e999}', b"n\n1e999\n"], ids=["JSON", "CSV"])
+def test_a_number_that_is_too_large_stays_a_text(data: bytes) -> None:
+    (job,) = rows(data)
+    assert job.parameters == {"n": "1e999"}
 
 
 def test_cells_may_have_spaces_around_them_and_columns_any_case() -> None:

@@ -22,7 +22,7 @@ from boinc_gahp.api import (
     jobs_from,
 )
 from boinc_gahp.api.request import build_request, job_names, new_batch_name
-from boinc_gahp.config import ProjectSettings, Settings
+from boinc_gahp.config import ProjectSettings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import (
     BadRequest,
@@ -275,10 +275,9 @@ def test_too_many_jobs_are_told_how_many_fit(site: Site, data: list[Path]) -> No
 
 def small(site: Site, max_post_bytes: int) -> Project:
     """Return the project with a small limit on requests."""
-    settings = ProjectSettings(ProjectUrl(site.proxy.url), max_post_bytes=max_post_bytes)
-    return site.stack.enter_context(
-        Project(site.proxy.url, site.authenticator, settings=Settings(project=settings))
-    )
+    limited = ProjectSettings(ProjectUrl(site.proxy.url), max_post_bytes=max_post_bytes)
+    settings = replace(site.project.session.settings, project=limited)
+    return site.stack.enter_context(Project(site.proxy.url, site.authenticator, settings=settings))
 
 
 # -- plan and estimate
@@ -393,6 +392,8 @@ def test_arguments_are_words_or_are_split_as_a_shell_would() -> None:
         ([Job(inputs={"in": 5})], {}, "input 'in' is a int"),  # type: ignore[dict-item]
         ([Job(name=5)], {}, "a job's name is a int"),  # type: ignore[arg-type]
         (5, {}, "jobs is a int: expected a list of boinc_gahp.Job"),
+        ("rows.csv", {}, r"jobs is a path: expected a list, so write jobs_from\('rows.csv'\)"),
+        ([{"n": 1}], {}, "expected a boinc_gahp.Job; jobs_from makes jobs of rows"),
         ([Job(inputs=["a.txt"])], {}, "job 'b_0': inputs is a list: expected files by open names"),  # type: ignore[arg-type]
         ([Job(inputs={5: "a.txt"})], {}, "input 5: name is a int: expected a string"),  # type: ignore[dict-item]
         ([Job(inputs={"in": InlineFile(b"x")})], {}, "job 'b_0': input 'in': text is a bytes"),  # type: ignore[arg-type]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
+import subprocess
+import sys
 import traceback
 from typing import TYPE_CHECKING
 
@@ -192,3 +195,28 @@ def test_tab_offers_what_a_user_needs_and_nothing_internal(site: Site) -> None:
 
 def _doc(thing: object, name: str) -> str | None:
     return inspect.getdoc(inspect.getattr_static(type(thing), name, None))
+
+
+@pytest.mark.processes
+def test_ipython_shows_the_line_that_was_typed_and_the_error_and_no_code_of_ours(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("IPython")
+    run = subprocess.run(
+        [sys.executable, "-m", "IPython", "--no-banner", "--colors=NoColor", "-c", _IN_IPYTHON],
+        env={**os.environ, "IPYTHONDIR": str(tmp_path), "HOME": str(tmp_path)},
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    shown = run.stdout + run.stderr
+    assert "jobs_from('nosuch.csv')" in shown
+    assert "WrongRow: nosuch.csv: the file with the rows cannot be opened" in shown
+    assert "tracebacks.py" not in shown
+    assert "Unexpected" not in shown
+
+
+_IN_IPYTHON = "from boinc_gahp import jobs_from\njobs_from('nosuch.csv')"

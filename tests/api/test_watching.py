@@ -100,6 +100,11 @@ def test_a_small_batch_is_asked_for_with_its_jobs(site: Site) -> None:
     assert site.proxy.seen[before:] == ["query_batch"] * 3
 
 
+def test_one_batch_can_be_watched_as_such(site: Site) -> None:
+    batch = site.batch(1)
+    assert next(site.project.watch(batch, poll=QUICK)) == (batch,)
+
+
 def test_a_watch_ends_when_all_are_over(site: Site) -> None:
     batches = [site.batch(1) for _ in range(3)]
     looks = 0

@@ -26,7 +26,7 @@ def test_a_user_gets_settings_that_nobody_else_can_read(do: Do, directory: Path)
     status, out, errors = do("add-user", "alice", "--max-jobs", "5", "--manage", "uppercase")
     path = directory / "users" / "alice.toml"
     assert (status, errors) == (0, "")
-    assert f"boinc_gahp --config {path}" in out
+    assert f"export BOINC_GAHP_CONFIG={path}\n" in out
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     settings = config.load(str(path), {})
     assert settings.project is not None

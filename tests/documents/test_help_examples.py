@@ -22,6 +22,7 @@ NOT_RUN = {
     "source <(boinc_gahp completion": "tests/install/test_completion.py has it, in each shell",
     "boinc_gahp completion": "likewise",
     "boinc_gahp batch retry sweep --job": "needs failed jobs: tests/cli/batch/test_retry.py",
+    "boinc_gahp batch wait sweep --then": "needs a desktop: tests/cli/batch/test_following.py",
     "boinc_gahp login": "needs a project with https; tests/cli/test_login.py has another",
     "boinc_gahp demo": "tests/cli/test_demo.py",
     "boinc_gahp ledger show": "needs jobs of HTCondor; tests/cli/test_ledger.py has some",
@@ -56,8 +57,9 @@ STEPS: dict[str, list[str]] = {
     "template check": [],
     "batch submit": [
         "mkdir data; echo one > data.txt; cp data.txt data/one.txt",
-        "(echo name,input:in; for i in 7 8 9; do echo sweep_00$i,data.txt; done) > jobs.csv",
-        # The batch of jobs.csv is called by its name, and 12.
+        "(echo name,input:in; for i in 7 8 9; do echo other_00$i,data.txt; done) > jobs.csv",
+        # The batch of params.csv is 12, too; its jobs are called as sweep_007.
+        "(echo seed,path; for i in $(seq 0 100); do echo $i,data.txt; done) > params.csv",
         "for i in 1 2 3 4 5 6 7 8 9; do boinc_gahp batch submit uppercase --each data.txt; done",
     ],
     "batch list": ["boinc_gahp batch submit uppercase --input in=data.txt --name sweep2"],

@@ -128,6 +128,11 @@ def test_files_go_by_position_when_no_name_matches_and_the_count_is_right() -> N
     assert ordered == tuple(file for _, file in named)
 
 
+def test_files_for_an_app_without_input_files_are_refused_with_what_to_leave_out() -> None:
+    with pytest.raises(JobRefused, match='app pi has no input files: leave out "in"'):
+        checks.ordered_inputs("j", {"in": LocalFile("/d/x")}, read_input_template(template()), "pi")
+
+
 @pytest.mark.parametrize(
     ("open_names", "told"),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch.opening import command, words_as_typed
@@ -164,15 +164,14 @@ def _after_split(typed: Typed, error: GahpError, njobs: int) -> Iterator[str]:
 
 def _free_name(project: Project, name: str) -> str | None:
     """Return a similar name that no batch has."""
+    from boinc_gahp.api import similar_names
     from boinc_gahp.errors import NotFound
 
-    found = re.fullmatch(r"(.*)-([0-9]{1,6})", name)
-    stem, number = (found[1], int(found[2])) if found else (name, 1)
-    for following in range(number + 1, number + 1 + _TRIES):
+    for similar in islice(similar_names(name), _TRIES):
         try:
-            project.rpc.query_batch(batch_name=f"{stem}-{following}")
+            project.rpc.query_batch(batch_name=similar)
         except NotFound:
-            return f"{stem}-{following}"
+            return similar
         except GahpError:
             continue
     return None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Shows what jobs wrote to their stderr. Without JOB it shows the jobs that are over, on a terminal
-the first 20 of them.
+the first 20 of them; those that ended well and wrote nothing are only counted.
 
 Of a failed job it shows why it failed, and what became of its instances: its runs on volunteers'
 computers. Few projects tell programs the stderr of a failed job. But a project's web site shows it
@@ -121,8 +121,12 @@ def _print(options: Namespace, batch: Batch) -> int:
     coming = _found(options, batch, choice)
     first = list(islice(coming, 2))
     is_single = len(first) == 1
-    number = 0
+    number = silent = 0
     for log in _chain(first, coming):
+        # Those that somebody looks for would be lost among them.
+        if not is_single and not options.job and log.state is JobState.DONE and log.stderr == "":
+            silent += 1
+            continue
         if not is_single:
             if number:
                 print()
@@ -136,9 +140,11 @@ def _print(options: Namespace, batch: Batch) -> int:
         untold = untold or (log.state is JobState.FAILED and bool(log.instances) and not log.stderr)
     if untold:
         remark(_NOT_TOLD)
+    if silent:
+        remark(f"{count(silent, 'job')} that ended well wrote nothing to stderr.")
     if choice.left_out:
         remark(f"… and {count(choice.left_out, 'more job')}; --all shows them, too.")
-    if not number:
+    if not number and not silent:
         remark(_nothing(options, choice))
     return status
 

@@ -82,8 +82,9 @@ def opened(options: Namespace, *, timeout: float | None = None) -> Iterator[Proj
 
     # Without any handler, logging would print warnings among the output.
     logging.getLogger().addHandler(logging.NullHandler())
-    handler = _Remarks()
+    handler, warnings = _Remarks(), _Warnings()
     _repeating.addHandler(handler)
+    _manifests.addHandler(warnings)
     _repeating.setLevel(logging.DEBUG)
     try:
         with Project.from_settings(
@@ -91,6 +92,7 @@ def opened(options: Namespace, *, timeout: float | None = None) -> Iterator[Proj
         ) as project:
             yield project
     finally:
+        _manifests.removeHandler(warnings)
         _repeating.removeHandler(handler)
         _repeating.setLevel(logging.NOTSET)
 
@@ -101,6 +103,7 @@ def no_more_remarks() -> None:
 
 
 _repeating = logging.getLogger("boinc_gahp.rpc.retry")
+_manifests = logging.getLogger("boinc_gahp.api.manifests")
 
 
 class _Remarks(logging.Handler):
@@ -116,6 +119,21 @@ class _Remarks(logging.Handler):
         if now >= self._last_remark + _PAUSE:
             self._last_remark = now
             remark(f"boinc_gahp: {one_line(record.getMessage())}")
+
+
+class _Warnings(logging.Handler):
+    """Prints warnings, each once."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._told: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print it, unless it was printed before."""
+        text = one_line(record.getMessage())
+        if text not in self._told:
+            self._told.add(text)
+            remark(f"boinc_gahp: {text}")
 
 
 def words_as_typed(action: str, arguments: Sequence[str], config: str | None) -> list[str]:

@@ -53,18 +53,9 @@ def done_fraction(batch: Batch) -> float:
 
 
 def expected_end(batch: Batch, now: float) -> float | None:
-    """Return when a batch in progress will be over, or None if that is unknown.
-
-    It is estimated from the jobs that ended while the batch was watched; else it is the project's
-    own estimate, if that is not past; else an extrapolation from the jobs that are over.
-    """
-    if batch.state is not BatchState.IN_PROGRESS:
-        return None
-    for estimate in (batch.expected_end, batch.info.est_completion_time):
-        if estimate is not None and estimate > now:
-            return estimate
-    taken, done = now - batch.create_time, done_fraction(batch)
-    return now + taken / done - taken if taken > 0 and 0 < done < 1 else None
+    """Return when a batch may be over; None if that is unknown, or was expected before now."""
+    end = batch.expected_end
+    return end if end is not None and end > now else None
 
 
 def end_words(batch: Batch, now: float) -> str:
@@ -80,7 +71,7 @@ def version_words(app_name: str, version: int) -> str:
     return (
         f"The jobs run only with version {version} of {words.printable(app_name)}. A project does "
         "not tell which versions it has: if it has no such version for the volunteers' computers, "
-        "the jobs stay queued for ever."
+        "the jobs wait for ever."
     )
 
 

@@ -57,7 +57,7 @@ def add_user(arguments: list[str], _config: str | None) -> int:
         )
         path = add_settings(options.directory, core.db.connection(), options.name)
     print(f"User {options.name} is added. To work as {options.name}:")
-    print(f"  boinc_gahp --config {shlex.quote(str(path))}")
+    print(f"  export BOINC_GAHP_CONFIG={shlex.quote(str(path))}")
     if options.show:
         print(f"The authenticator: {authenticator}")
     return 0

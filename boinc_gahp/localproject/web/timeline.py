@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: Steps of the curve.
 _STEPS = 60
-#: No estimate is made from fewer jobs, and those after this part of a batch do not count less.
+#: No estimate is made from fewer jobs.
 _FEWEST = 3
 #: The part of the jobs that take no longer than those that are still expected.
 _MOST = 0.95

@@ -72,6 +72,8 @@ def _home(name: str, value: Any) -> str:
 def _render(name: str, value: Any) -> str:
     if inspect.isclass(value):
         options = ["   :members:"]
+        if any(_is_hidden(base) for base in value.__mro__[1:]):
+            options.append("   :inherited-members:")
         if issubclass(value, enum.Enum):
             options.append("   :undoc-members:")
         if issubclass(value, Exception):
@@ -81,6 +83,12 @@ def _render(name: str, value: Any) -> str:
     if inspect.isroutine(value):
         return f".. autofunction:: {name}\n"
     return f".. autodata:: {name}\n   :no-value:\n"
+
+
+def _is_hidden(base: type) -> bool:
+    """Tell whether a base class is one of the package that no room hands out."""
+    room = ".".join(base.__module__.split(".")[:2])
+    return room in ROOMS and not hasattr(import_module(room), base.__name__)
 
 
 def error_tree() -> str:

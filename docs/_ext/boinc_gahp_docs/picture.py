@@ -17,7 +17,7 @@ from boinc_gahp_docs import rooms
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
-WIDTH, HEIGHT = 960, 990
+WIDTH, HEIGHT = 960, 1010
 _TALL = 88
 
 
@@ -153,13 +153,19 @@ def _arrows(drawn: rooms.Arrows) -> Iterator[str]:
 def _floor(floor: dict[str, int]) -> Iterator[str]:
     top = BOXES["rpc"].bottom + 24
     yield (
-        f"<rect x='20' y='{top}' width='920' height='40' rx='10' fill-opacity='.04' "
+        f"<rect x='20' y='{top}' width='920' height='62' rx='10' fill-opacity='.04' "
         "stroke='currentColor' stroke-dasharray='5 4'/>"
     )
-    shared = ", ".join(f"{name} {floor[name]}" for name in rooms.OPEN)
-    others = ", ".join(f"{name} {floor[name]}" for name in rooms.FLOOR if name not in rooms.OPEN)
-    words = f"open to all: {shared} \u00b7 for cli alone: {others}"
-    yield _text(480, top + 25, words, "font-size='14'")
+    shared = ", ".join(_counted(name, floor[name]) for name in rooms.OPEN)
+    others = ", ".join(
+        _counted(name, floor[name]) for name in rooms.FLOOR if name not in rooms.OPEN
+    )
+    yield _text(480, top + 26, f"open to all: {shared}", "font-size='14'")
+    yield _text(480, top + 48, f"for cli alone: {others}", "font-size='14'")
+
+
+def _counted(name: str, modules: int) -> str:
+    return name if modules == 1 else f"{name} {modules}"
 
 
 def _text(x: float, y: float, text: str, style: str, anchor: str = "middle") -> str:

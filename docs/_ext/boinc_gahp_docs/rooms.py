@@ -26,8 +26,8 @@ OPEN = (
     "secret",
     "states",
     "text",
-    "tracebacks",
     "threads",
+    "tracebacks",
 )
 #: They are drawn as a floor under the rooms, without arrows; logs is for cli alone.
 FLOOR = (*OPEN, "logs")

@@ -115,3 +115,15 @@ def test_nothing_in_a_stderr_controls_the_terminal(
     head, *lines = out.splitlines()
     assert head == "==> j\\x1b[2J: done <=="
     assert lines[:4] == ["a\tb\\x1b[2J\\x1b]0;x\\x07", "\\u202eright", "50%", "\\x9b1m\\x00"]
+
+
+def test_jobs_that_wrote_nothing_are_counted_unless_they_are_named(
+    batch: Command, site: Site
+) -> None:
+    site.project.add_app("silent", "touch made", outputs="made")
+    batch("submit", "silent", "--count", "2", "--name", "silent", "--json")
+    site.work()
+    status, out, err = batch("logs", "silent")
+    assert (status, out) == (0, "")
+    assert err == "2 jobs that ended well wrote nothing to stderr.\n"
+    assert batch("logs", "silent", "silent_1")[2] == "Job silent_1 wrote nothing to stderr.\n"

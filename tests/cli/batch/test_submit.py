@@ -308,3 +308,25 @@ def test_jobs_for_a_version_that_nobody_has_are_told_to_stay_queued(
     status, _, err = batch("wait", name, "--timeout", "0.1")
     assert status == 5
     assert told in err
+
+
+def test_what_cannot_be_kept_or_read_on_this_machine_is_told(
+    site: Site, batch: Command, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "no directory").write_text("")
+    for number, directory in enumerate(("no directory", "state")):
+        config = write_settings(
+            here / "s.toml",
+            site.project.url,
+            site.project.authenticator,
+            f"[state]\ndir = '{here / directory}'\n",
+        )
+        monkeypatch.setenv("BOINC_GAHP_CONFIG", str(config))
+        words = ("submit", "uppercase", "--input", "in=inline:x", "--name", f"{here.name}{number}")
+        status, _, err = batch(*words)
+        assert (status, "cannot be kept on this machine" in err) == (0, not number)
+    (manifest,) = (here / "state" / "submitted").glob("*.json.gz")
+    manifest.write_bytes(manifest.read_bytes()[:-9])
+    status, out, err = batch("show", f"{here.name}1")
+    assert (status, err.count(str(manifest))) == (0, 1)
+    assert f"{here.name}1_0" in out

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp import client_exits
 from boinc_gahp.api import finding
+from boinc_gahp.api.family import as_they_count
 from boinc_gahp.api.folders import folder_name, note_of
 from boinc_gahp.api.reasons import why
-from boinc_gahp.api.retries import as_they_count
 from boinc_gahp.api.types import JobState
 from boinc_gahp.text import shorten
 
@@ -96,7 +96,7 @@ class RowMaker:
         """Return a job's row; what is not known is None.
 
         Args:
-            job: the job, as it counts (:func:`~boinc_gahp.api.retries.as_they_count`).
+            job: the job, as it counts (:func:`~boinc_gahp.api.family.as_they_count`).
             ended: how it ended, as far as that is known here.
             attempts: how often it was sent.
         """

@@ -14,13 +14,14 @@ import hashlib
 import json
 import logging
 import os
-import re
 import time
+import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.api.manifest import Manifest, readable
+from boinc_gahp.api.manifest import Manifest, check_line, readable
+from boinc_gahp.api.request import similar_names
 from boinc_gahp.config import state_dir, url_identity
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.files import make_private_directory, open_private_file, whole_file, write_whole
@@ -30,14 +31,12 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.session import Session
 
-log = logging.getLogger("boinc_gahp.api")
+log = logging.getLogger("boinc_gahp.api.manifests")
 
 #: Seconds after its last use when a manifest is removed: by then its batch is over.
 _KEEP = 365 * 86400.0
 #: Format 1 had no sources, texts, parameters, parent and retry_of. Readers of format 1 read this.
 _FORMAT = 2
-#: A number at the end of a batch's name.
-_NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 
 
 class Manifests:
@@ -55,14 +54,8 @@ class Manifests:
 
     def free_name(self, batch_name: str) -> str:
         """Return a similar name under which nothing was submitted from here: ``sweep-2``."""
-        head, _, tail = batch_name.rpartition("-")
-        number = int(tail) if head and _NUMBER.fullmatch(tail) else 1
-        base = head if number > 1 else batch_name
-        while True:
-            number += 1
-            path = self._path(f"{base}-{number}")
-            if path is None or not path.exists():
-                return f"{base}-{number}"
+        paths = ((name, self._path(name)) for name in similar_names(batch_name))
+        return next(name for name, path in paths if path is None or not path.exists())
 
     def find(self, batch_name: str) -> Manifest | None:
         """Return what was sent under this name; None: this machine does not know."""
@@ -77,8 +70,8 @@ class Manifests:
                 return _read(lines)
         except FileNotFoundError:
             return None
-        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-            log.warning("The manifest of what was submitted cannot be read: %s: %s", path, error)
+        except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
+            log.warning("the file with what was submitted cannot be read: %s: %s", path, error)
             return None
 
     def of(self, batch_name: str, batch_id: int) -> Manifest | None:
@@ -186,6 +179,7 @@ def _read(lines: Iterable[str]) -> Manifest:
     jobs = {}
     for text in coming:
         name, _, line = text.rstrip("\n").partition("\t")
+        check_line(line)
         jobs[json.loads(name)] = line
     parent = head.get("parent")
     return Manifest(

@@ -172,7 +172,7 @@ def family_of(session: Session, name: str) -> Family:
     Raises:
         RpcError: the project could not be asked.
     """
-    from boinc_gahp.api.manifests import Manifests  # noqa: PLC0415  (not for lists of batches)
+    from boinc_gahp.api.manifest_files import Manifests  # noqa: PLC0415  (not for lists of batches)
 
     manifests = Manifests(session)
     retries: list[Retry] = []

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.api import InlineFile, Job, JobState, LocalFile, jobs_csv
 from boinc_gahp.api.manifest import describe
-from boinc_gahp.api.results import FIRST, LAST, RowMaker
+from boinc_gahp.api.records import FIRST, LAST, RowMaker
 from boinc_gahp.errors import NoSuchJob, NotKnownHere, OutputError
 from boinc_gahp.fetch import NEVER_CANCELLED
 from boinc_gahp.rpc import JobInfo
