@@ -17,6 +17,7 @@ from boinc_gahp.api.comparing import Comparison
 from boinc_gahp.api.request import build_request, list_of, new_batch_name, unmeasured
 from boinc_gahp.errors import (
     AppNotFound,
+    BadRequest,
     BatchConflict,
     BatchTooLarge,
     GahpError,
@@ -199,7 +200,7 @@ def left_of(session: Session, batch_name: str) -> BatchDetails | None:
     """
     try:
         details = session.rpc.query_batch(batch_name=batch_name)
-    except (NotFound, NotOwner):
+    except (NotFound, NotOwner, BadRequest):  # the last: no request can have such a name
         return None
     return details if details.batch.name == batch_name else None
 

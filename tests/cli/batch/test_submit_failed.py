@@ -238,3 +238,13 @@ def test_a_batch_of_several_that_is_refused_is_told_with_the_list_of_those_that_
     _, _, err = batch("submit", "uppercase", "--rows", "rows.csv", "--name", tag, "--split")
     assert told(err.splitlines()[-1]) == ["list"]
     assert batch(*told(err.splitlines()[-1]))[0] == 0
+
+
+@pytest.mark.usefixtures("site", "tag")
+@pytest.mark.parametrize("name", ["a\nb", "a\x1b[2Jb", "a'b"])
+def test_a_name_that_no_batch_can_have_leaves_nothing_to_be_aborted(
+    batch: Command, name: str
+) -> None:
+    status, _, err = batch("submit", "uppercase", "--input", "in=in.txt", "--name", name)
+    assert (status, err.count("\n")) == (1, 1)
+    assert "\x1b" not in err
