@@ -170,6 +170,8 @@ def submit(
         raise unknown_app(session, app_name, error) from error
     except BatchTooLarge as error:
         raise _split(session, request, error, lineage) from error
+    if not comparison.knows(batch_id):
+        comparison.check()  # another process may have filled the batch in the meantime
     assert comparison.batch is not None  # noqa: S101  (a submit that returns has seen its batch)
     return comparison.batch, comparison.knows(batch_id)
 

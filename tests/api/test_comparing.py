@@ -23,6 +23,7 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from boinc_gahp.api import Progress
     from tests.api.conftest import Site
 
 
@@ -196,6 +197,24 @@ def test_jobs_that_may_still_appear_are_not_replaced_by_others(site: Site) -> No
             site.open().submit("uppercase", jobs("-n 2"), name=name)
         held.release()
         assert first.result(timeout=30).njobs == 1
+
+
+def test_a_name_that_another_process_fills_meanwhile_with_other_jobs_is_refused(
+    site: Site, tmp_path: Path
+) -> None:
+    name = f"race-{site.directory.name}"
+    (tmp_path / "in").write_text("x")
+    winners = []
+
+    def other(_: Progress) -> None:
+        if not winners:
+            winners.append(site.open().submit("uppercase", jobs("-n 2"), name=name))
+
+    with pytest.raises(BatchConflict, match=f"job {name}_0: -n 2 is now -n 1"):
+        site.project.submit(
+            "uppercase", [Job("-n 1", {"in": tmp_path / "in"})], name=name, progress=other
+        )
+    assert [each.id for each in site.project.batches() if each.name == name] == [winners[0].id]
 
 
 def test_a_record_is_for_its_owner_alone_and_goes_with_its_batch(site: Site) -> None:
