@@ -11,8 +11,9 @@ import sys
 import time
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from boinc_gahp.errors import BadRequest
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.terminal import Work, is_live, words
 
@@ -32,6 +33,9 @@ _STEPS = {
 _PAUSE = 0.25
 #: The most columns for a batch's name.
 _NAME = 24
+
+
+_Report = TypeVar("_Report", bound="Callable[..., object]")
 
 
 class Show(Protocol):
@@ -89,14 +93,12 @@ def of_steps(progress: OnProgress | bool | None) -> Iterator[OnProgress | None]:
 
     Args:
         progress: such a function; True: the progress is shown until the context ends.
+
+    Raises:
+        BadRequest: it is neither.
     """
-    if not isinstance(progress, bool):
-        yield progress
-    elif progress:
-        with _display() as show:
-            yield None if show is None else StepView(show)
-    else:
-        yield None
+    with _shown(progress, StepView) as report:
+        yield report
 
 
 @contextmanager
@@ -107,14 +109,27 @@ def of_waiting(
 
     Args:
         progress: such a function; True: the progress is shown until the context ends.
+
+    Raises:
+        BadRequest: it is neither.
     """
-    if not isinstance(progress, bool):
-        yield progress
-    elif progress:
-        with _display() as show:
-            yield None if show is None else _waiting(show)
-    else:
+    with _shown(progress, _waiting) as report:
+        yield report
+
+
+@contextmanager
+def _shown(
+    progress: _Report | bool | None, view: Callable[[Show], _Report]
+) -> Iterator[_Report | None]:
+    if progress is None or progress is False:
         yield None
+    elif progress is True:
+        with _display() as show:
+            yield None if show is None else view(show)
+    elif callable(progress):
+        yield progress
+    else:
+        raise BadRequest(f"progress is {progress!r}: expected True or a function")
 
 
 def _waiting(show: Show) -> Callable[[Batch], None]:

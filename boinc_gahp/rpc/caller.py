@@ -264,7 +264,7 @@ class Caller:
         else:
             if redirects.is_upgrade(url, there):
                 self.speaks_https.set()
-            self._warn_once(
+            self._log_once(
                 f"{rpc.name} of {self.host} was redirected to {redirects.shown(there)}: set the "
                 "project's URL accordingly"
             )
@@ -287,9 +287,11 @@ class Caller:
             if rpc.dies and message.fatal:
                 continue  # normal, perhaps a thousand times; the error reports it
             shown = shorten(self.redact(message.text), 300)
-            self._warn_once(f"{rpc.name} of {self.host}: PHP reports {message.kind}: {shown}")
+            # What a later PHP will refuse is for the project's admin; nobody else can act on it.
+            level = logging.INFO if message.kind == "Deprecated" else logging.WARNING
+            self._log_once(f"{rpc.name} of {self.host}: PHP reports {message.kind}: {shown}", level)
 
-    def _warn_once(self, text: str) -> None:
+    def _log_once(self, text: str, level: int = logging.WARNING) -> None:
         """Log ``text`` unless the same was logged in the last hour."""
         now = time.monotonic()
         with self._lock:
@@ -300,7 +302,7 @@ class Caller:
             self._warned.move_to_end(text)
             if len(self._warned) > _MESSAGES_REMEMBERED:
                 self._warned.popitem(last=False)
-        log.warning("%s", text)
+        log.log(level, "%s", text)
 
 
 def beginning(chunks: Iterator[bytes]) -> bytes:

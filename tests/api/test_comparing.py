@@ -23,7 +23,7 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.api import Progress
+    from boinc_gahp.api import Batch, Progress
     from tests.api.conftest import Site
 
 
@@ -204,7 +204,7 @@ def test_a_name_that_another_process_fills_meanwhile_with_other_jobs_is_refused(
 ) -> None:
     name = f"race-{site.directory.name}"
     (tmp_path / "in").write_text("x")
-    winners = []
+    winners: list[Batch] = []
 
     def other(_: Progress) -> None:
         if not winners:

@@ -28,6 +28,7 @@ from boinc_gahp.api import (
     rest_words,
     state_words,
 )
+from boinc_gahp.errors import BadRequest
 from boinc_gahp.rpc import BatchState
 from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 from tests.api.simulated_batches import INFO, NOW
@@ -248,3 +249,12 @@ def test_the_end_is_told_with_the_slowest_jobs_if_these_are_slow() -> None:
     )
     over = shown(fraction_done=1.0, state=BatchState.COMPLETE)
     assert rest_words(over, NOW, NOW) == ""
+
+
+@pytest.mark.parametrize("wrong", [1, "yes"])
+def test_progress_that_is_no_function_is_refused_in_words(wrong: object) -> None:
+    with (
+        pytest.raises(BadRequest, match=f"progress is {wrong!r}: expected True or a function"),
+        progress_module.of_steps(wrong),  # type: ignore[arg-type]
+    ):
+        pass

@@ -265,3 +265,12 @@ def test_the_form_begins_with_the_simplest_app(bench: Bench, visitor: Visitor) -
     bench.set("app", "name = 'uppercase'", deprecated=1)
     [first] = found(visitor.page("submit"), current)
     assert words(first) == "gzipped"
+
+
+def test_the_page_of_a_batch_with_failed_jobs_shows_how_to_see_and_repeat_them(
+    bench: Bench, visitor: Visitor, batch: int
+) -> None:
+    jobs(bench, batch, 20, 10, failed=1)
+    bench.set("batch", state=BatchState.COMPLETE)
+    for word in ("fetch", "logs", "retry"):
+        assert f"boinc_gahp batch {word} {batch}" in visitor.text(f"batches/{batch}")

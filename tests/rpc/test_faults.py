@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import socket
 import threading
@@ -149,6 +150,20 @@ def test_php_fatal_errors_that_are_a_matter_of_course_do_not_fill_the_log(
     with project, pytest.raises(ProtocolError, match="Uncaught x"):
         project.query_files(["a.dat"], batch_id=7)
     assert "Uncaught x" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "level"), [("Deprecated", logging.INFO), ("Warning", logging.WARNING)]
+)
+def test_what_a_later_php_will_refuse_is_no_warning(
+    server: Scripted, caplog: pytest.LogCaptureFixture, kind: str, level: int
+) -> None:
+    words = f"<br />\n<b>{kind}</b>:  x in <b>/f</b> on line <b>1</b><br />"
+    server.answers.append(ok(inside("ping", words + "<success>1</success>")))
+    with caplog.at_level(logging.INFO):
+        ping(server, ONCE)
+    told = [each for each in caplog.records if f"PHP reports {kind}" in each.getMessage()]
+    assert [each.levelno for each in told] == [level]
 
 
 def test_no_is_reported_at_once(server: Scripted) -> None:

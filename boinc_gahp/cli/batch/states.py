@@ -100,7 +100,8 @@ def lease_words(batch: Batch, now: float) -> tuple[str, str]:
         return "", "faint"
     if end <= now:
         return f"over {words.span(now - end)}", "red"
-    return words.span(end - now), "yellow" if end < now + 86400 else "faint"
+    # Of a lease of 14 days, a minute later, almost 14 are left.
+    return words.span(end - now + 60), "yellow" if end < now + 86400 else "faint"
 
 
 def lease_warning(batch: Batch, now: float) -> str:

@@ -205,8 +205,7 @@ def _print_result(project: Project, options: Namespace, batch: Batch) -> None:
             print(states.NOT_COMPARED)
     if batch.expire_time:
         end = words.at(batch.expire_time)[:-3]
-        # A lease of 14 days has almost as many now.
-        left = words.span(batch.expire_time - words.now() + 60)
+        left, _ = states.lease_words(batch, words.now())
         print(
             f"It is kept until {end} ({left}); waiting for it and fetching from it keep it longer."
         )
