@@ -98,8 +98,6 @@ def _rendered(error: BaseException, *_: object) -> list[str]:
 
     IPython can hide a frame (``__tracebackhide__``), but never the last one.
     """
-    from IPython.core.getipython import get_ipython  # noqa: PLC0415  (only where it runs)
-
     places, place = [], error.__traceback__
     while place is not None:
         if place.tb_frame.f_code.co_filename != __file__:
@@ -107,6 +105,6 @@ def _rendered(error: BaseException, *_: object) -> list[str]:
         place = place.tb_next
     for each in reversed(places):
         place = TracebackType(place, each.tb_frame, each.tb_lasti, each.tb_lineno)
-    shown: Any = get_ipython()
+    shown: Any = sys.modules["IPython"].get_ipython()
     lines = shown.InteractiveTB.structured_traceback(type(error), error, place, tb_offset=1)
     return list(lines)

@@ -201,7 +201,6 @@ def _doc(thing: object, name: str) -> str | None:
 def test_ipython_shows_the_line_that_was_typed_and_the_error_and_no_code_of_ours(
     tmp_path: Path,
 ) -> None:
-    pytest.importorskip("IPython")
     run = subprocess.run(
         [sys.executable, "-m", "IPython", "--no-banner", "--colors=NoColor", "-c", _IN_IPYTHON],
         env={**os.environ, "IPYTHONDIR": str(tmp_path), "HOME": str(tmp_path)},
