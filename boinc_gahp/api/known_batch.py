@@ -204,7 +204,7 @@ class KnownBatch:
         return hash((self.project.url, self.id))
 
     def __repr__(self) -> str:
-        words = [f"<Batch {self.id} {self.name!r} {self.state.name.lower()}"]
+        words = [f"<Batch {self.id} {self.name!r} {self.state.words}"]
         words.append(f"{self.nover}/{self.njobs} jobs")
         text = " ".join(words)
         if self.nerror_jobs:

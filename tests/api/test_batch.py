@@ -186,10 +186,10 @@ def test_a_cut_list_of_jobs_is_asked_for_again(site: Site) -> None:
 
 def test_a_repr_is_readable(site: Site) -> None:
     batch = site.batch(4, "sweep")
-    assert repr(batch) == f"<Batch {batch.id} 'sweep' in_progress 0/4 jobs>"
+    assert repr(batch) == f"<Batch {batch.id} 'sweep' in progress 0/4 jobs>"
     first = next(batch.jobs())
     batch.abort([first.name])
-    assert repr(batch) == f"<Batch {batch.id} 'sweep' in_progress 1/4 jobs, 1 failed>"
+    assert repr(batch) == f"<Batch {batch.id} 'sweep' in progress 1/4 jobs, 1 failed>"
 
 
 def test_a_notebook_shows_a_batch_with_its_name_escaped(site: Site) -> None:

@@ -85,8 +85,13 @@ def lasting(local: LocalProject, tmp_path_factory: pytest.TempPathFactory) -> It
 
 def test_it_greets_with_version_project_log_and_help(desk: Desk) -> None:
     with desk.console() as terminal:
-        assert terminal.greeting.startswith("boinc_gahp 0.")
-        for part in (f"project {desk.proxy.url}", f"log {desk.state}/boinc_gahp.log", "type help"):
+        assert terminal.greeting.startswith("What most people want:")
+        for part in (
+            "boinc_gahp 0.",
+            f"project {desk.proxy.url}",
+            f"log {desk.state}/boinc_gahp.log",
+            "type help",
+        ):
             assert part in terminal.greeting
         assert "$GahpVersion" not in terminal.raw
 
