@@ -215,7 +215,8 @@ class Comparison(Journal):
         text = f"to submit these as a new batch, give it another name: --name {shlex.quote(name)}"
         text += f" (in Python name={name!r})"
         # Names made from the batch's name are new with it.
-        if any(job.name is not None and each in old for each, job in self._request.jobs):
+        own = (each for each, job in self._request.jobs if type(job.name) is str)
+        if any(each in old for each in own):
             text += ", and its jobs, too: a job's name is used once"
         return text
 

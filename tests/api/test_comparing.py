@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api import InlineFile, Job, Parameters
+from boinc_gahp.api import InlineFile, Job, Parameters, jobs_from
 from boinc_gahp.api.comparing import difference
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.manifest_files import Manifests
@@ -112,6 +112,12 @@ def test_a_conflict_tells_a_name_for_a_new_batch(site: Site) -> None:
         with pytest.raises(BatchConflict) as caught:
             site.project.submit("uppercase", jobs("-n 2"), name=taken)
         assert str(caught.value).endswith(f"--name {name}-3 (in Python name='{name}-3')")
+    within = jobs_from(
+        [{"n": 1}], args="-n {n}", inputs={"in": InlineFile("x")}, name="{batch}_{n}"
+    )
+    site.project.submit("uppercase", within, name=f"{name}-n")
+    with pytest.raises(BatchConflict, match=r"in Python name='.*'\)$"):
+        site.project.submit("uppercase", [replace(within[0], args="-n 2")], name=f"{name}-n")
     named = replace(jobs("-n 1")[0], name=f"{name}_x")
     site.project.submit("uppercase", [named], name=f"{name}-3")
     with pytest.raises(BatchConflict, match="and its jobs, too: a job's name is used once"):
