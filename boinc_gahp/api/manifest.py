@@ -255,13 +255,17 @@ class Manifest:
         )
 
     def columns(self) -> tuple[list[str], list[str]]:
-        """Return the names of all parameters and the open names of all inputs of the jobs."""
+        """Return the names of all parameters and the open names of all inputs of the jobs.
+
+        Without those of programs, whose command lines tell them: each job may have its own.
+        """
         parameters: dict[str, None] = {}
         inputs: dict[str, None] = {}
         for text in self.jobs.values():
             line = json.loads(text)
             parameters.update(dict.fromkeys(line.get("parameters", ())))
-            inputs.update(dict.fromkeys(line["inputs"]))
+            if "command" not in line:
+                inputs.update(dict.fromkeys(line["inputs"]))
         return list(parameters), list(inputs)
 
     def _program(self, line: Mapping[str, Any]) -> ProgramWords | None:

@@ -174,7 +174,7 @@ def program_batch(
         outputs=None if outputs is None else _outputs(outputs),
         network=bool(network),
         cpus=cpus,
-        all_packed=True,
+        is_persons=True,
     )
     finder = FileFinder()
     image_source = None
