@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.api.manifest import COMMON, NUMBERS, TEMPLATES, describe
 from boinc_gahp.api.manifest_files import Manifests, log as manifests_log, readable_md5s
-from boinc_gahp.containers import DOCKERFILE, JOB_TOML, SCRIPT, WORK
+from boinc_gahp.containers import OWN_FILES, WORK
 from boinc_gahp.errors import (
     BatchConflict,
     GahpError,
@@ -46,8 +46,6 @@ log = logging.getLogger("boinc_gahp.api")
 _AT_WORK = 60.0
 #: How many characters of a job's arguments an error shows.
 _LONGEST = 80
-#: A program's files that are made from its command line, and what goes with it.
-_MADE = {SCRIPT, DOCKERFILE, JOB_TOML}
 #: What people call values, where it is not the manifest's key.
 _NAMES = {
     "app_name": "the app",
@@ -299,7 +297,7 @@ def _program_difference(
 
 def _without_script(line: dict[str, Any]) -> dict[str, Any]:
     """Return a job's line without what was made from its command line."""
-    inputs = {name: each for name, each in line["inputs"].items() if name not in _MADE}
+    inputs = {name: each for name, each in line["inputs"].items() if name not in OWN_FILES}
     templates = dict.fromkeys(TEMPLATES)
     return {**line, **templates, "args": [], "inputs": inputs}
 
