@@ -35,6 +35,7 @@ fetching        outputs, with fetching_batch's threads, into folders or zips
 job_templates   which outputs jobs have; program_folders are for those of programs
 records         a row for each job, for DataFrames and for jobs_csv
 failures, logs  what the project tells about single jobs; reasons has each reason once
+endings         programs that ended badly, though for the project their jobs are done
 family          a batch and its retries, and which of them count; retrying sends them
 ==============  ===================================================================================
 """
@@ -52,6 +53,10 @@ if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch as Batch
     from boinc_gahp.api.comparing import is_final as is_final
     from boinc_gahp.api.counting import Counts as Counts
+    from boinc_gahp.api.endings import (
+        ended_badly as ended_badly,
+        may_have_ended_badly as may_have_ended_badly,
+    )
     from boinc_gahp.api.failures import JobFailure as JobFailure, save_failure as save_failure
     from boinc_gahp.api.family import (
         Standing as Standing,
@@ -163,6 +168,7 @@ __getattr__, __dir__ = exports(
         "batch": ["Batch"],
         "comparing": ["is_final"],
         "counting": ["Counts"],
+        "endings": ["ended_badly", "may_have_ended_badly"],
         "failures": ["JobFailure", "save_failure"],
         "fetching": ["Fetched", "FetchedZip"],
         "fetching_batch": ["Jobs", "jobs_of"],

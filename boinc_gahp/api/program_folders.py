@@ -47,6 +47,7 @@ class ProgramFolder(Folder):
 
     Args:
         path, job, stderr, again: see :class:`~boinc_gahp.api.folders.Folder`.
+        streams_only: whether only stdout and stderr are wanted.
         named: the outputs that the job names; None: it names none, or they are only known from its
             template.
 
@@ -66,10 +67,12 @@ class ProgramFolder(Folder):
         stderr: bool,
         again: bool,
         named: tuple[str, ...] | None = None,
+        streams_only: bool = False,
     ) -> None:
         super().__init__(path, job, stderr=stderr, again=again)
         self.ending = Ending()
         self.named = named
+        self._streams_only = streams_only
         #: The files that are outputs by themselves, by their names in the job's directory.
         self._alone: dict[str, Path] = {}
         #: Files and directories of the archive.
@@ -79,7 +82,7 @@ class ProgramFolder(Folder):
     def read(self, content: bytes) -> None:
         """Note how the program ended. If it was not run, only the streams are wanted."""
         self.ending = read_ending(content)
-        if self.ending.problem is not None:
+        if self.ending.problem is not None or self._streams_only:
             self.packed = None
 
     def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
@@ -95,7 +98,7 @@ class ProgramFolder(Folder):
             for stream, names in _STREAMS.items()
             if stream in outputs and (stream != STDERR or self.wants_stderr)
         }
-        if self.ending.problem is not None:
+        if self.ending.problem is not None or self._streams_only:
             self._alone.clear()
             files = []
         found = self.distinct((*self._streams.values(), *files))
