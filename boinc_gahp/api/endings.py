@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api.folders import folder_name, note_of
-from boinc_gahp.api.types import JobState
+from boinc_gahp.states import JobState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,6 +41,8 @@ def program_note(batch: Batch, job: JobInfo, root: Path | None) -> Note | None:
         job: the job.
         root: where the batch was fetched; None: nowhere.
     """
+    from boinc_gahp.api.folders import folder_name, note_of  # noqa: PLC0415  (not for lists of batches)
+
     if root is None or job.state is not JobState.DONE:
         return None
     note = note_of(root / folder_name(job.name), batch.project.url, job.id)

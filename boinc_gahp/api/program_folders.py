@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api.folders import Folder, size_of
-from boinc_gahp.api.job_templates import MOST_UNKNOWN, UNKNOWN
+from boinc_gahp.api.job_templates import MOST_UNKNOWN, unknown_template
 from boinc_gahp.containers import (
     ENDING,
     LARGEST,
@@ -185,7 +185,7 @@ class ProgramFolder(Folder):
 
     def _names(self, outputs: Mapping[str, str]) -> dict[str, str]:
         """Return the names in the program's directory, by those in the template."""
-        if self.own_template != UNKNOWN:
+        if self.own_template != unknown_template():
             return {each: each.removeprefix(WORK) for each in outputs if each.startswith(WORK)}
         # They are at the same places as in the job's own template.
         told = self.ending.outputs
