@@ -45,11 +45,13 @@ class Source(NamedTuple):
         name: its path in the job's directory.
         file: a file; or a directory of this machine.
         nbytes: its size; 0 if it is not known here.
+        shown: its name, and where it is if that is elsewhere than its name says.
     """
 
     name: str
     file: Input | Tree
     nbytes: int = 0
+    shown: str = ""
 
 
 class _Found(NamedTuple):
@@ -116,10 +118,12 @@ class FileFinder:
         """
         absolute = os.path.abspath(path)  # noqa: PTH100  (a link's target is not looked for)
         key = name, absolute
+        is_there = absolute == os.path.abspath(name)  # noqa: PTH100
+        shown = name if is_there else f"{name}={posixpath.normpath(path)}"
         if key not in self._sources:
             if os.path.isdir(absolute):  # noqa: PTH112
                 tree = Tree(name, absolute, tree_stamp(absolute))
-                self._sources[key] = Source(name, tree, tree_bytes(absolute))
+                self._sources[key] = Source(name, tree, tree_bytes(absolute), f"{shown}/")
             else:
                 try:
                     nbytes = os.stat(absolute).st_size  # noqa: PTH116
@@ -128,7 +132,7 @@ class FileFinder:
                     raise StagingError(
                         f"input {path!r} cannot be read: {why}", path=path, errno=0
                     ) from None
-                self._sources[key] = Source(name, LocalFile(absolute), nbytes)
+                self._sources[key] = Source(name, LocalFile(absolute), nbytes, shown)
         return self._sources[key]
 
     def given(self, text: str) -> Source:
@@ -173,7 +177,7 @@ class FileFinder:
         nbytes = given.nbytes or 0 if isinstance(given, RemoteFile) else 0
         if isinstance(given, InlineFile):
             nbytes = len(given.text.encode("utf-8", "surrogateescape"))
-        return Source(plain, given, nbytes)
+        return Source(plain, given, nbytes, plain)
 
 
 def together(sources: Iterable[Source]) -> Mapping[str, Source]:
