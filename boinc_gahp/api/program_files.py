@@ -7,7 +7,7 @@ import posixpath
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.api.files import path_of, read_file
+from boinc_gahp.api.files import KINDS, path_of, read_file
 from boinc_gahp.api.types import InlineFile, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import BadRequest, StagingError
 from boinc_gahp.submit import Tree, tree_bytes, tree_stamp
@@ -145,7 +145,8 @@ class FileFinder:
             StagingError: it cannot be read.
         """
         name, equals, rest = text.partition("=")
-        if equals and name and not os.path.exists(text):  # noqa: PTH110
+        is_named = equals and name and name.partition(":")[0].lower() not in KINDS
+        if is_named and not os.path.exists(text):  # noqa: PTH110
             return self.named(name, rest)
         file = read_file(text)
         if isinstance(file, RemoteFile):
