@@ -80,7 +80,7 @@ def run_program_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch run --image python:3.12-slim --each 'data/*.csv' --name fit "
             "--fetch results -- ./fit.py --title 'two words' {file}",
             "boinc_gahp batch run --image debian:12-slim --rows params.csv --output result.json "
-            "--dry-run -- ./scan --n {n} --config=model.toml",
+            "--dry-run -- ./scan --seed {seed} --config=model.toml",
         ),
     )
     parser.add_argument(
