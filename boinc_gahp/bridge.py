@@ -143,6 +143,10 @@ class Bridge:
             keep_going,
         )
 
+    def clean_made(self, older_than: float) -> None:
+        """Remove files that :meth:`container_jobs` made and nobody used for so many seconds."""
+        self._made.clean(older_than)
+
     def is_made(self, path: str) -> bool:
         """Return whether a file is one that :meth:`container_jobs` makes."""
         return self._made.is_made(path)
@@ -243,10 +247,18 @@ class Bridge:
         scope: CancelScope,
         count: Callable[[int], object],
         directories: Directories | None = None,
+        *,
+        own_template: str | None = None,
     ) -> FetchedFiles:
         """See :func:`boinc_gahp.fetch.engine.fetch`."""
         return fetch.fetch(
-            self._context, located, sink, scope, count=count, directories=directories
+            self._context,
+            located,
+            sink,
+            scope,
+            own_template=own_template,
+            count=count,
+            directories=directories,
         )
 
     def failure_of(self, job: JobInfo) -> Failure:

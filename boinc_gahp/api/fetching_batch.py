@@ -10,10 +10,13 @@ import errno
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api import finding
 from boinc_gahp.api.family import as_they_count
+from boinc_gahp.api.folders import Folder
+from boinc_gahp.api.job_templates import JobTemplates
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import (
     GahpError,
@@ -30,10 +33,11 @@ from boinc_gahp.threads import in_parallel, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.family import Family
-    from boinc_gahp.api.folders import Folder
+    from boinc_gahp.api.folders import Note
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.fetch import Directories, FetchedFiles
@@ -113,9 +117,7 @@ def jobs_of(batch: Batch, wanted: Iterable[int | str] | None) -> Jobs:
     finished: list[FinishedJob] = []
     session = batch.project.session
     failed = unfinished = retried = 0
-    listed, family = as_they_count(
-        session, batch.name, finding.find_jobs(session, batch.id, batch.name, wanted)
-    )
+    listed, family = as_they_count(batch, finding.find_jobs(session, batch.id, batch.name, wanted))
     for job in listed:
         if job.state is JobState.DONE:
             made = _finished(job, family)
@@ -209,6 +211,7 @@ class BatchFetch:
         self.stopped = False
         self._batch = batch
         self._session = batch.project.session
+        self._templates = JobTemplates(batch)
         self._jobs = jobs
         self._counter = _Counter(progress, len(jobs))
         self._stop = stop or threading.Event()
@@ -277,16 +280,54 @@ class BatchFetch:
             raise fatal
         self._counter.report()
 
+    def folder(
+        self,
+        path: Path,
+        job: FinishedJob,
+        *,
+        stderr: bool,
+        again: bool,
+        streams_only: bool = False,
+    ) -> Folder:
+        """Return the folder for a job; of a program, perhaps only for its streams.
+
+        Raises:
+            RpcError: the project could not be asked what the job is.
+        """
+        own = self._templates.of(job)
+        if own is None or not own.is_program:
+            made = Folder(path, job, stderr=stderr, again=again)
+        else:
+            from boinc_gahp.api.program_folders import ProgramFolder  # noqa: PLC0415  (few need it)
+
+            made = ProgramFolder(
+                path,
+                job,
+                stderr=stderr,
+                again=again,
+                named=() if streams_only else own.outputs,
+                streams_only=streams_only,
+            )
+        made.own_template = None if own is None else own.text
+        return made
+
     def bring(self, folder: Folder, directories: Directories) -> FetchedFiles:
         """Fetch a job's files into its folder with the engine; raises what the engine raises."""
         ids = JobIds(folder.job.id, folder.job.instance_id)
-        return self._session.bridge.fetch(
+        brought = self._session.bridge.fetch(
             Located(folder.job.batch_id or self._batch.id, self._batch.app_name, ids),
             folder,
             self.scope,
             lambda nbytes: self._counter.add(nbytes=nbytes),
             directories,
+            own_template=folder.own_template,
         )
+        if folder.stderr_is_output and folder.wants_stderr:
+            # The engine needs it for a stderr only; it has the times, too.
+            self.scope.check()
+            completed = self._session.rpc.query_completed_job(folder.job_name)
+            brought = replace(brought, completed=completed)
+        return brought
 
     def _of_all(self, error: GahpError) -> GahpError | None:
         """Return the error if every other job would fail with it; None: only this job fails."""
@@ -306,6 +347,29 @@ class BatchFetch:
             if self._unreachable >= _MAX_UNREACHABLE:
                 return error
         return None
+
+
+def fetch_streams(batch: Batch, job: JobInfo, path: Path) -> Note | None:
+    """Fetch only what a program wrote to its standard streams; return the note about it.
+
+    Args:
+        batch: the job's batch.
+        job: a job that is done.
+        path: a folder for them, in a directory that exists.
+
+    Returns:
+        None if the job did not run a program.
+
+    Raises:
+        OutputError, RpcError: as :meth:`BatchFetch.bring`.
+    """
+    finished = FinishedJob(job.name, job.id, job.canonical_instance_id)
+    under_way = BatchFetch(batch, [finished], progress=None)
+    folder = under_way.folder(path, finished, stderr=True, again=False, streams_only=True)
+    if not folder.stderr_is_output:
+        return None
+    folder.fill(batch.project.url, under_way.bring, under_way.scope, path.parent.stat())
+    return folder.note
 
 
 def _bare(error: GahpError) -> GahpError:

@@ -29,6 +29,11 @@ def archive_name(number: int) -> str:
     return f"_in{number}.tar"
 
 
+def is_archive(open_name: str) -> bool:
+    """Tell whether an open name is one of :func:`archive_name`."""
+    return open_name.startswith("_in") and open_name.endswith(".tar")
+
+
 def output_files(layout: Layout) -> list[tuple[str, bool]]:
     """Return the open names of a job's outputs, and whether each is optional."""
     # Outputs are fetched by their places, also those of jobs that an earlier version has sent: so
@@ -38,8 +43,7 @@ def output_files(layout: Layout) -> list[tuple[str, bool]]:
         files.append((STDOUT, True))
     if layout.stderr and not layout.merged:
         files.append((STDERR, True))
-    alone = [name for name in layout.outputs or () if name not in layout.packed]
-    files += [(WORK + name, True) for name in alone]
+    files += [(WORK + name, True) for name in layout.alone]
     if layout.outputs is None or layout.outputs:
         files.append((PACKED, True))
     return files

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.cli.batch.opening import command
 from boinc_gahp.errors import GahpError
-from boinc_gahp.states import BatchState, is_aborted
+from boinc_gahp.states import BatchState, JobState, is_aborted
 from boinc_gahp.terminal import coloured
 from boinc_gahp.text import count, printable
 
@@ -42,13 +42,20 @@ def failed_in(batch: Batch, jobs: Sequence[str] | None = None) -> Failed | None:
     """
     from boinc_gahp.api import reasons_of, standing_of
 
-    if not batch.nerror_jobs:
+    if not _may_have_failed(batch):
         return None
     try:
         standing = standing_of(batch, jobs)
         return Failed(reasons_of(batch, standing.failed), standing)
     except GahpError:
         return None
+
+
+def _may_have_failed(batch: Batch) -> bool:
+    """Tell whether jobs may have failed, for the project or for people; asks nothing."""
+    from boinc_gahp.api import may_have_ended_badly
+
+    return bool(batch.nerror_jobs) or may_have_ended_badly(batch)
 
 
 def reason_lines(
@@ -63,14 +70,14 @@ def reason_lines(
         batch: the batch, as the project last described it.
         jobs: names or ids of the jobs that matter; None: all.
     """
-    if not batch.nerror_jobs:
+    if not _may_have_failed(batch):
         return
     found = failed_in(batch, jobs)
     if found is None:
         yield f"Why jobs failed: {command(options, 'logs', batch.id, '--failed')}"
         return
     if found.reasons:
-        yield from _lines(found.reasons)
+        yield from _lines(found.reasons, _programs(found.standing))
         # Of an aborted job there is no more to tell.
         told = next((each.job for each in found.reasons if not is_aborted(each.errors)), None)
         if told is not None:
@@ -80,9 +87,20 @@ def reason_lines(
     yield from retry_lines(options, found.standing)
 
 
-def _lines(reasons: Sequence[Reason]) -> Iterator[str]:
+def _programs(standing: Standing) -> int:
+    """Return of how many failed jobs the project says that they are done."""
+    return sum(job.state is JobState.DONE for job in standing.failed)
+
+
+def _lines(reasons: Sequence[Reason], programs: int) -> Iterator[str]:
+    """Yield the reasons; ``programs``: of how many jobs the program ended badly."""
     number = sum(reason.count for reason in reasons)
-    head = coloured(f"{count(number, 'job')} failed:", "red", sys.stdout)
+    text = f"{count(number, 'job')} failed"
+    if programs:
+        text = f"{count(programs, 'program')} ended badly"
+        if number > programs:
+            text += f", and {count(number - programs, 'job')} failed"
+    head = coloured(f"{text}:", "red", sys.stdout)
     if len(reasons) == 1:
         yield f"{head} {reasons[0]}"
         return
