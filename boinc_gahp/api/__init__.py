@@ -17,7 +17,8 @@ Its parts, in the order in which a batch meets them:
 
 ==============  ===================================================================================
 session         the project, the account and the settings, which most functions take
-project, batch  the handles; what a batch keeps is known_batch's, and job is one of its jobs
+project, batch  the handles; what a batch keeps is known_batch's, and job is one of its jobs; runs is
+                the part of a project that returns futures
 app             what an app's templates say
 table, rows     jobs from a table: of Python, and of a file; row_csv and row_json read the files
 row_jobs        a row as a job; row_values checks its cells, patterns fills placeholders
