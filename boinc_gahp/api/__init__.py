@@ -17,8 +17,7 @@ Its parts, in the order in which a batch meets them:
 
 ==============  ===================================================================================
 session         the project, the account and the settings, which most functions take
-project, batch  the handles; what a batch keeps is known_batch's, and job is one of its jobs; runs is
-                the part of a project that returns futures
+project, batch  the handles; what a batch keeps is known_batch's, and job is one of its jobs
 app             what an app's templates say
 table, rows     jobs from a table: of Python, and of a file; row_csv and row_json read the files
 row_jobs        a row as a job; row_values checks its cells, patterns fills placeholders
@@ -34,7 +33,7 @@ progress        shows it on terminals and in notebooks
 fetching        outputs, with fetching_batch's threads, into folders or zips
 records         a row for each job, for DataFrames and for jobs_csv
 failures, logs  what the project tells about single jobs; reasons has each reason once
-mapping         from rows to futures over the jobs of an app
+runs, mapping   from rows to futures over the jobs of an app, or of a program
 futures         a future for each job; gathering sets their results as the jobs end
 naming          a batch's name that is made from its contents
 family          a batch and its retries, and which of them count; retrying sends them

@@ -64,8 +64,8 @@ class ProjectRuns:
             directory: where the outputs are put, with a folder for each job; None: a folder with
                 the batch's name in the working directory.
             poll: how often to ask the project.
-            options: those of :meth:`Project.submit`. With ``name`` the batch has this name; then the same
-                call with other jobs is an error.
+            options: those of :meth:`Project.submit`. With ``name`` the batch has this name; then
+                the same call with other jobs is an error.
 
         Raises:
             WrongRow: a row is wrong, or the file cannot be read.
