@@ -237,7 +237,7 @@ class Gathering(Generic[T]):
         self.trouble = None
         ended = [job for job in listed if job.state.is_over]
         jobs = sorted_out(ended, family)
-        if jobs.finished:
+        if ended:  # also if all of them failed: jobs.csv tells it
             fetched = fetching.fetch(
                 batch,
                 self._directory,

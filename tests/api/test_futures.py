@@ -135,6 +135,8 @@ def test_a_failed_job_raises_why_with_its_stderr(working: Site) -> None:
     with pytest.raises(JobFailed, match="exit status 1"):
         futures.results()
     assert repr(futures).endswith("3/3 here, 2 failed>")
+    table = (working.directory / "results" / "jobs.csv").read_text()
+    assert table.count("exit status 2") == 1
 
 
 def test_a_job_that_was_sent_again_counts_as_its_retry(working: Site) -> None:
