@@ -245,6 +245,8 @@ class Gathering(Generic[T]):
                 brought=self._brought,
                 stop=self._session.closing,
             )
+            if self._session.closing.is_set():
+                return  # what could not be fetched says only that
             for name, error in fetched.errors.items():
                 self._not_fetched(name, error)
         self._failed([job for job in ended if job.state is JobState.FAILED], family)
@@ -270,6 +272,9 @@ class Gathering(Generic[T]):
             return
         try:
             value = self._make(future, folder.directory, folder.note)
+        except GahpError as error:
+            # Its traceback would keep the frames of all calls in memory.
+            self._fail(future, error.with_traceback(None))
         except Exception as error:  # noqa: BLE001  (it is the future's)
             self._fail(future, error)
         else:

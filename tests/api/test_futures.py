@@ -410,3 +410,35 @@ def test_programs_with_the_same_contents_are_one_batch(
 def _apps(site: Site) -> list[str]:
     with site.local.core.db.read() as connection:
         return [row["name"] for row in connection.execute("SELECT name FROM app")]
+
+
+def test_a_project_that_is_closed_during_a_fetch_says_so(working: Site) -> None:
+    hanging = faultproxy.hang()
+    working.proxy.fail("result_file", hanging, times=None)
+    try:
+        project = working.open()
+        futures = mapped(working, 2, project=project)
+        wait_for(lambda: working.proxy.count("result_file"), "a fetch that hangs")
+        project.close()
+        assert isinstance(error_of(futures[0]), GatheringEnded)
+        assert isinstance(error_of(futures[1]), GatheringEnded)
+    finally:
+        hanging.release()
+
+
+def test_what_makes_a_value_may_raise_anything(working: Site) -> None:
+    futures = mapped(working, 2)
+    futures.wait(LIMIT)
+
+    def make(result: JobResult) -> int:
+        return 1 // int(result.parameters["n"] or 0)
+
+    made = JobFutures(
+        futures.batch,
+        [(each.job_name, each.parameters) for each in futures],
+        futures.directory,
+        make,
+        poll=QUICK,
+    )
+    assert made[1].result(LIMIT) == 1
+    assert isinstance(made[0].exception(LIMIT), ZeroDivisionError)
