@@ -11,11 +11,12 @@ from boinc_gahp.api.app import look_up
 from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.comparing import is_final
 from boinc_gahp.api.progress import of_steps
+from boinc_gahp.api.runs import ProjectRuns, name_of_app
 from boinc_gahp.api.session import impatient, open_session
 from boinc_gahp.api.types import Parameters
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.config import authenticator_of, find_project
-from boinc_gahp.errors import BadRequest, GahpError
+from boinc_gahp.errors import GahpError
 from boinc_gahp.tracebacks import concise, offered
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @concise
-class Project:
+class Project(ProjectRuns):
     """A BOINC project, as one account sees it.
 
     ::
@@ -226,7 +227,7 @@ class Project:
             TemplateError: the app's templates cannot be read.
             RpcError: the project refused, or could not be asked.
         """
-        app_name = _name(app)
+        app_name = name_of_app(app)
         is_made_up = name is None
         name = submission.new_batch_name(app_name) if name is None else name
         sending = False
@@ -283,7 +284,7 @@ class Project:
                 TemplateError, RpcError: as :meth:`submit`; the batches before the one that failed
                 are submitted.
         """
-        parts = splitting.split(self.session, _name(app), jobs, **options)
+        parts = splitting.split(self.session, name_of_app(app), jobs, **options)
         batches = []
         for name, part in parts:
             options["name"] = name
@@ -306,7 +307,7 @@ class Project:
         """
         with of_steps(options.get("progress")) as report:
             options["progress"] = report
-            return submission.plan(self.session, _name(app), jobs, **options)
+            return submission.plan(self.session, name_of_app(app), jobs, **options)
 
     def estimate(self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]) -> float:
         """Return how many seconds the project thinks the jobs would take; creates nothing.
@@ -320,7 +321,7 @@ class Project:
             BadRequest, JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
                 :meth:`submit`.
         """
-        return submission.estimate(self.session, _name(app), jobs, **options)
+        return submission.estimate(self.session, name_of_app(app), jobs, **options)
 
     def watch(
         self,
@@ -343,7 +344,10 @@ class Project:
     # -- the end
 
     def close(self) -> None:
-        """Close the connections; a thread that is waiting for a batch stops waiting."""
+        """Close the connections; a thread that is waiting for a batch stops waiting.
+
+        Futures without a result get a GatheringEnded error; their jobs go on.
+        """
         self.session.close()
 
     def __enter__(self) -> Self:
@@ -358,10 +362,3 @@ class Project:
     def __repr__(self) -> str:
         called = f"{self.name!r} " if self.name else ""
         return f"<Project {called}{self.url} account {self.account}>"
-
-
-def _name(app: App | str) -> str:
-    name = app if isinstance(app, str) else getattr(app, "name", None)
-    if not isinstance(name, str):
-        raise BadRequest(f"app is a {type(app).__name__}: expected the app's name")
-    return name
