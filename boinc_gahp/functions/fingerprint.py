@@ -76,8 +76,8 @@ class _Normal(cloudpickle.Pickler):  # type: ignore[misc]
 
 
 def _without_file(argument: Any) -> Any:
-    """Return the globals of a function without the path of its module."""
-    if isinstance(argument, dict) and "__file__" in argument:
+    """Return the globals of a function without the path of its module; always a new dictionary."""
+    if isinstance(argument, dict):
         return {key: each for key, each in argument.items() if key != "__file__"}
     return argument
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import inspect
 import io
 import sys
@@ -40,11 +41,13 @@ class FunctionPayload:
         name: what people call it.
         fingerprint: of its code, and of all that is sent with it.
         content: the pickle.
+        modules: modules whose contents are sent, too, where they are used.
     """
 
     name: str
     fingerprint: str
     content: bytes
+    modules: tuple[ModuleType, ...] = ()
 
     @property
     def file_name(self) -> str:
@@ -93,11 +96,14 @@ def pack_function(function: Any, modules: Sequence[ModuleType] = ()) -> Function
             f"function is a {type(function).__name__}: expected a function, or something else that "
             "can be called"
         )
-    name = str(getattr(function, "__name__", type(function).__name__))
-    own = _own_module(function)
-    with _by_value([*modules, *([own] if own is not None else [])]):
-        mark, content = _pickled(f"the function {name}", function, (function, _source(function)))
-    return FunctionPayload(name, mark, content)
+    inner = _inner(function)
+    name = str(getattr(inner, "__name__", type(inner).__name__))
+    own = _own_module(inner)
+    sent = (*modules, *(() if own is None or own.__name__ == "__main__" else (own,)))
+    source = {} if own is None else _source(inner)
+    with _by_value(sent):
+        mark, content = _pickled(f"the function {name}", function, (function, source))
+    return FunctionPayload(name, mark, content, sent)
 
 
 def pack_call(
@@ -111,7 +117,8 @@ def pack_call(
     """
     both = (tuple(args), dict(kwargs or {}))
     what = f"the arguments of {function.name}"
-    key, content = _pickled(what, (function.fingerprint, both), both)
+    with _by_value(function.modules):
+        key, content = _pickled(what, (function.fingerprint, both), both)
     return CallPayload(key, content)
 
 
@@ -173,21 +180,29 @@ def _pickled(what: str, marked: Any, value: Any) -> tuple[str, bytes]:
         ) from error
 
 
-def _own_module(function: Any) -> ModuleType | None:
-    """Return the module of a function if it is the user's own; None: it is installed, or a script.
+def _inner(function: Any) -> Any:
+    """Return the function that a partial one calls."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
 
-    cloudpickle sends what is defined in ``__main__`` and in notebooks.
+
+def _own_module(function: Any) -> ModuleType | None:
+    """Return the module of a function if it is the user's own, and not installed.
+
+    cloudpickle sends what is defined in ``__main__`` and in notebooks; of other modules it only
+    sends their names.
     """
-    name = getattr(function, "__module__", None) or ""
-    module = sys.modules.get(name)
+    kind = function if hasattr(function, "__qualname__") else type(function)
+    module = sys.modules.get(getattr(kind, "__module__", None) or "")
+    if module is None or module.__name__ == "__main__":
+        return module
     file = getattr(module, "__file__", None)
-    if module is None or name == "__main__" or file is None:
+    if file is None:
         return None
-    kinds = ("stdlib", "platstdlib", "purelib", "platlib")
     path = Path(file).resolve()
-    is_installed = any(
-        path.is_relative_to(Path(sysconfig.get_path(kind)).resolve()) for kind in kinds
-    )
+    places = map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib"))
+    is_installed = any(path.is_relative_to(Path(each).resolve()) for each in places)
     return None if is_installed else module
 
 

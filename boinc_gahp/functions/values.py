@@ -70,6 +70,13 @@ _BRACKETS = re.compile(r'[\[\]{}"]|\\.', re.DOTALL)
 _TIMES = re.compile(r"datetime64\[(s|ms|us|ns)\]")
 
 
+#: What a value of a wrong form raises in the types and libraries that it is given to.
+_WRONG = (
+    *(ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError),
+    *(OSError, MemoryError),
+)
+
+
 class WrongResult(Exception):
     """A result that is not what the runner writes, or that is of another call; says why."""
 
@@ -120,7 +127,7 @@ def read_result(
             return decoder.decode(document["value"]), None
         except WrongResult:
             raise
-        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        except _WRONG as error:
             raise WrongResult(f"its value cannot be read ({shorten(str(error), 200)})") from error
     return None, _raised(problem, raised)
 
@@ -206,7 +213,7 @@ class Decoder:
 
         Raises:
             WrongResult: it is not of the form above.
-            ValueError, TypeError, KeyError, OverflowError, RecursionError: likewise.
+            ValueError, TypeError, and others: likewise.
         """
         if isinstance(found, list):
             return [self.decode(each) for each in found]
@@ -379,10 +386,11 @@ def _opened(path: Path, most_bytes: int) -> Iterator[BinaryIO]:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise WrongResult(f"{quoted(path.name)} cannot be read: {error.strerror}") from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise WrongResult(f"{quoted(path.name)} is no file")
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise WrongResult(f"{quoted(path.name)} is no file")
         if status.st_size > most_bytes:
             raise WrongResult(
                 f"{quoted(path.name)} has {size(status.st_size)}, and no more than "
