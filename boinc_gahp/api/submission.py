@@ -29,7 +29,7 @@ from boinc_gahp.errors import (
 from boinc_gahp.submit import Progress, StagedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from typing_extensions import Unpack
 
@@ -160,7 +160,7 @@ def submit(
         TemplateError: the app's templates cannot be read.
         RpcError: the project refused, or could not be asked.
     """
-    measure = partial(_measure, session, _called(options))
+    measure = partial(measured, session, called(options))
     request = build_request(app_name, jobs, measure=measure, **options)
     comparison = Comparison(session, request, lineage)
     comparison.check()
@@ -176,7 +176,7 @@ def submit(
     return comparison.batch, comparison.knows(batch_id)
 
 
-def _called(options: Options) -> OnProgress | None:
+def called(options: Options) -> OnProgress | None:
     """Return the function that takes the progress; :class:`Project` has replaced True by one."""
     progress = options.get("progress")
     return None if isinstance(progress, bool) else progress
@@ -218,7 +218,7 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         StagingError: a file changed while it was read.
     """
     listed = list_of(jobs)
-    progress = _called(options)
+    progress = called(options)
     request = build_request(app_name, listed, measure=None, **options)
     try:
         validation = session.bridge.validate(request)
@@ -281,9 +281,10 @@ def estimate(
         raise unknown_app(session, app_name, error) from error
 
 
-def _measure(
-    session: Session, progress: OnProgress | None, urls: list[str]
+def measured(
+    session: Session, progress: OnProgress | None, urls: Sequence[str]
 ) -> Mapping[str, RemoteFile]:
+    """Return remote files with their sizes and MD5s, by URL; raises StagingError."""
     return remote_files.measure(
         urls, session.project_settings, session.settings.timeouts, progress, session.closing
     )
