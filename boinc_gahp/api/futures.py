@@ -8,6 +8,7 @@ its :class:`JobResult`, other kinds of jobs what they computed.
 from __future__ import annotations
 
 import concurrent.futures
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -109,6 +110,7 @@ class JobFuture(concurrent.futures.Future[T]):
         self.job_name = job_name
         self.parameters = parameters
         self._gathering = gathering
+        self._dropping = threading.Lock()
 
     @property
     def batch(self) -> Batch:
@@ -155,9 +157,10 @@ class JobFuture(concurrent.futures.Future[T]):
 
         :meta private:
         """
-        if super().cancel():
-            # Waiting threads are told by this only.
-            self.set_running_or_notify_cancel()
+        with self._dropping:
+            if not self.done() and super().cancel():
+                # Waiting threads are told by this only.
+                self.set_running_or_notify_cancel()
 
     def __dir__(self) -> Iterable[str]:
         return offered(self, super().__dir__(), "set_result", "set_exception")

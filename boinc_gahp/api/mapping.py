@@ -72,8 +72,8 @@ def map_jobs(
 
 def directory_for(batch: Batch, directory: str | os.PathLike[str] | None) -> Path:
     """Return where the outputs of a batch's futures go: a folder of its name, if none is named."""
-    # The working directory may change before the first job is over.
-    return Path(os.path.abspath(directory or folder_name(batch.name)))  # noqa: PTH100  (a link's target is not looked for)
+    # The working directory may change before the first job is over. A link's target is not used.
+    return Path(os.path.abspath(directory or folder_name(batch.name)))  # noqa: PTH100
 
 
 def with_outputs(batch: Batch, wanted: Collection[str]) -> Callable[[JobResult], JobResult]:
