@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.folders import Folder
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.errors import GahpError
     from boinc_gahp.fetch import FetchResult

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.types import Job
     from boinc_gahp.submit import SubmitRequest
 
-__all__ = ["free_name", "name_of", "named_by_contents"]
+__all__ = ["contents_name", "free_name", "name_of", "named_by_contents"]
 
 #: How many hex digits of the digest a name has. Should two requests have the same, the second is
 #: refused, because its jobs are others than those of the first.
@@ -49,15 +49,8 @@ def named_by_contents(
 ) -> tuple[str, list[Job]]:
     """Return a name for a batch of these jobs that is always the same, and the jobs.
 
-    The name depends on the account, the app, and on all that is sent for the jobs: arguments, open
-    names and contents of the files, sizes, priorities and templates. It does not depend on where
-    the files are, on the parameters of rows, or on the lease.
-
     Args:
-        session: the project and the account.
-        app_name: the app.
-        jobs: those of the batch.
-        options: those of :meth:`boinc_gahp.api.Project.submit`; ``name`` is not used.
+        session, app_name, jobs, options: as for :func:`contents_name`.
 
     Returns:
         The name, and the jobs with the sizes and MD5s of their remote files, which would otherwise
@@ -67,11 +60,39 @@ def named_by_contents(
         BadRequest, JobRefused, StagingError: as :meth:`boinc_gahp.api.Project.submit`.
         RpcError: the project could not be asked.
     """
+    name, ready = contents_name(session, app_name, jobs, **options)
+    return free_name(session, name), ready
+
+
+def contents_name(
+    session: Session,
+    app_name: str,
+    jobs: Iterable[Job],
+    *,
+    stem: str | None = None,
+    **options: Unpack[Options],
+) -> tuple[str, list[Job]]:
+    """Return the name for the contents of these jobs, and the jobs; see :func:`free_name`.
+
+    The name depends on the account, the app, and on all that is sent for the jobs: arguments, open
+    names and contents of the files, sizes, priorities and templates. It does not depend on where
+    the files are, on the parameters of rows, or on the lease.
+
+    Args:
+        session: the project and the account.
+        app_name: the app.
+        jobs: those of the batch.
+        stem: what the name begins with; None: the app's name.
+        options: those of :meth:`boinc_gahp.api.Project.submit`; ``name`` is not used.
+
+    Raises:
+        BadRequest, JobRefused, StagingError: as :meth:`boinc_gahp.api.Project.submit`.
+    """
     progress = called(options)
     options["name"] = f"{{{BATCH}}}"
     request = build_request(app_name, jobs, measure=partial(measured, session, progress), **options)
-    name = name_of(session, app_name, _contents(session, request))
-    return free_name(session, name), [job for _, job in request.jobs]
+    name = name_of(session, stem or app_name, _contents(session, request))
+    return name, [job for _, job in request.jobs]
 
 
 def name_of(session: Session, stem: str, contents: Iterable[object]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp import config as settings_files
 from boinc_gahp.api import control, finding, splitting, submission, watching
@@ -19,12 +19,14 @@ from boinc_gahp.errors import BadRequest, GahpError
 from boinc_gahp.tracebacks import concise, offered
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from types import ModuleType
     from typing import Any
 
     from typing_extensions import Self, Unpack
 
     from boinc_gahp.api.app import App
+    from boinc_gahp.api.functions import Function
     from boinc_gahp.api.futures import JobFutures, JobResult
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.submission import Plan
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc import WebRpcs as Rpc
     from boinc_gahp.secret import Authenticator
     from boinc_gahp.submit import OnProgress, Progress
+
+T = TypeVar("T")
 
 
 @concise
@@ -321,6 +325,73 @@ class Project:
             directory=directory,
             poll=poll,
             **options,
+        )
+
+    def function(
+        self,
+        function: Callable[..., T],
+        *,
+        image: str | None = None,
+        modules: Iterable[ModuleType] = (),
+        inputs: Iterable[str | os.PathLike[str]] | Mapping[str, File] = (),
+        environment: Mapping[str, str] | None = None,
+        network: bool = False,
+        cpus: int = 1,
+        app: str | None = None,
+        python: str = "python3",
+        poll: Poll = Poll(),  # noqa: B008  (frozen)
+        **options: Unpack[Options],
+    ) -> Function[T]:
+        """Return a function that volunteers call, in a container with the same version of Python.
+
+        ::
+
+            def area(radius):
+                return 3.14 * radius**2
+
+            futures = project.function(area).map(range(100))
+            print(sum(futures.results()))
+
+        The function and its arguments are sent as pickles, made by cloudpickle. Values come back as
+        JSON and files, and are never unpickled (:doc:`/functions`). They can be numbers, texts,
+        bytes, dates, lists, tuples, sets and dictionaries of these; arrays of numpy; tables of
+        pandas; and the Paths of files that the function wrote. What a call raises is a
+        :class:`~boinc_gahp.errors.RemoteError` here.
+
+        The same call of ``map`` later, also from another process, finds the same batch: it is known
+        by the function's code, its arguments, and all that is sent with them.
+
+        Args:
+            function: anything that can be called. What its own module defines goes with it.
+            image: an image with Python and all that the function imports; None:
+                ``python:X.Y-slim`` of this Python's version.
+            modules: other modules of your own that the function uses.
+            inputs: files and directories that the function reads: paths, or files by the names that
+                they have in its working directory.
+            environment: variables in addition to the image's.
+            network: whether the function may use the network.
+            cpus: processors for each call; libraries are told by ``OMP_NUM_THREADS``.
+            app: the project's app for containers; None: the setting ``container_app``.
+            python: the image's Python.
+            poll: how often to ask the project.
+            options: those of :meth:`submit`, for each batch, without ``name``.
+
+        Raises:
+            BadRequest: the function cannot be pickled.
+            ConfigError: cloudpickle is not installed.
+        """
+        from boinc_gahp.api.functions import Function  # noqa: PLC0415  (not for lists of batches)
+
+        how = {
+            "inputs": inputs,
+            "environment": environment,
+            "network": network,
+            "cpus": cpus,
+            "app": app,
+            **options,
+        }
+        return Function(
+            self, function, image=image, modules=modules, python=python, poll=poll, how=how
         )
 
     def submit_split(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         shared_files as shared_files,
         words as words,
     )
-    from boinc_gahp.functions.runner import FILES as FILES, INLINE as INLINE, RESULT as RESULT
+    from boinc_gahp.functions.runner import RESULT as RESULT, RETURNED as RETURNED
     from boinc_gahp.functions.values import (
         MOST_FILE_BYTES as MOST_FILE_BYTES,
         Raised as Raised,
@@ -46,7 +46,7 @@ __getattr__, __dir__ = exports(
             "shared_files",
             "words",
         ],
-        "runner": ["FILES", "INLINE", "RESULT"],
+        "runner": ["RESULT", "RETURNED"],
         "values": ["MOST_FILE_BYTES", "Raised", "WrongResult", "read_result"],
     },
 )

@@ -1,8 +1,8 @@
 """Runs one call of a Python function in a container, and writes what it returned.
 
 This file travels with the job. It needs Python 3.8 and the standard library, and imports nothing
-else of boinc_gahp. The value becomes ``result.json`` and files beside it, in ``result-files``; how,
-is described in :mod:`boinc_gahp.functions.values`, which reads them.
+else of boinc_gahp. The value becomes ``result.json`` in the directory ``returned``, and files
+beside it; how, is described in :mod:`boinc_gahp.functions.values`, which reads them.
 
 Usage: ``python3 boinc_gahp_call.py CALL PYTHON FUNCTION ARGUMENTS``, where CALL identifies the
 call, PYTHON is the version that pickled the function, FUNCTION a file, and ARGUMENTS a file or,
@@ -19,7 +19,6 @@ import importlib
 import json
 import linecache
 import math
-import os
 import pickle
 import shutil
 import sys
@@ -30,9 +29,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: The output that every call has, and the directory of the files that belong to it.
+#: The directory that every call has as its only output, and the file that is always in it.
+RETURNED = "returned"
 RESULT = "result.json"
-FILES = "result-files"
 #: Packages that the image may lack; a zip archive.
 PACKAGES = "cloudpickle.zip"
 #: In front of arguments on the command line.
@@ -73,7 +72,7 @@ class Encoder:
     """Makes JSON of a value; large parts become files.
 
     Args:
-        directory: for the files; it is made when the first one is needed.
+        directory: for the files.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -147,7 +146,6 @@ class Encoder:
     # -- files
 
     def _new_file(self, name: str) -> Path:
-        self._directory.mkdir(exist_ok=True)
         path = self._directory / f"{self._files}{name}"
         self._files += 1
         return path
@@ -158,7 +156,12 @@ class Encoder:
                 f"the function returned {_place(where)}{path!r}, but there is no such file: return "
                 "the Path of a file that it wrote"
             )
-        # Directories in front of it would be in the way of two files of one name.
+        if path.resolve() in (self._directory.resolve(), *self._directory.resolve().parents):
+            raise CannotReturn(
+                f"the function returned {_place(where)}{path!r}, the directory that it ran in: "
+                "return the Paths of the files that it wrote"
+            )
+        # Numbers keep two files of one name apart.
         new = self._new_file(f"-{path.name}")
         if path.is_dir():
             shutil.copytree(str(path), str(new))
@@ -430,7 +433,7 @@ def run(python: str, function: str, arguments: str) -> dict[str, Any]:
     except BaseException as error:  # noqa: BLE001  (also SystemExit)
         return {"raised": _told(error)}
     try:
-        return {"value": Encoder(Path(FILES)).encode(value)}
+        return {"value": Encoder(Path(RETURNED)).encode(value)}
     except CannotReturn as problem:
         return {"problem": str(problem)}
     except Exception as error:  # noqa: BLE001  (a full disk, ...)
@@ -440,7 +443,8 @@ def run(python: str, function: str, arguments: str) -> dict[str, Any]:
 def main(call: str, python: str, function: str, arguments: str) -> int:
     """Run the call that the command line names; return the exit status, 1 unless it has a value."""
     # A computer that was switched off begins again in the same directory.
-    shutil.rmtree(FILES, ignore_errors=True)
+    shutil.rmtree(RETURNED, ignore_errors=True)
+    Path(RETURNED).mkdir()
     outcome = run(python, function, arguments)
     head = {"format": FORMAT, "call": call}
     text = json.dumps({**head, **outcome}, allow_nan=False)
@@ -454,9 +458,7 @@ def main(call: str, python: str, function: str, arguments: str) -> int:
         if key in outcome:
             told = outcome[key]
             print(told if key == "problem" else told["traceback"], file=sys.stderr)  # noqa: T201
-    new = Path(f"{RESULT}.new")
-    new.write_text(text, "utf-8")
-    os.replace(str(new), RESULT)  # noqa: PTH105  (Path.replace returns another thing in 3.7)
+    Path(RETURNED, RESULT).write_text(text, "utf-8")
     return 0 if "value" in outcome else 1
 
 

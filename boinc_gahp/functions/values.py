@@ -22,7 +22,7 @@ table                               the name of a file of CSV; with ``columns`` 
 path                                the name of a file or directory
 ==================================  ============================================================
 
-The files are beside it, in ``result-files``. Nothing is unpickled, no name leads out of that
+The files are beside it. Nothing is unpickled, no name leads out of that
 directory, and sizes are compared before anything is read into memory.
 """
 
@@ -51,6 +51,7 @@ from boinc_gahp.functions.runner import (
     MOST_MESSAGE,
     MOST_TRACEBACK,
     NUMBERS,
+    RESULT,
     TAG,
 )
 from boinc_gahp.text import printable, quoted, shorten, size, visible
@@ -97,13 +98,12 @@ class Raised:
 
 
 def read_result(
-    path: Path, files: Path, call: str, *, most_bytes: int = MOST_FILE_BYTES
+    directory: Path, call: str, *, most_bytes: int = MOST_FILE_BYTES
 ) -> tuple[Any, Raised | None]:
     """Return the value of a call, or what it raised.
 
     Args:
-        path: ``result.json``.
-        files: the directory of its files; it need not exist.
+        directory: what came back, with ``result.json``.
         call: the key of the call.
         most_bytes: of a file that is read into memory.
 
@@ -111,7 +111,7 @@ def read_result(
         WrongResult: the result is damaged, forged, or of another call; or it needs a library that
             is not installed here.
     """
-    document = _document(path)
+    document = _document(directory / RESULT)
     if document.get("format") != FORMAT:
         raise WrongResult(
             f"it has the format {_shown(document.get('format'))}, and this version reads {FORMAT}"
@@ -122,7 +122,7 @@ def read_result(
     if problem is None and raised is None:
         if "value" not in document:
             raise WrongResult("it has no value")
-        decoder = Decoder(files, most_bytes)
+        decoder = Decoder(directory, most_bytes)
         try:
             return decoder.decode(document["value"]), None
         except WrongResult:

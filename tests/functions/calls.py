@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.functions import (
-    FILES,
     PROGRAM,
     RESULT,
+    RETURNED,
     CallPayload,
     FunctionPayload,
     Raised,
@@ -63,7 +63,7 @@ class Place:
 
     def outcome(self) -> tuple[Any, Raised | None]:
         assert self.call is not None
-        return read_result(self.directory / RESULT, self.directory / FILES, self.call.key)
+        return read_result(self.directory / RETURNED, self.call.key)
 
     def raised(self) -> Raised:
         value, raised = self.outcome()
@@ -73,7 +73,8 @@ class Place:
 
 def there_and_back(value: Any, directory: Path) -> Any:
     """Encode a value as the runner does, and read it."""
-    encoded = Encoder(directory / FILES).encode(value)
+    (directory / RETURNED).mkdir(exist_ok=True)
+    encoded = Encoder(directory / RETURNED).encode(value)
     found, raised = forged(directory, {"value": encoded})
     assert raised is None
     return found
@@ -86,5 +87,6 @@ def forged(directory: Path, outcome: dict[str, Any], **head: Any) -> tuple[Any, 
 
 
 def forged_bytes(directory: Path, content: bytes) -> tuple[Any, Raised | None]:
-    (directory / RESULT).write_bytes(content)
-    return read_result(directory / RESULT, directory / FILES, CALL)
+    (directory / RETURNED).mkdir(exist_ok=True)
+    (directory / RETURNED / RESULT).write_bytes(content)
+    return read_result(directory / RETURNED, CALL)

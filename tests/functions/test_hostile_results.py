@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.functions import FILES, RESULT, WrongResult, read_result
+from boinc_gahp.functions import RESULT, RETURNED, WrongResult, read_result
 from boinc_gahp.functions.runner import DEEPEST, MOST_BYTES
 from tests.functions.calls import CALL, forged, forged_bytes
 
@@ -46,8 +46,8 @@ def test_a_pickle_is_not_loaded(tmp_path: Path) -> None:
 
 
 def test_an_array_with_a_pickle_is_not_loaded(tmp_path: Path) -> None:
-    mark, files = tmp_path / "executed", tmp_path / FILES
-    files.mkdir()
+    mark, files = tmp_path / "executed", tmp_path / RETURNED
+    files.mkdir(exist_ok=True)
     np.save(files / "0.npy", np.array([Bomb(mark)], object), allow_pickle=True)
     (files / "1.npy").write_bytes(pickle.dumps(Bomb(mark)))
     with zipfile.ZipFile(files / "2.npy", "w") as archive:
@@ -78,8 +78,8 @@ def test_an_array_that_claims_what_it_is_not_is_refused(
     header: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    files = tmp_path / FILES
-    files.mkdir()
+    files = tmp_path / RETURNED
+    files.mkdir(exist_ok=True)
     (files / "0.npy").write_bytes(npy(header + "\n", b"\0" * 8))
     with pytest.raises(WrongResult, match=words):
         forged(tmp_path, {"value": {"!": "array", "of": "0.npy"}})
@@ -158,8 +158,8 @@ def test_json_that_is_too_much_or_wrong_is_refused(
     ids=json.dumps,
 )
 def test_a_value_of_a_wrong_form_is_refused(value: Any, tmp_path: Path) -> None:
-    files = tmp_path / FILES
-    files.mkdir()
+    files = tmp_path / RETURNED
+    files.mkdir(exist_ok=True)
     (files / "link").symlink_to("/etc/passwd")
     os.mkfifo(files / "pipe")
     with pytest.raises(WrongResult):
@@ -167,11 +167,14 @@ def test_a_value_of_a_wrong_form_is_refused(value: Any, tmp_path: Path) -> None:
 
 
 def test_a_result_that_is_a_link_or_a_pipe_is_not_opened(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to("/etc/passwd")
-    os.mkfifo(tmp_path / "pipe")
-    for name in ("link", "pipe", "nothing", "."):
-        with pytest.raises(WrongResult):
-            read_result(tmp_path / name, tmp_path, CALL)
+    for each in ("link", "pipe", "directory", "nothing"):
+        (tmp_path / each).mkdir()
+    (tmp_path / "link" / RESULT).symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "pipe" / RESULT)
+    (tmp_path / "directory" / RESULT).mkdir()
+    for name in ("link", "pipe", "directory", "nothing", "not-even-this"):
+        with pytest.raises(WrongResult, match="result.json"):
+            read_result(tmp_path / name, CALL)
 
 
 TABLE = {
@@ -217,15 +220,15 @@ COLUMN = {"name": "a", "type": "int64", "missing": []}
 def test_a_table_of_a_wrong_form_is_refused(
     content: bytes, changes: dict[str, Any], tmp_path: Path
 ) -> None:
-    (tmp_path / FILES).mkdir()
-    (tmp_path / FILES / "0.csv").write_bytes(content)
+    (tmp_path / RETURNED).mkdir(exist_ok=True)
+    (tmp_path / RETURNED / "0.csv").write_bytes(content)
     with pytest.raises(WrongResult):
         forged(tmp_path, {"value": {**TABLE, **changes}})
 
 
 def test_a_right_table_is_read(tmp_path: Path) -> None:
-    (tmp_path / FILES).mkdir()
-    (tmp_path / FILES / "0.csv").write_bytes(b'"a"\n"1"\n')
+    (tmp_path / RETURNED).mkdir(exist_ok=True)
+    (tmp_path / RETURNED / "0.csv").write_bytes(b'"a"\n"1"\n')
     assert forged(tmp_path, {"value": TABLE})[0]["a"].tolist() == [1]
 
 
@@ -254,8 +257,24 @@ JSON = st.recursive(
         | st.fixed_dictionaries(
             {
                 "!": st.sampled_from(
-                    ["tuple", "set", "dict", "int", "float", "complex", "bytes", "str", "date"]
-                    + ["datetime", "time", "timedelta", "array", "scalar", "table", "path"]
+                    [
+                        "tuple",
+                        "set",
+                        "dict",
+                        "int",
+                        "float",
+                        "complex",
+                        "bytes",
+                        "str",
+                        "date",
+                        "datetime",
+                        "time",
+                        "timedelta",
+                        "array",
+                        "scalar",
+                        "table",
+                        "path",
+                    ]
                 ),
                 "of": inner,
             }
@@ -279,11 +298,11 @@ def test_any_bytes_of_an_array_are_an_array_or_a_wrong_result(content: bytes) ->
     np.save(good, np.arange(3))
     with tempfile.TemporaryDirectory() as place:
         directory = Path(place)
-        (directory / FILES).mkdir()
+        (directory / RETURNED).mkdir(exist_ok=True)
         raw = bytearray(good.getvalue())
         raw[6 : 6 + len(content)] = content
         for each in (bytes(raw), content, good.getvalue()[: len(content)]):
-            (directory / FILES / "0.npy").write_bytes(each)
+            (directory / RETURNED / "0.npy").write_bytes(each)
             try:
                 forged(directory, {"value": {"!": "array", "of": "0.npy"}})
             except WrongResult as error:
@@ -297,7 +316,7 @@ import boinc_gahp.functions.values as values
 sys.setrecursionlimit(10**6)
 resource.setrlimit(resource.RLIMIT_AS, ({1_500_000_000}, {1_500_000_000}))
 try:
-    values.read_result(Path({RESULT!r}), Path({FILES!r}), {CALL!r})
+    values.read_result(Path("."), {CALL!r})
 except values.WrongResult as error:
     print("refused:", error)
 """

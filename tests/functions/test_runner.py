@@ -19,6 +19,7 @@ from boinc_gahp.functions import (
     MOST_INLINE,
     PYTHON,
     RESULT,
+    RETURNED,
     pack_call,
     pack_function,
     shared_files,
@@ -39,7 +40,6 @@ def place(tmp_path: Path) -> Place:
 
 
 def power(number: int, exponent: int = 2) -> int:
-    print("computing")
     return number**exponent
 
 
@@ -87,7 +87,7 @@ def complains(nbytes: int) -> str:
 
 
 def needs_a_module() -> None:
-    import nothing_like_this
+    __import__("nothing_like_this")
 
 
 def writes() -> list[Path]:
@@ -97,7 +97,7 @@ def writes() -> list[Path]:
 
 
 def returns_a_lock() -> object:
-    return {"here": [open(os.devnull)]}
+    return {"here": [threading.Lock()]}
 
 
 def total(array: Any) -> Any:
@@ -205,14 +205,14 @@ def test_a_value_that_cannot_come_back_names_its_type(place: Place) -> None:
     assert place.run() == 1
     raised = place.raised()
     assert raised.type_name == ""
-    assert "a value whose ['here'][0] has the type _io.TextIOWrapper" in raised.message
+    assert "a value whose ['here'][0] has the type _thread.lock" in raised.message
 
 
 @pytest.mark.processes
 def test_a_process_that_vanishes_leaves_no_result_also_if_it_began_anew(place: Place) -> None:
     place.send(vanishes)
     assert place.run() == 3
-    assert not (place.directory / RESULT).exists()
+    assert not (place.directory / RETURNED / RESULT).exists()
 
 
 @pytest.mark.processes

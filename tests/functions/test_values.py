@@ -50,7 +50,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any) -> bool:  # noqa: PLR0911  (a line for each type)
     """Whether two values are the same, with types, NaN and the sign of zero."""
     if type(one) is not type(other):
         return False
@@ -193,6 +193,7 @@ Pair = collections.namedtuple("Pair", "one other")
         (collections.Counter("aa"), r"collections\.Counter, .* return dict\(\.\.\.\) of it"),
         (iter([1]), r"list_iterator, .* return list\(\.\.\.\) of it"),
         (len, "builtin_function_or_method, .*write a file and return its Path"),
+        (Path(), "the directory that it ran in"),
         (Path("nothing-here"), "there is no such file"),
         (np.array([1, "a", None], object), "array of objects"),
         (pd.DataFrame({"a": [[1]]}), "column 'a' has values of the type list"),
@@ -202,10 +203,11 @@ Pair = collections.namedtuple("Pair", "one other")
     ids=lambda each: "" if isinstance(each, str) else type(each).__name__,
 )
 def test_what_cannot_come_back_is_named_with_a_remedy(
-    value: Any, words: str, tmp_path: Path
+    value: Any, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(CannotReturn, match=words):
-        Encoder(tmp_path / "files").encode(value)
+        Encoder(tmp_path).encode(value)
 
 
 def test_what_is_too_deep_or_contains_itself_is_refused(tmp_path: Path) -> None:
