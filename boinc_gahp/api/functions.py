@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from boinc_gahp.api import control
 from boinc_gahp.api.batch import Batch
-from boinc_gahp.api.folders import read_note
 from boinc_gahp.api.futures import JobFuture, JobFutures, JobResult
 from boinc_gahp.api.gathering import failed_job
 from boinc_gahp.api.manifest_files import Manifests
@@ -25,7 +24,6 @@ from boinc_gahp.api.programs import ProgramBatch, program_batch
 from boinc_gahp.api.progress import of_steps
 from boinc_gahp.api.request import job_names
 from boinc_gahp.api.types import InlineFile, Job, ProgramWords
-from boinc_gahp.api.watching import Poll
 from boinc_gahp.errors import BadRequest, BatchConflict, JobFailed, NotFound, RemoteError
 from boinc_gahp.functions import (
     PROGRAM,
@@ -53,6 +51,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.project import Project
+    from boinc_gahp.api.watching import Poll
     from boinc_gahp.submit import Parameter
 
 __all__ = ["Function"]
@@ -318,7 +317,9 @@ class _Calls(NamedTuple):
             for job, call in zip(self.jobs, self.calls, strict=True)
         ]
 
-    def difference(self, manifest: Manifest, contents: str) -> str:
+    def difference(  # noqa: PLR0911  (a line for each kind of difference)
+        self, manifest: Manifest, contents: str
+    ) -> str:
         """Return how these calls differ from what was sent, in words; "": they do not."""
         sent = [manifest.job(name) for name in manifest.jobs]
         programs = [job.program for job in sent if job.program is not None]
@@ -423,12 +424,10 @@ class _Reader:
         return error
 
     def _no_result(self, result: JobResult) -> JobFailed:
-        note = read_note(result.folder)
-        told = "" if note is None else note.failure
         return failed_job(
             self._batch,
             result.name,
-            f"the call ended without a result: {told or 'its process was ended'}",
+            f"the call ended without a result: {result.failure or 'its process was ended'}",
             exit_status=result.exit_status,
             stderr=result.stderr,
         )

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.types import Job
     from boinc_gahp.submit import SubmitRequest
 
-__all__ = ["contents_name", "free_name", "name_of", "named_by_contents"]
+__all__ = ["contents_name", "free_name", "name_of"]
 
 #: How many hex digits of the digest a name has. Should two requests have the same, the second is
 #: refused, because its jobs are others than those of the first.
@@ -42,26 +42,6 @@ _STEM = MAX_BATCH_NAME - 40
 #: What a job's line in the manifest has besides what is sent to the project.
 _NOT_SENT = ("sources", "parameters", "retry_of")
 _TAKES_NO_MORE = (BatchState.ABORTED, BatchState.RETIRED)
-
-
-def named_by_contents(
-    session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]
-) -> tuple[str, list[Job]]:
-    """Return a name for a batch of these jobs that is always the same, and the jobs.
-
-    Args:
-        session, app_name, jobs, options: as for :func:`contents_name`.
-
-    Returns:
-        The name, and the jobs with the sizes and MD5s of their remote files, which would otherwise
-        be measured again when the jobs are submitted.
-
-    Raises:
-        BadRequest, JobRefused, StagingError: as :meth:`boinc_gahp.api.Project.submit`.
-        RpcError: the project could not be asked.
-    """
-    name, ready = contents_name(session, app_name, jobs, **options)
-    return free_name(session, name), ready
 
 
 def contents_name(
@@ -84,6 +64,10 @@ def contents_name(
         jobs: those of the batch.
         stem: what the name begins with; None: the app's name.
         options: those of :meth:`boinc_gahp.api.Project.submit`; ``name`` is not used.
+
+    Returns:
+        The name, and the jobs with the sizes and MD5s of their remote files, which would otherwise
+        be measured again when the jobs are submitted.
 
     Raises:
         BadRequest, JobRefused, StagingError: as :meth:`boinc_gahp.api.Project.submit`.

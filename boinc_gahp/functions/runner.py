@@ -57,11 +57,8 @@ MOST_TRACEBACK = 20_000
 #: Integers up to here are numbers of JSON.
 _PLAIN_INT = 2**63
 #: The types of a table's columns, as numpy calls them.
-NUMBERS = {"bool"} | {
-    f"{kind}{bits}"
-    for kind, sizes in (("int", (8, 16, 32, 64)), ("uint", (8, 16, 32, 64)), ("float", (32, 64)))
-    for bits in sizes
-}
+NUMBERS = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+NUMBERS += ["float32", "float64"]
 
 
 class CannotReturn(Exception):
@@ -134,13 +131,8 @@ class Encoder:
         pairs = []
         for key, each in value.items():
             self._containers += 1
-            here = f"{where}[{key!r:.80}]"
-            pairs.append(
-                [
-                    self.encode(key, f"{where} (a key)", depth + 1),
-                    self.encode(each, here, depth + 1),
-                ]
-            )
+            pair = self.encode(key, f"{where} (a key)", depth + 1)
+            pairs.append([pair, self.encode(each, f"{where}[{key!r:.80}]", depth + 1)])
         return _tagged("dict", pairs)
 
     # -- files
@@ -211,24 +203,22 @@ class Encoder:
         for name in names:
             if name is not None and type(name) is not str:
                 raise _cannot(value, where, f"column {name!r} is not called by a text: rename it")
-        kinds, cells, missing = [], [], []
-        for name, column in zip(names, columns):  # noqa: B905  (Python 3.8 has no strict)
-            kind, texts = _column(value, where, name, column)
-            kinds.append(kind)
-            missing.append([at for at, text in enumerate(texts) if text is None])
-            cells.append(["" if text is None else text for text in texts])
+        # Python 3.8's zip has no strict.
+        read = [_column(value, where, *each) for each in zip(names, columns)]  # noqa: B905
         path = self._new_file(".csv")
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
             writer.writerow(["" if name is None else name for name in names])
+            cells = (["" if each is None else each for each in texts] for _, texts in read)
             writer.writerows(zip(*cells))  # noqa: B905
         self._containers += 3 * len(names)
+        columns = [
+            {"name": name, "type": kind, "missing": [n for n, x in enumerate(texts) if x is None]}
+            for name, (kind, texts) in zip(names, read)  # noqa: B905
+        ]
         return {
             **_tagged("table", path.name),
-            "columns": [
-                {"name": name, "type": kind, "missing": absent}
-                for name, kind, absent in zip(names, kinds, missing)  # noqa: B905
-            ],
+            "columns": columns,
             "rows": len(value),
             "index": has_index,
             "series": is_series,
@@ -246,10 +236,7 @@ def _column(value: Any, where: str, name: Any, column: Any) -> tuple[str, list[s
     if kind.startswith("datetime64[") and "," not in kind:
         absent = column.isna().tolist()
         texts = column.to_numpy().astype(kind).astype(str).tolist()
-        return kind, [
-            None if is_absent else text
-            for is_absent, text in zip(absent, texts)  # noqa: B905
-        ]
+        return kind, [None if absent[at] else text for at, text in enumerate(texts)]
     if kind in ("object", "str", "string"):
         cells: list[str | None] = []
         is_missing = column.isna().tolist()
@@ -322,13 +309,12 @@ def _type_name(value: Any) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
-def _place(where: str) -> str:
-    return f"a value whose {where[:200]} is " if where else ""
+def _place(where: str, verb: str = "is", otherwise: str = "") -> str:
+    return f"a value whose {where[:200]} {verb} " if where else otherwise
 
 
 def _cannot(value: Any, where: str, hint: str) -> CannotReturn:
-    article = "" if where else "a value of the type "
-    place = f"a value whose {where[:200]} has the type " if where else article
+    place = _place(where, "has the type", "a value of the type ")
     return CannotReturn(
         f"the function returned {place}{_type_name(value)}, which cannot be sent back: {hint}"
     )

@@ -45,15 +45,13 @@ from boinc_gahp.functions.runner import (
     DEEPEST,
     FORMAT,
     MOST_BYTES,
-    MOST_CELLS,
-    MOST_COLUMNS,
     MOST_CONTAINERS,
     MOST_MESSAGE,
     MOST_TRACEBACK,
-    NUMBERS,
     RESULT,
     TAG,
 )
+from boinc_gahp.functions.tables import MOST_TABLE_BYTES, read_table
 from boinc_gahp.text import printable, quoted, shorten, size, visible
 
 if TYPE_CHECKING:
@@ -62,19 +60,16 @@ if TYPE_CHECKING:
 
 #: The most bytes of an array's or table's file that are read into memory.
 MOST_FILE_BYTES = 1_000_000_000
-#: Likewise of a table's: each of its cells becomes an object, which is larger.
-_MOST_TABLE_BYTES = 200_000_000
 #: A number of JSON has no more digits: a long one takes much time to read.
 _MOST_DIGITS = 40
 _MOST_NAME = 200
 _BRACKETS = re.compile(r'[\[\]{}"]|\\.', re.DOTALL)
-_TIMES = re.compile(r"datetime64\[(s|ms|us|ns)\]")
 
 
 #: What a value of a wrong form raises in the types and libraries that it is given to.
 _WRONG = (
     *(ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError),
-    *(OSError, MemoryError),
+    *(OSError, MemoryError, csv.Error),
 )
 
 
@@ -292,91 +287,8 @@ class Decoder:
     def _table(self, name: str, found: dict[str, Any]) -> Any:
         path = self._path(name)
         pandas = _library("pandas", "a table", path)
-        columns = [_column(each) for each in _list(found["columns"])]
-        rows = found["rows"]
-        if type(rows) is not int or rows < 0 or len(columns) > MOST_COLUMNS:
-            raise WrongResult(f"{quoted(name)} has an impossible number of rows or columns")
-        with _opened(path, min(self._most_bytes, _MOST_TABLE_BYTES)) as file:
-            nbytes = os.fstat(file.fileno()).st_size
-            # Each cell has two quotation marks and a comma or the end of a line.
-            if rows * len(columns) > min(nbytes // 3, MOST_CELLS):
-                raise WrongResult(f"{quoted(name)} is too short for {rows:,} rows, or too long")
-            cells = _cells(file, rows, columns)
-        series = [column.of(pandas, texts) for column, texts in zip(columns, cells, strict=True)]
-        index = series.pop(0) if found.get("index") is True else None
-        names = [each.name for each in columns][0 if index is None else 1 :]
-        if found.get("series") is True:
-            (values,) = series
-            values.name = names[0]
-            table = values
-        else:
-            table = pandas.concat(series, axis=1) if series else pandas.DataFrame()
-            table.columns = pandas.Index(names, dtype=None if names else object)
-            if not series:
-                table = pandas.DataFrame(index=range(rows))
-        if index is not None:
-            table.index = pandas.Index(index, name=columns[0].name)
-        return table
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """A column of a table; see the table in the module's docstring."""
-
-    name: str | None
-    kind: str
-    missing: list[int]
-
-    def of(self, pandas: Any, texts: list[str]) -> Any:
-        cells: list[Any] = list(texts)
-        for row in self.missing:
-            cells[row] = None
-        if self.kind == "str":
-            return pandas.Series(cells, dtype=None if cells else "object")
-        if self.kind == "bool":
-            if not {"True", "False"}.issuperset(cells):
-                raise ValueError("a cell is neither True nor False")
-            return pandas.Series([each == "True" for each in cells], dtype="bool")
-        if self.kind.startswith("datetime"):
-            numpy = import_module("numpy")
-            return pandas.Series(numpy.array(cells, dtype=self.kind))
-        read: Callable[[str], Any] = float if self.kind.startswith("float") else _int
-        return pandas.Series([read(each) for each in cells], dtype=self.kind)
-
-
-def _column(found: Any) -> _Column:
-    name, kind, missing = found["name"], _str(found["type"]), _list(found["missing"])
-    if name is not None:
-        _str(name)
-    if kind not in NUMBERS and kind != "str" and _TIMES.fullmatch(kind) is None:
-        raise WrongResult(f"a column has an unknown type, {_shown(kind)}")
-    may_be_missing = kind not in NUMBERS
-    if not all(type(each) is int and each >= 0 and may_be_missing for each in missing):
-        raise WrongResult("the missing cells of a column are wrong")
-    return _Column(name, kind, missing)
-
-
-def _cells(file: BinaryIO, rows: int, columns: list[_Column]) -> list[list[str]]:
-    """Return the texts of a table's cells, by column."""
-    cells: list[list[str]] = [[] for _ in columns]
-    lines = csv.reader((_line(each) for each in file), strict=True)
-    try:
-        if next(lines, None) != [each.name or "" for each in columns]:
-            raise WrongResult("the first row of a table is not the names of its columns")
-        for row in lines:
-            if len(row) != len(columns) or len(cells[0]) >= rows:
-                raise WrongResult("a table has other numbers of rows or columns than it says")
-            for cell, column in zip(row, cells, strict=True):
-                column.append(cell)
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise WrongResult(f"a table is no CSV ({error})") from error
-    if columns and len(cells[0]) != rows:
-        raise WrongResult("a table has other numbers of rows or columns than it says")
-    return cells
-
-
-def _line(raw: bytes) -> str:
-    return raw.decode()
+        with _opened(path, min(self._most_bytes, MOST_TABLE_BYTES)) as file:
+            return read_table(pandas, file, found)
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.functions import (
@@ -25,6 +24,7 @@ from boinc_gahp.functions.runner import FORMAT, Encoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 CALL = "c0ffee"
 

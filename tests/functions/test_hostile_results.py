@@ -173,7 +173,7 @@ def test_a_result_that_is_a_link_or_a_pipe_is_not_opened(tmp_path: Path) -> None
     os.mkfifo(tmp_path / "pipe" / RESULT)
     (tmp_path / "directory" / RESULT).mkdir()
     for name in ("link", "pipe", "directory", "nothing", "not-even-this"):
-        with pytest.raises(WrongResult, match="result.json"):
+        with pytest.raises(WrongResult, match=r"result\.json"):
             read_result(tmp_path / name, CALL)
 
 

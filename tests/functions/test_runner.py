@@ -40,7 +40,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def power(number: int, exponent: int = 2) -> int:
-    return number**exponent
+    return int(number**exponent)
 
 
 class Adder:

@@ -67,7 +67,8 @@ def same(one: Any, other: Any) -> bool:  # noqa: PLR0911  (a line for each type)
     if isinstance(one, dict):
         return same(list(one), list(other)) and same(list(one.values()), list(other.values()))
     if isinstance(one, (datetime.datetime, datetime.time)):
-        return one == other and one.fold == other.fold and one.utcoffset() == other.utcoffset()
+        here, there = ((each, each.fold, each.utcoffset()) for each in (one, other))
+        return here == there
     return bool(one == other)
 
 
