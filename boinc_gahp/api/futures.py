@@ -169,7 +169,9 @@ class JobFuture(concurrent.futures.Future[T]):
                 self.set_running_or_notify_cancel()
 
     def __dir__(self) -> Iterable[str]:
-        return offered(self, super().__dir__(), "set_result", "set_exception")
+        # What concurrent.futures has for those that make futures.
+        internal = ("set_result", "set_exception", "set_running_or_notify_cancel")
+        return offered(self, super().__dir__(), *internal)
 
     def __repr__(self) -> str:
         return f"<JobFuture {self.job_name!r} {self._words()}>"
@@ -339,5 +341,7 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
 
     def __repr__(self) -> str:
         text = f"<JobFutures {self.batch.name!r} {self.here}/{len(self)} here"
-        failed = len(self.failed)
-        return f"{text}, {failed} failed>" if failed else f"{text}>"
+        cancelled = sum(each.cancelled() for each in self._futures)
+        for number, what in ((len(self.failed), "failed"), (cancelled, "cancelled")):
+            text += f", {number} {what}" if number else ""
+        return f"{text}>"
