@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -287,3 +289,40 @@ def test_the_same_name_with_another_function_or_other_arguments_is_refused(
     with pytest.raises(BatchConflict, match="the function double has changed"):
         project.function(double, image=PYTHON_IMAGE).map([1, 2], name="numbers")
     assert again.results(_TIMEOUT) == futures.results(_TIMEOUT) == [2, 4]
+
+
+def test_the_examples_of_the_page_are_as_it_says(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = Project.function
+
+    def here(self: Project, function: Any, **options: Any) -> Any:
+        return plain(self, function, image=PYTHON_IMAGE, **options)
+
+    monkeypatch.setattr(Project, "function", here)
+    monkeypatch.setattr(Project, "from_settings", lambda: project)
+    page = (Path(__file__).parent.parent.parent / "docs" / "functions.rst").read_text("utf-8")
+    blocks = re.findall(r"\.\. code-block:: python\n\n((?:   .*\n|\n)+)", page)
+    text = "".join(map(textwrap.dedent, blocks))
+    exec(compile(text, "functions.rst", "exec"), {"__name__": "__main__"})
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith("1209.5")
+    assert sorted(out[1:4]) == [
+        "{'number': 1, 'by': 0} ZeroDivisionError",
+        "{'number': 1, 'by': 2} 0.5",
+        "{'number': 1, 'by': 4} 0.25",
+    ]
+    assert out[4] == "1 999"
+    assert out[5] == "ZeroDivisionError division by zero"
+    assert "return number / by" in "\n".join(out) or "in divide" in "\n".join(out)
+
+
+def test_a_call_that_failed_can_be_sent_again(project: Project) -> None:
+    def flaky(number: int) -> int:
+        raise ValueError(f"not {number}")
+
+    futures = project.function(flaky, image=PYTHON_IMAGE).map([1, 2])
+    futures.wait(_TIMEOUT)
+    assert len(futures.failed) == 2
+    reasons = futures.batch.reasons()
+    assert sum(reason.count for reason in reasons) == 2
