@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.folders import Note
+    from boinc_gahp.errors import GahpError
     from boinc_gahp.submit import Parameter
 
 __all__ = ["JobFuture", "JobFutures", "JobResult"]
@@ -266,11 +267,13 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
                 if report is not None:
                     report(self)
                 if until is not None and time.monotonic() >= until:
+                    trouble = self.trouble
+                    why = "" if trouble is None else f"; the last attempt failed: {trouble}"
                     raise TimeoutError(
                         f"{len(self) - self.here:,} of {len(self):,} results of batch "
                         f"{self.batch.name!r} (id {self.batch.id}) of "
                         f"{self.batch.project.host} are not here after {seconds:g} s: "
-                        "its jobs go on on the project"
+                        f"its jobs continue on the project{why}"
                     )
             if report is not None:
                 report(self)
@@ -314,6 +317,11 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
     def here(self) -> int:
         """How many of the futures have their result, or an error."""
         return sum(future.done() for future in self._futures)
+
+    @property
+    def trouble(self) -> GahpError | None:
+        """Why the project could not be asked, or results not be fetched, the last time; or None."""
+        return self._gathering.trouble or self.batch.trouble
 
     @property
     def failed(self) -> list[JobFuture[T]]:

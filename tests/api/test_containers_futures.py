@@ -101,6 +101,14 @@ def test_two_hundred_programs_of_which_five_fail(project: Project, tmp_path: Pat
     assert again.batch == futures.batch
     assert again.batch.existed
     assert len(again.wait(_TIMEOUT).failed) == 5
+    # Sent again, they are waited for; they fail again.
+    retry = futures.batch.retry()
+    assert retry is not None
+    assert retry.njobs == 5
+    last = project.run(command, image=IMAGE, rows=rows, outputs=["result.txt"])
+    assert last.batch == futures.batch
+    assert [future.parameters["n"] for future in last.wait(_TIMEOUT).failed] == [*failed]
+    assert retry.refresh().is_over
 
 
 RUN = """
