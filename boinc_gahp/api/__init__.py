@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.finding import find_batch as find_batch, of_account as of_account
     from boinc_gahp.api.folders import folder_name as folder_name
     from boinc_gahp.api.forecast import Forecast as Forecast
+    from boinc_gahp.api.functions import Function as Function
     from boinc_gahp.api.futures import (
         JobFuture as JobFuture,
         JobFutures as JobFutures,
@@ -147,6 +148,7 @@ __all__ = [
     "FetchedZip",
     "File",
     "Forecast",
+    "Function",
     "InlineFile",
     "Job",
     "JobFailure",
@@ -187,6 +189,7 @@ __getattr__, __dir__ = exports(
         "finding": ["find_batch", "of_account"],
         "folders": ["folder_name"],
         "forecast": ["Forecast"],
+        "functions": ["Function"],
         "futures": ["JobFuture", "JobFutures", "JobResult"],
         "job": ["BatchJob"],
         "logs": ["JobLog", "logs_of", "page_of"],

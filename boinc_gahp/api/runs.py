@@ -1,8 +1,8 @@
-"""What a project runs for somebody who waits for results: an app or a program, with futures."""
+"""What a project runs for somebody who waits for results: apps, programs, functions; futures."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.errors import BadRequest
@@ -10,18 +10,22 @@ from boinc_gahp.tracebacks import concise
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from types import ModuleType
     from typing import Any
 
     from typing_extensions import Unpack
 
     from boinc_gahp.api.app import App
+    from boinc_gahp.api.functions import Function
     from boinc_gahp.api.futures import JobFutures, JobResult
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.types import File, Job
 
 __all__ = ["ProjectRuns", "name_of_app"]
+
+T = TypeVar("T")
 
 
 @concise
@@ -167,6 +171,82 @@ class ProjectRuns:
             directory=directory,
             poll=poll,
             **options,
+        )
+
+    def function(
+        self,
+        function: Callable[..., T],
+        *,
+        image: str | None = None,
+        modules: Iterable[ModuleType] = (),
+        inputs: Iterable[str | os.PathLike[str]] | Mapping[str, File] = (),
+        environment: Mapping[str, str] | None = None,
+        network: bool = False,
+        cpus: int = 1,
+        app: str | None = None,
+        allow_environment: Iterable[str] = (),
+        python: str = "python3",
+        poll: Poll = Poll(),  # noqa: B008  (frozen)
+        **options: Unpack[Options],
+    ) -> Function[T]:
+        """Return a function that volunteers call, in containers with the same version of Python.
+
+        ::
+
+            def area(radius):
+                return 3.14 * radius**2
+
+            futures = project.function(area).map(range(100))
+            print(sum(futures.results()))
+
+        The function and its arguments are sent as pickles, made by cloudpickle. Values come back as
+        JSON and files, and are never unpickled (:doc:`/functions`). They can be numbers, texts,
+        bytes, dates, lists, tuples, sets and dictionaries of these; arrays of numpy; tables of
+        pandas; and the Paths of files that the function wrote. What a call raises is a
+        :class:`~boinc_gahp.errors.RemoteError` here.
+
+        The same call of ``map`` later, also from another process, finds the same batch: it is known
+        by the function's code, its arguments, and all that is sent with them.
+
+        Args:
+            function: anything that can be called. What its own module defines goes with it.
+            image: an image with Python and all that the function imports; None:
+                ``python:X.Y-slim`` of this Python's version.
+            modules: other modules of your own that the function uses.
+            inputs: files and directories that the function reads: paths, or files by the names that
+                they have in its working directory.
+            environment: variables in addition to the image's.
+            network: whether the function may use the network.
+            cpus: processors for each call; libraries are told by ``OMP_NUM_THREADS``.
+            app: the project's app for containers; None: the setting ``container_app``.
+            allow_environment: as for :meth:`run`.
+            python: the image's Python.
+            poll: how often to ask the project.
+            options: those of :meth:`Project.submit`, for each batch, without ``name``.
+
+        Raises:
+            BadRequest: the function cannot be pickled.
+            ConfigError: cloudpickle is not installed.
+        """
+        from boinc_gahp.api.functions import Function  # noqa: PLC0415  (not for lists of batches)
+
+        how = {
+            "inputs": inputs,
+            "environment": environment,
+            "network": network,
+            "cpus": cpus,
+            "app": app,
+            "allow_environment": allow_environment,
+            **options,
+        }
+        return Function(
+            cast("Project", self),
+            function,
+            image=image,
+            modules=modules,
+            python=python,
+            poll=poll,
+            how=how,
         )
 
 
