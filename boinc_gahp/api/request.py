@@ -26,7 +26,7 @@ from boinc_gahp.api.types import (
 )
 from boinc_gahp.errors import BadRequest, JobRefused, StagingError
 from boinc_gahp.quantities import DELAY, DISK, LEASE, MEMORY, OPERATIONS
-from boinc_gahp.submit import SubmitRequest
+from boinc_gahp.submit import SubmitRequest, buda_request, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     _Shared = dict[tuple[tuple[str, File], ...], dict[str, File]]
     Measure = Callable[[Sequence[str]], Mapping[str, RemoteFile]]
+    BudaOutputs = Iterable[tuple[str, tuple[str, ...]]]
 
 #: The sizes that a job may ask for itself, by the fields of :class:`Job`.
 JOB_SIZES = {"fpops": OPERATIONS, "memory": MEMORY, "disk": DISK, "delay": DELAY}
@@ -58,10 +59,13 @@ _NO_MD5 = "0" * 32
 
 
 def new_batch_name(app_name: str) -> str:
-    """Return a name that no other batch has: ``<app>-<UTC date and time>-<four letters>``."""
+    """Return a name that no other batch has: ``<app>-<UTC date and time>-<four letters>``.
+
+    For a BUDA app ``buda:NAME`` it is ``<NAME>-…``.
+    """
     now = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     letters = "".join(secrets.choice(string.ascii_lowercase) for _ in range(4))
-    return f"{app_name}-{now}-{letters}"
+    return f"{short_name(app_name)}-{now}-{letters}"
 
 
 def similar_names(name: str) -> Iterator[str]:
@@ -95,6 +99,7 @@ def build_request(
     jobs: Iterable[Job],
     *,
     measure: Measure | None,
+    buda_outputs: BudaOutputs = (),
     **options: Unpack[Options],
 ) -> SubmitRequest:
     """Return the request to the bridge.
@@ -104,11 +109,12 @@ def build_request(
         jobs: those of the batch.
         measure: returns remote files with their sizes and MD5s, by URL; None: nothing is fetched,
             and unknown values are placeholders.
+        buda_outputs: as the project's settings have them.
         options: as :meth:`boinc_gahp.api.Project.submit` has them.
 
     Raises:
         BadRequest: a value has the wrong type, or a number is out of range.
-        JobRefused: a job's arguments cannot be split.
+        JobRefused: a job's arguments cannot be split, or a job of a BUDA app cannot be made.
         StagingError: a remote file cannot be fetched, or has another size or MD5 than it should.
     """
     listed = list_of(jobs)
@@ -116,6 +122,7 @@ def build_request(
     name = given.pop("name", None)
     batch_name = new_batch_name(app_name) if name is None else name
     _check_texts("the batch's ", name=batch_name)
+    outputs = _output_names(given.pop("outputs", None))
     for each in ("input_template_filename", "output_template_filename"):
         _check_texts("", optional=True, **{each: given.get(each)})
     for each in ("priority", "app_version_num"):
@@ -128,7 +135,7 @@ def build_request(
     urls = unmeasured(listed)
     remote = measure(urls) if measure is not None and urls else {}
     shared: _Shared = {}
-    return SubmitRequest(
+    request = SubmitRequest(
         batch_name,
         app_name,
         [
@@ -137,8 +144,22 @@ def build_request(
         ],
         by_name=True,
         ask_first=True,
+        outputs={} if outputs is None else dict.fromkeys(names, outputs),
         **{each: _plain(value) for each, value in given.items()},
     )
+    return buda_request(request, buda_outputs)
+
+
+def _output_names(outputs: object) -> tuple[str, ...] | None:
+    """Return names of outputs; raises BadRequest for anything else."""
+    if outputs is None:
+        return None
+    if isinstance(outputs, str) or not isinstance(outputs, Iterable):
+        raise BadRequest(f"outputs is a {type(outputs).__name__}: expected a list of names")
+    names = tuple(outputs)
+    for name in names:
+        _check_texts("", **{"a name in outputs": name})
+    return names
 
 
 def list_of(jobs: object) -> list[Job]:
@@ -363,4 +384,5 @@ class Options(TypedDict, total=False):
     lease: float | str | None
     input_template_filename: str | None
     output_template_filename: str | None
+    outputs: Sequence[str] | None
     progress: OnProgress | bool | None

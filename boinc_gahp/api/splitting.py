@@ -40,7 +40,8 @@ def split(
     listed = list_of(jobs)
     name = options.get("name")
     options["name"] = name = new_batch_name(app_name) if name is None else name
-    request = build_request(app_name, listed, measure=None, **options)
+    usual = session.project_settings.buda_outputs
+    request = build_request(app_name, listed, measure=None, buda_outputs=usual, **options)
     limit = session.bridge.max_post_bytes
     size = session.bridge.request_size(request)
     if size <= limit:

@@ -42,10 +42,6 @@ _CREDENTIALS = {
     "SendCredential": "send_credential",
 }
 
-_FIVE_GFLOPS_FOR_A_DAY = 86400 * 5e9
-#: Operations at which a client aborts a job that gives no bound. Nobody knows what a program needs:
-#: this is two weeks at 5 GFLOPS.
-FPOPS_BOUND = 14 * _FIVE_GFLOPS_FOR_A_DAY
 #: Bytes of disk beside the inputs for a job that requests none; also the steps of such a default,
 #: because jobs with different limits are not in one batch.
 _DISK = 1e9

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
         ConsoleJournal as ConsoleJournal,
         GridmanagerJournal as GridmanagerJournal,
     )
+    from boinc_gahp.submit.buda import (
+        buda_name as buda_name,
+        buda_request as buda_request,
+        short_name as short_name,
+    )
     from boinc_gahp.submit.checks import (
         MAX_BATCH_NAME as MAX_BATCH_NAME,
         MAX_JOB_NAME as MAX_JOB_NAME,
@@ -47,6 +52,7 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.submit.digests import Digests as Digests, stat_input as stat_input
     from boinc_gahp.submit.engine import submit as submit
+    from boinc_gahp.submit.in_containers import FPOPS_BOUND as FPOPS_BOUND
     from boinc_gahp.submit.journal import Journal as Journal, Sending as Sending
     from boinc_gahp.submit.made_files import MadeFiles as MadeFiles, Member as Member
     from boinc_gahp.submit.meter import Interrupted as Interrupted, Meter as Meter
@@ -89,6 +95,7 @@ __getattr__, __dir__ = exports(
         "abort": ["ABORT_AGAIN", "abort_empty", "abort_once", "abort_until_certain", "drop"],
         "association": ["Association"],
         "boinc_submit": ["GridmanagerJournal", "ConsoleJournal"],
+        "buda": ["buda_name", "buda_request", "short_name"],
         "checks": [
             "MAX_BATCH_NAME",
             "MAX_JOB_NAME",
@@ -109,6 +116,7 @@ __getattr__, __dir__ = exports(
         ],
         "digests": ["Digests", "stat_input"],
         "engine": ["submit"],
+        "in_containers": ["FPOPS_BOUND"],
         "journal": ["Journal", "Sending"],
         "made_files": ["MadeFiles", "Member"],
         "meter": ["Interrupted", "Meter"],

@@ -16,8 +16,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from boinc_gahp.localproject import buda
 from boinc_gahp.localproject.hosts import behaviour
-from boinc_gahp.localproject.hosts.engine import CONTAINERS
+from boinc_gahp.localproject.hosts.engine import BUDA, CONTAINERS
 from boinc_gahp.localproject.hosts.hosts import quantile
 from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState, ValidateState
 
@@ -95,7 +96,7 @@ class Scheduler:
             {"host": host_id, "state": ServerState.IN_PROGRESS},
         ).fetchall()
         return [
-            _task(row, version, row["report_deadline"], row["behaviour"])
+            _task(self._core, row, version, row["report_deadline"], row["behaviour"])
             for row in rows
             if _is_delivered(row["xml_doc_in"])
             and (version := _version(connection, row)) is not None
@@ -133,7 +134,7 @@ class Scheduler:
                 version = _version(writing, row)
                 if version is not None:
                     self._given[host_id] += 1
-                    task = _send(writing, row, host_id, version, now)
+                    task = _send(self._core, writing, row, host_id, version, now)
                     if _is_delivered(row["xml_doc_in"]):
                         return task
                     continue
@@ -207,10 +208,11 @@ class Scheduler:
         self, connection: sqlite3.Connection, host_id: int, only: sqlite3.Row | None = None
     ) -> sqlite3.Row | None:
         """Return the next result for the host; ``only``: this one or none."""
+        apps = json.dumps(buda.elements_that_can_run(self._core.directory))
         if only is not None:
-            return _first(connection, host_id, "r.id = :only", only=only["id"])
-        assigned = _first(connection, host_id, source=_ASSIGNED)
-        first = assigned or _first(connection, host_id)
+            return _first(connection, host_id, "r.id = :only", buda_apps=apps, only=only["id"])
+        assigned = _first(connection, host_id, source=_ASSIGNED, buda_apps=apps)
+        first = assigned or _first(connection, host_id, buda_apps=apps)
         if first is None or first["n_size_classes"] < 2 or first["size_class"] < 0:
             return first
         if self._given[host_id] % _SOMETIMES == _SOMETIMES - 1:
@@ -221,6 +223,7 @@ class Scheduler:
             "r.id >= :first AND r.priority = :priority AND (a.n_size_classes < 2 "
             "OR w.size_class < 0 "
             "OR w.size_class = CAST(:quantile * a.n_size_classes AS INTEGER))",
+            buda_apps=apps,
             first=first["id"],
             priority=first["priority"],
             quantile=quantile(connection, host_id),
@@ -238,6 +241,7 @@ def _is_delivered(document: str) -> bool:
 
 
 def _send(
+    core: Core,
     connection: sqlite3.Connection,
     row: sqlite3.Row,
     host_id: int,
@@ -257,7 +261,7 @@ def _send(
         (deadline, row["workunitid"]),
     )
     connection.execute("UPDATE host SET rpc_time = ? WHERE id = ?", (now, host_id))
-    return _task(row, version, deadline, wrong)
+    return _task(core, row, version, deadline, wrong)
 
 
 def _has_room(host: str) -> str:
@@ -310,6 +314,12 @@ _MAY_HAVE = (
     f"SELECT 1 FROM host o WHERE {_fits('o')} AND {_target('o')} AND NOT {_had('o')})))"
 )
 
+#: As in BOINC, a job whose BUDA app has no variant for the host, or does not exist, waits.
+_HAS_VARIANT = (
+    f"(a.name != '{BUDA}' OR EXISTS (SELECT 1 FROM json_each(:buda_apps) b "  # noqa: S608
+    "WHERE instr(w.xml_doc, b.value)))"
+)
+
 # The joins are crossed so that SQLite goes through the unsent results in the order of their index,
 # and stops at the first that fits. It only uses columns that are in the indexes.
 _UNSENT = "CROSS JOIN result r INDEXED BY res_unsent"
@@ -341,13 +351,19 @@ def _first(
     host_id: int,
     where: str = "1",
     source: str = _UNSENT,
+    *,
+    buda_apps: str,
     **parameters: object,
 ) -> sqlite3.Row | None:
-    """Return the first unsent result that a host may have."""
+    """Return the first unsent result that a host may have.
+
+    ``buda_apps``: the elements of jobs whose BUDA apps have a variant for it, as a JSON array.
+    """
     columns = "r.id, r.priority, w.size_class, a.n_size_classes"
-    allowed = f"{where} AND {_fits('h')} AND {_target('h')} AND {_MAY_HAVE}"
+    allowed = f"{where} AND {_fits('h')} AND {_target('h')} AND {_MAY_HAVE} AND {_HAS_VARIANT}"
     row: sqlite3.Row | None = connection.execute(
-        f"{_unsent(columns, source, allowed)} LIMIT 1", {"host": host_id, **parameters}
+        f"{_unsent(columns, source, allowed)} LIMIT 1",
+        {"host": host_id, "buda_apps": buda_apps, **parameters},
     ).fetchone()
     return row
 
@@ -410,12 +426,12 @@ def _version(connection: sqlite3.Connection, row: sqlite3.Row) -> sqlite3.Row | 
     return found
 
 
-def _task(row: sqlite3.Row, version: sqlite3.Row, deadline: float, wrong: str) -> Task:
+def _task(core: Core, row: sqlite3.Row, version: sqlite3.Row, deadline: float, wrong: str) -> Task:
     return Task(
         result_id=row["id"],
         result_name=row["name"],
         command=tuple(json.loads(version["command"])),
-        xml_doc=row["xml_doc"],
+        xml_doc=buda.with_variant(core.directory, row["xml_doc"], row["p_fpops"]),
         xml_doc_in=row["xml_doc_in"],
         time_limit=row["rsc_fpops_bound"] / row["p_fpops"] if row["p_fpops"] else math.inf,
         memory_bound=row["rsc_memory_bound"],
