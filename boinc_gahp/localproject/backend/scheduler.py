@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject import buda
@@ -96,7 +96,9 @@ class Scheduler:
             {"host": host_id, "state": ServerState.IN_PROGRESS},
         ).fetchall()
         return [
-            _task(self._core, row, version, row["report_deadline"], row["behaviour"])
+            self._with_files(
+                _task(row, version, row["report_deadline"], row["behaviour"]), row["p_fpops"]
+            )
             for row in rows
             if _is_delivered(row["xml_doc_in"])
             and (version := _version(connection, row)) is not None
@@ -134,9 +136,9 @@ class Scheduler:
                 version = _version(writing, row)
                 if version is not None:
                     self._given[host_id] += 1
-                    task = _send(self._core, writing, row, host_id, version, now)
+                    task = _send(writing, row, host_id, version, now)
                     if _is_delivered(row["xml_doc_in"]):
-                        return task
+                        return self._with_files(task, row["p_fpops"])
                     continue
                 _could_not_send(writing, [row["id"]], now)
         return None
@@ -204,6 +206,11 @@ class Scheduler:
                 "UPDATE host SET files = ? WHERE id = ?", ("\n".join(sorted(names)), host_id)
             )
 
+    def _with_files(self, task: Task, flops: float) -> Task:
+        """Return a task with the files of its BUDA app, if it is for one."""
+        document = buda.with_variant(self._core.directory, task.xml_doc, flops)
+        return replace(task, xml_doc=document)
+
     def _choose(
         self, connection: sqlite3.Connection, host_id: int, only: sqlite3.Row | None = None
     ) -> sqlite3.Row | None:
@@ -241,7 +248,6 @@ def _is_delivered(document: str) -> bool:
 
 
 def _send(
-    core: Core,
     connection: sqlite3.Connection,
     row: sqlite3.Row,
     host_id: int,
@@ -261,7 +267,7 @@ def _send(
         (deadline, row["workunitid"]),
     )
     connection.execute("UPDATE host SET rpc_time = ? WHERE id = ?", (now, host_id))
-    return _task(core, row, version, deadline, wrong)
+    return _task(row, version, deadline, wrong)
 
 
 def _has_room(host: str) -> str:
@@ -426,12 +432,12 @@ def _version(connection: sqlite3.Connection, row: sqlite3.Row) -> sqlite3.Row | 
     return found
 
 
-def _task(core: Core, row: sqlite3.Row, version: sqlite3.Row, deadline: float, wrong: str) -> Task:
+def _task(row: sqlite3.Row, version: sqlite3.Row, deadline: float, wrong: str) -> Task:
     return Task(
         result_id=row["id"],
         result_name=row["name"],
         command=tuple(json.loads(version["command"])),
-        xml_doc=buda.with_variant(core.directory, row["xml_doc"], row["p_fpops"]),
+        xml_doc=row["xml_doc"],
         xml_doc_in=row["xml_doc_in"],
         time_limit=row["rsc_fpops_bound"] / row["p_fpops"] if row["p_fpops"] else math.inf,
         memory_bound=row["rsc_memory_bound"],
