@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from boinc_gahp.submit.buda import (
         buda_name as buda_name,
         buda_request as buda_request,
+        project_app as project_app,
         short_name as short_name,
     )
     from boinc_gahp.submit.checks import (
@@ -95,7 +96,7 @@ __getattr__, __dir__ = exports(
         "abort": ["ABORT_AGAIN", "abort_empty", "abort_once", "abort_until_certain", "drop"],
         "association": ["Association"],
         "boinc_submit": ["GridmanagerJournal", "ConsoleJournal"],
-        "buda": ["buda_name", "buda_request", "short_name"],
+        "buda": ["buda_name", "buda_request", "project_app", "short_name"],
         "checks": [
             "MAX_BATCH_NAME",
             "MAX_JOB_NAME",

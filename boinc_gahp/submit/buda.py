@@ -71,6 +71,15 @@ def buda_name(app_name: str) -> str | None:
     return name
 
 
+def project_app(app_name: str) -> str:
+    """Return the project's app for an app's name: ``buda`` for ``buda:NAME``.
+
+    Raises:
+        JobRefused: no BUDA app can have this name.
+    """
+    return app_name if buda_name(app_name) is None else APP
+
+
 def short_name(app_name: str) -> str:
     """Return an app's name for those of batches and jobs: ``NAME`` for ``buda:NAME``.
 
