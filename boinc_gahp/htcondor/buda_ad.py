@@ -10,14 +10,11 @@ from boinc_gahp.htcondor.attributes import AdRefused
 from boinc_gahp.submit import Job, SubmitRequest, buda_request, by_open_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from boinc_gahp.htcondor.description import JobDescription
+    from boinc_gahp.submit.buda import BudaOutputs
 
 
-def with_buda_app(
-    description: JobDescription, usual: Iterable[tuple[str, tuple[str, ...]]] = ()
-) -> JobDescription:
+def with_buda_app(description: JobDescription, usual: BudaOutputs = ()) -> JobDescription:
     """Return a description with the project's app, and templates that name the BUDA app.
 
     That of a job for another app is returned unchanged.

@@ -33,9 +33,12 @@ if TYPE_CHECKING:
 
     from boinc_gahp.submit.types import Job, SubmitRequest
 
+    #: By BUDA app, open names of outputs.
+    BudaOutputs = Iterable[tuple[str, tuple[str, ...]]]
+
 #: The project's app, and what stands before a BUDA app's name where an app is named.
-APP = "buda"
-_PREFIX = f"{APP}:"
+BUDA = "buda"
+_PREFIX = f"{BUDA}:"
 #: What the form that makes such an app accepts (``is_valid_filename`` in
 #: ``html/inc/util_basic.inc``), less names of hidden directories, which BOINC passes over, and
 #: spaces at the ends.
@@ -77,7 +80,7 @@ def project_app(app_name: str) -> str:
     Raises:
         JobRefused: no BUDA app can have this name.
     """
-    return app_name if buda_name(app_name) is None else APP
+    return app_name if buda_name(app_name) is None else BUDA
 
 
 def short_name(app_name: str) -> str:
@@ -88,9 +91,7 @@ def short_name(app_name: str) -> str:
     return app_name.removeprefix(_PREFIX).replace(" ", "_")
 
 
-def buda_request(
-    request: SubmitRequest, outputs: Iterable[tuple[str, tuple[str, ...]]] = ()
-) -> SubmitRequest:
+def buda_request(request: SubmitRequest, outputs: BudaOutputs = ()) -> SubmitRequest:
     """Return the request for a BUDA app as the project takes it; any other request unchanged.
 
     Args:
@@ -118,7 +119,7 @@ def buda_request(
         jobs.append((job_name, replace(job, input_template=own_input, output_template=own_output)))
     bound = request.parameters.fpops_bound or FPOPS_BOUND
     parameters = replace(request.parameters, fpops_bound=bound)
-    return replace(request, app_name=APP, jobs=jobs, outputs={}, parameters=parameters)
+    return replace(request, app_name=BUDA, jobs=jobs, outputs={}, parameters=parameters)
 
 
 def buda_input(
@@ -182,6 +183,22 @@ def buda_output(job_name: str, name: str, outputs: Sequence[str] | None) -> str:
         return _output_template(tuple(dict.fromkeys(outputs)))
     except TemplateError as error:
         raise JobRefused(f"{_called(job_name)}: {error}", job_name=job_name) from error
+
+
+def buda_output_of_number(outputs: BudaOutputs, number: int) -> str | None:
+    """Return the output template of the only BUDA app with so many outputs.
+
+    BOINC_FETCH_OUTPUT does not say which BUDA app a job is for, and nor does the project.
+
+    Args:
+        outputs: by BUDA app, as the settings have them.
+        number: how many outputs there are.
+
+    Returns:
+        None if none has so many, or several have, with other names.
+    """
+    fitting = {names for _, names in outputs if len(dict.fromkeys(names)) == number}
+    return buda_output("", "", fitting.pop()) if len(fitting) == 1 else None
 
 
 def check_arguments(job_name: str, job: Job) -> None:
