@@ -19,7 +19,7 @@ from boinc_gahp.errors import BadRequest, GahpError
 from boinc_gahp.tracebacks import concise, offered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from typing_extensions import Self, Unpack
 
@@ -181,7 +181,6 @@ class Project:
         lease: float | str | None = None,
         input_template_filename: str | None = None,
         output_template_filename: str | None = None,
-        outputs: Sequence[str] | None = None,
         progress: OnProgress | bool | None = None,
     ) -> Batch:
         """Send files and jobs, so that each job exists exactly once; return their batch.
@@ -210,9 +209,6 @@ class Project:
             input_template_filename: a file in the project's own directory of templates; None: the
                 app's.
             output_template_filename: likewise, for outputs.
-            outputs: open names of outputs that each job has to have. Only for a BUDA app
-                (``buda:NAME``) do they have to be given, here or in the settings
-                (``buda_outputs``), as a project does not tell them.
             progress: called with the progress; an exception that it raises ends the submit. True:
                 shown on a terminal (stderr) or in a notebook.
 
@@ -254,7 +250,6 @@ class Project:
                     lease=lease,
                     input_template_filename=input_template_filename,
                     output_template_filename=output_template_filename,
-                    outputs=outputs,
                     progress=report,
                 )
         except GahpError as error:

@@ -122,7 +122,6 @@ def build_request(
     name = given.pop("name", None)
     batch_name = new_batch_name(app_name) if name is None else name
     _check_texts("the batch's ", name=batch_name)
-    outputs = _output_names(given.pop("outputs", None))
     for each in ("input_template_filename", "output_template_filename"):
         _check_texts("", optional=True, **{each: given.get(each)})
     for each in ("priority", "app_version_num"):
@@ -144,22 +143,14 @@ def build_request(
         ],
         by_name=True,
         ask_first=True,
-        outputs={} if outputs is None else dict.fromkeys(names, outputs),
+        outputs={
+            each: tuple(job.outputs)
+            for job, each in zip(listed, names, strict=True)
+            if job.outputs is not None
+        },
         **{each: _plain(value) for each, value in given.items()},
     )
     return buda_request(request, buda_outputs)
-
-
-def _output_names(outputs: object) -> tuple[str, ...] | None:
-    """Return names of outputs; raises BadRequest for anything else."""
-    if outputs is None:
-        return None
-    if isinstance(outputs, str) or not isinstance(outputs, Iterable):
-        raise BadRequest(f"outputs is a {type(outputs).__name__}: expected a list of names")
-    names = tuple(outputs)
-    for name in names:
-        _check_texts("", **{"a name in outputs": name})
-    return names
 
 
 def list_of(jobs: object) -> list[Job]:
@@ -248,6 +239,12 @@ def _check_job(job: Job, name: str) -> None:
             f"{where}args is a {type(job.args).__name__}: expected words, or one string"
         )
     _check_whole(where, priority=job.priority)
+    if isinstance(job.outputs, str) or not isinstance(job.outputs or (), Iterable):
+        raise BadRequest(
+            f"{where}outputs is a {type(job.outputs).__name__}: expected a list of names"
+        )
+    for each in job.outputs or ():
+        _check_texts(where, **{"a name in outputs": each})
     _check_texts(
         where,
         optional=True,
@@ -279,6 +276,7 @@ def _is_usual(job: Job) -> bool:
         type(job.args) in (str, tuple, list)
         and job.priority is None
         and not job.sizes
+        and job.outputs is None
         and type(job.parameters) is dict
         and (job.input_template is None or isinstance(job.input_template, str))
         and (job.output_template is None or isinstance(job.output_template, str))
@@ -317,6 +315,7 @@ def _resolved(job: Job, name: str, remote: Mapping[str, RemoteFile], shared: _Sh
         input_template=job.input_template,
         output_template=job.output_template,
         parameters=job.parameters,
+        program=job.program,
         **sizes,
     )
 
@@ -384,5 +383,4 @@ class Options(TypedDict, total=False):
     lease: float | str | None
     input_template_filename: str | None
     output_template_filename: str | None
-    outputs: Sequence[str] | None
     progress: OnProgress | bool | None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config import FAILED_JOBS
+from boinc_gahp.containers import FPOPS_BOUND
 from boinc_gahp.htcondor.attributes import AdRefused, Attributes, as_text, show
 from boinc_gahp.htcondor.boinc_attributes import BoincAttributes, positive
 from boinc_gahp.htcondor.buda_ad import with_buda_app
@@ -34,7 +35,7 @@ from boinc_gahp.htcondor.files import (
 )
 from boinc_gahp.htcondor.v2 import split_v2
 from boinc_gahp.secret import hide_logins
-from boinc_gahp.submit import FPOPS_BOUND, Parameters
+from boinc_gahp.submit import Parameters
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.submit.buda import (
         BUDA as BUDA,
+        BudaOutputs as BudaOutputs,
         buda_name as buda_name,
         buda_output_of_number as buda_output_of_number,
         buda_request as buda_request,
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.submit.digests import Digests as Digests, stat_input as stat_input
     from boinc_gahp.submit.engine import submit as submit
-    from boinc_gahp.submit.in_containers import FPOPS_BOUND as FPOPS_BOUND
     from boinc_gahp.submit.journal import Journal as Journal, Sending as Sending
     from boinc_gahp.submit.made_files import MadeFiles as MadeFiles, Member as Member
     from boinc_gahp.submit.meter import Interrupted as Interrupted, Meter as Meter
@@ -83,6 +83,7 @@ if TYPE_CHECKING:
         OnProgress as OnProgress,
         Parameter as Parameter,
         Parameters as Parameters,
+        ProgramWords as ProgramWords,
         Progress as Progress,
         RemoteFile as RemoteFile,
         StagedFile as StagedFile,
@@ -126,7 +127,6 @@ __getattr__, __dir__ = exports(
         ],
         "digests": ["Digests", "stat_input"],
         "engine": ["submit"],
-        "in_containers": ["FPOPS_BOUND"],
         "journal": ["Journal", "Sending"],
         "made_files": ["MadeFiles", "Member"],
         "meter": ["Interrupted", "Meter"],
@@ -149,6 +149,7 @@ __getattr__, __dir__ = exports(
             "OnProgress",
             "Parameter",
             "Parameters",
+            "ProgramWords",
             "Progress",
             "RemoteFile",
             "StagedFile",

@@ -9,13 +9,14 @@ the variant that fits the host (``containers.rst``, "BUDA apps").
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from boinc_gahp.containers import DOCKERFILE, MOST_FILES
+from boinc_gahp.containers import DOCKERFILE, FPOPS_BOUND, MOST_FILES
 from boinc_gahp.errors import JobRefused
-from boinc_gahp.submit.in_containers import FPOPS_BOUND, copied_inputs, copied_outputs
+from boinc_gahp.submit.copied_files import copied_inputs, copied_outputs
 from boinc_gahp.templates import (
     InputTemplate,
     OutputTemplate,
@@ -29,12 +30,12 @@ from boinc_gahp.templates import (
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from boinc_gahp.submit.types import Job, SubmitRequest
 
-    #: By BUDA app, open names of outputs.
-    BudaOutputs = Iterable[tuple[str, tuple[str, ...]]]
+#: Open names of outputs, by BUDA app.
+BudaOutputs = Iterable[tuple[str, tuple[str, ...]]]
 
 #: The project's app, and what stands before a BUDA app's name where an app is named.
 BUDA = "buda"
@@ -169,7 +170,7 @@ def buda_output(job_name: str, name: str, outputs: Sequence[str] | None) -> str:
         raise JobRefused(
             f"{_called(job_name)}: a project does not tell which outputs its BUDA app "
             f"{quoted(name)} makes: name them (transfer_output_files in a submit file, --output, "
-            f"outputs=), or write buda_outputs.{name} = [...] into the project's settings",
+            f"Job.outputs), or write buda_outputs.{name} = [...] into the project's settings",
             job_name=job_name,
         )
     for each in outputs:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boinc_gahp.config import HTCondor, ProjectSettings, ProjectUrl
+from boinc_gahp.containers import FPOPS_BOUND
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.fetching import request_for
 from boinc_gahp.htcondor.job_ad import AdRefused, read_ad
-from boinc_gahp.submit import FPOPS_BOUND
 from boinc_gahp.templates import read_input_template, read_output_template
 from tests.htcondor.test_job_ad import ad
 
@@ -74,7 +74,7 @@ def test_without_outputs_in_the_ad_or_the_settings_a_job_is_refused(tmp_path: Pa
     none = replace(PROJECT, buda_outputs=())
     assert refused(tmp_path, project=none) == (
         'the job: a project does not tell which outputs its BUDA app "fit" makes: name them '
-        "(transfer_output_files in a submit file, --output, outputs=), or write "
+        "(transfer_output_files in a submit file, --output, Job.outputs), or write "
         "buda_outputs.fit = [...] into the project's settings"
     )
     assert outputs(job(tmp_path, project=none, TransferOutput="")) == []

@@ -263,7 +263,6 @@ def submit_options(options: argparse.Namespace) -> Options:
         "app_version_num": options.app_version,
         "input_template_filename": on_project(options.input_template),
         "output_template_filename": on_project(options.output_template),
-        "outputs": options.outputs,
     }
     return made
 
@@ -316,6 +315,7 @@ def read_jobs(
                 name=patterns.name(values),
                 input_template=templates["input_template"],
                 output_template=templates["output_template"],
+                outputs=options.outputs,
             )
         )
     return made
@@ -339,6 +339,8 @@ def _row_jobs(
         for kind, text in templates.items():
             if text is not None and getattr(job, kind) is None:
                 job = replace(job, **{kind: text})  # type: ignore[arg-type]
+        if options.outputs is not None:
+            job = replace(job, outputs=options.outputs)
         made.jobs.append(job)
         made.lines.append(row.line)
     if not made.jobs:

@@ -1,4 +1,4 @@
-"""What jobs in containers have in common: files in their own templates, and the usual limit."""
+"""The files of jobs in containers as their own templates list them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,6 @@ from boinc_gahp.templates import InputFileInfo, OutputFileInfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-_FIVE_GFLOPS_FOR_A_DAY = 86400 * 5e9
-#: Operations at which a client aborts a job that gives no bound. Nobody knows what a program needs:
-#: this is two weeks at 5 GFLOPS.
-FPOPS_BOUND = 14 * _FIVE_GFLOPS_FOR_A_DAY
 
 
 def copied_inputs(open_names: Iterable[str]) -> tuple[InputFileInfo, ...]:
