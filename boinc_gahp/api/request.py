@@ -26,7 +26,7 @@ from boinc_gahp.api.types import (
 )
 from boinc_gahp.errors import BadRequest, JobRefused, StagingError
 from boinc_gahp.quantities import DELAY, DISK, LEASE, MEMORY, OPERATIONS
-from boinc_gahp.submit import SubmitRequest, buda_request, short_name
+from boinc_gahp.submit import SubmitRequest, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,11 +35,10 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from boinc_gahp.quantities import Quantity
-    from boinc_gahp.submit import File, OnProgress
+    from boinc_gahp.submit import BudaOutputs, File, OnProgress
 
     _Shared = dict[tuple[tuple[str, File], ...], dict[str, File]]
     Measure = Callable[[Sequence[str]], Mapping[str, RemoteFile]]
-    BudaOutputs = Iterable[tuple[str, tuple[str, ...]]]
 
 #: The sizes that a job may ask for itself, by the fields of :class:`Job`.
 JOB_SIZES = {"fpops": OPERATIONS, "memory": MEMORY, "disk": DISK, "delay": DELAY}
@@ -117,6 +116,8 @@ def build_request(
         JobRefused: a job's arguments cannot be split, or a job of a BUDA app cannot be made.
         StagingError: a remote file cannot be fetched, or has another size or MD5 than it should.
     """
+    from boinc_gahp.submit import buda_request  # noqa: PLC0415  (not for lists of batches)
+
     listed = list_of(jobs)
     given: dict[str, Any] = {**options}
     name = given.pop("name", None)
@@ -244,7 +245,8 @@ def _check_job(job: Job, name: str) -> None:
             f"{where}outputs is a {type(job.outputs).__name__}: expected a list of names"
         )
     for each in job.outputs or ():
-        _check_texts(where, **{"a name in outputs": each})
+        if not isinstance(each, str):
+            raise BadRequest(f"{where}outputs has {each!r}: expected a string")
     _check_texts(
         where,
         optional=True,
@@ -301,7 +303,7 @@ def _resolved(job: Job, name: str, remote: Mapping[str, RemoteFile], shared: _Sh
     }
     with suppress(TypeError):  # a path of a class without a hash
         inputs = shared.setdefault(tuple(inputs.items()), inputs)
-    sizes = {}
+    sizes: dict[str, Any] = {}
     if job.sizes:
         sizes = {
             each: _quantity(f"job {name!r}: {each}", kind, getattr(job, each))

@@ -11,7 +11,7 @@ from boinc_gahp.submit import Job, SubmitRequest, buda_request, by_open_name
 
 if TYPE_CHECKING:
     from boinc_gahp.htcondor.description import JobDescription
-    from boinc_gahp.submit.buda import BudaOutputs
+    from boinc_gahp.submit import BudaOutputs
 
 
 def with_buda_app(description: JobDescription, usual: BudaOutputs = ()) -> JobDescription:

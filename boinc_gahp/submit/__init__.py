@@ -23,11 +23,13 @@ if TYPE_CHECKING:
         GridmanagerJournal as GridmanagerJournal,
     )
     from boinc_gahp.submit.buda import (
-        BUDA as BUDA,
         BudaOutputs as BudaOutputs,
-        buda_name as buda_name,
         buda_output_of_number as buda_output_of_number,
         buda_request as buda_request,
+    )
+    from boinc_gahp.submit.buda_names import (
+        BUDA as BUDA,
+        buda_name as buda_name,
         project_app as project_app,
         short_name as short_name,
     )
@@ -99,14 +101,8 @@ __getattr__, __dir__ = exports(
         "abort": ["ABORT_AGAIN", "abort_empty", "abort_once", "abort_until_certain", "drop"],
         "association": ["Association"],
         "boinc_submit": ["GridmanagerJournal", "ConsoleJournal"],
-        "buda": [
-            "BUDA",
-            "buda_name",
-            "buda_output_of_number",
-            "buda_request",
-            "project_app",
-            "short_name",
-        ],
+        "buda": ["BudaOutputs", "buda_output_of_number", "buda_request"],
+        "buda_names": ["BUDA", "buda_name", "project_app", "short_name"],
         "checks": [
             "MAX_BATCH_NAME",
             "MAX_JOB_NAME",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.containers import DOCKERFILE, FPOPS_BOUND, MOST_FILES
 from boinc_gahp.errors import JobRefused
+from boinc_gahp.submit.buda_names import BUDA, buda_name
 from boinc_gahp.submit.copied_files import copied_inputs, copied_outputs
 from boinc_gahp.templates import (
     InputTemplate,
@@ -37,13 +38,6 @@ if TYPE_CHECKING:
 #: Open names of outputs, by BUDA app.
 BudaOutputs = Iterable[tuple[str, tuple[str, ...]]]
 
-#: The project's app, and what stands before a BUDA app's name where an app is named.
-BUDA = "buda"
-_PREFIX = f"{BUDA}:"
-#: What the form that makes such an app accepts (``is_valid_filename`` in
-#: ``html/inc/util_basic.inc``), less names of hidden directories, which BOINC passes over, and
-#: spaces at the ends.
-_NAME = re.compile(r"[A-Za-z0-9_-](?:[A-Za-z0-9_. -]{0,253}[A-Za-z0-9_.-])?")
 #: The largest output in bytes, as for other jobs in containers.
 _MAX_NBYTES = 1e9
 #: So many templates are remembered: jobs with inputs of their own often have the same names.
@@ -56,40 +50,6 @@ _IN_SHELL = re.compile(r'[$`"\\]')
 _OPTIONS = frozenset({"--config", "--dockerfile", "--sporadic"})
 #: Of the 1,023 bytes of that command, the rest is for names of the project and of the job.
 _MOST_BYTES = 500
-
-
-def buda_name(app_name: str) -> str | None:
-    """Return the NAME of ``buda:NAME``; None for an app of the project's database.
-
-    Raises:
-        JobRefused: no BUDA app can have this name.
-    """
-    if not app_name.startswith(_PREFIX):
-        return None
-    name = app_name.removeprefix(_PREFIX)
-    if not _NAME.fullmatch(name):
-        raise JobRefused(
-            f"app {quoted(app_name)}: after {_PREFIX} the internal name of a BUDA app is expected, "
-            "of letters, digits and the characters _ . -; the project's admin knows it"
-        )
-    return name
-
-
-def project_app(app_name: str) -> str:
-    """Return the project's app for an app's name: ``buda`` for ``buda:NAME``.
-
-    Raises:
-        JobRefused: no BUDA app can have this name.
-    """
-    return app_name if buda_name(app_name) is None else BUDA
-
-
-def short_name(app_name: str) -> str:
-    """Return an app's name for those of batches and jobs: ``NAME`` for ``buda:NAME``.
-
-    Files of results begin with it, and some volunteers' systems have no ``:`` in names of files.
-    """
-    return app_name.removeprefix(_PREFIX).replace(" ", "_")
 
 
 def buda_request(request: SubmitRequest, outputs: BudaOutputs = ()) -> SubmitRequest:
