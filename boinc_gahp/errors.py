@@ -18,6 +18,8 @@
     │   ├── AmbiguousBatch   ... several have
     │   └── ForeignBatch     ... it belongs to another account
     ├── NoSuchJob            the caller: the batch has no job of this name or id
+    ├── JobFailed            the job's owner: see why it failed, and send it again
+    ├── GatheringEnded       the caller: the project object was closed before the job was over
     ├── NotKnownHere         the caller: another machine submitted it, and only that one knows
     ├── LedgerError          the submit node's admin: the state directory
     └── RpcError             has .rpc and .host
@@ -204,6 +206,40 @@ class NotKnownHere(GahpError):
     """What was submitted is asked for on a machine that has no manifest of the batch."""
 
     code = "BG-NOT-KNOWN-HERE"
+
+
+class JobFailed(GahpError):
+    """A job whose result was asked for has failed, or lacks an output that it has to have.
+
+    Attributes:
+        job: the job's name.
+        exit_status: its exit status; None if it is not known.
+        why: the reason on one line.
+        stderr: what it wrote to its stderr; "" if nothing, or the project does not tell.
+    """
+
+    code = "BG-JOB-FAILED"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        job: str,
+        exit_status: int | None = None,
+        why: str = "",
+        stderr: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.job = job
+        self.exit_status = exit_status
+        self.why = why
+        self.stderr = stderr
+
+
+class GatheringEnded(GahpError):
+    """A project object was closed before it had a job's result; the job goes on."""
+
+    code = "BG-GATHERING-ENDED"
 
 
 class LedgerError(GahpError):

@@ -33,6 +33,9 @@ progress        shows it on terminals and in notebooks
 fetching        outputs, with fetching_batch's threads, into folders or zips
 records         a row for each job, for DataFrames and for jobs_csv
 failures, logs  what the project tells about single jobs; reasons has each reason once
+mapping         from rows to futures over the jobs of an app
+futures         a future for each job; gathering sets their results as the jobs end
+naming          a batch's name that is made from its contents
 family          a batch and its retries, and which of them count; retrying sends them
 ==============  ===================================================================================
 """
@@ -62,6 +65,11 @@ if TYPE_CHECKING:
     from boinc_gahp.api.finding import find_batch as find_batch, of_account as of_account
     from boinc_gahp.api.folders import folder_name as folder_name
     from boinc_gahp.api.forecast import Forecast as Forecast
+    from boinc_gahp.api.futures import (
+        JobFuture as JobFuture,
+        JobFutures as JobFutures,
+        JobResult as JobResult,
+    )
     from boinc_gahp.api.job import BatchJob as BatchJob
     from boinc_gahp.api.logs import JobLog as JobLog, logs_of as logs_of, page_of as page_of
     from boinc_gahp.api.manifest import (
@@ -128,7 +136,10 @@ __all__ = [
     "InlineFile",
     "Job",
     "JobFailure",
+    "JobFuture",
+    "JobFutures",
     "JobLog",
+    "JobResult",
     "JobState",
     "LocalFile",
     "OnProgress",
@@ -161,6 +172,7 @@ __getattr__, __dir__ = exports(
         "finding": ["find_batch", "of_account"],
         "folders": ["folder_name"],
         "forecast": ["Forecast"],
+        "futures": ["JobFuture", "JobFutures", "JobResult"],
         "job": ["BatchJob"],
         "logs": ["JobLog", "logs_of", "page_of"],
         "progress": ["StepView", "counts_words", "rest_words", "slowest_words", "state_words"],

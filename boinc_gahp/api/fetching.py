@@ -25,9 +25,10 @@ from boinc_gahp.files import sync_directory
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.folders import Folder
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.errors import GahpError
     from boinc_gahp.fetch import FetchResult
@@ -89,6 +90,8 @@ def fetch(
     stop: threading.Event | None = None,
     again: bool = False,
     stderr: bool = True,
+    selected: Jobs | None = None,
+    brought: Callable[[FinishedJob, Folder], object] | None = None,
 ) -> Fetched:
     """Fetch the outputs of those of a batch's jobs that are done.
 
@@ -111,10 +114,13 @@ def fetch(
     At the end ``directory/jobs.csv`` is written, with a row for each job
     with the columns of :meth:`Batch.to_records`.
 
-    Arguments and errors are those of :meth:`Batch.fetch`; ``jobs`` are names or ids.
+    Arguments and errors are those of :meth:`Batch.fetch`; ``jobs`` are names or ids. ``selected``
+    are the jobs if they were listed just now, instead of ``jobs``. ``brought`` is called with each
+    job, in the thread that has fetched it, when its folder is complete.
     """
     root = Path(os.path.abspath(directory))  # noqa: PTH100  (a link's target is not looked for)
-    selected = jobs_of(batch, jobs)
+    if selected is None:
+        selected = jobs_of(batch, jobs)
     _make(root)
     under_way = BatchFetch(batch, selected.finished, progress=progress, stop=stop)
     sizes: list[int] = []
@@ -127,6 +133,8 @@ def fetch(
         folder = under_way.folder(path, job, stderr=stderr, again=again)
         sizes.append(folder.fill(batch.project.url, under_way.bring, under_way.scope, parent))
         results[job.id] = None if folder.note is None else folder.note.result
+        if brought is not None:
+            brought(job, folder)
 
     try:
         under_way.each(work, threads)

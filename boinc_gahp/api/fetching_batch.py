@@ -113,12 +113,15 @@ def jobs_of(batch: Batch, wanted: Iterable[int | str] | None) -> Jobs:
         NoSuchJob: the batch has no such job, or the word can mean two jobs.
         RpcError: the project could not be asked.
     """
-    finished: list[FinishedJob] = []
     session = batch.project.session
+    found = finding.find_jobs(session, batch.id, batch.name, wanted)
+    return sorted_out(*as_they_count(session, batch.name, found))
+
+
+def sorted_out(listed: list[JobInfo], family: Family) -> Jobs:
+    """Return jobs, as :func:`~boinc_gahp.api.family.as_they_count` lists them, by their states."""
+    finished: list[FinishedJob] = []
     failed = unfinished = retried = 0
-    listed, family = as_they_count(
-        session, batch.name, finding.find_jobs(session, batch.id, batch.name, wanted)
-    )
     for job in listed:
         if job.state is JobState.DONE:
             made = _finished(job, family)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.futures import JobFutures
     from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.submit import OnProgress, Progress
 
@@ -118,6 +119,22 @@ def of_waiting(
 
 
 @contextmanager
+def of_gathering(
+    progress: Callable[[JobFutures[Any]], None] | bool | None,
+) -> Iterator[Callable[[JobFutures[Any]], None] | None]:
+    """Give the function that takes futures from time to time; None: nobody wants them.
+
+    Args:
+        progress: such a function; True: the progress is shown until the context ends.
+
+    Raises:
+        BadRequest: it is neither.
+    """
+    with _shown(progress, _gathering) as report:
+        yield report
+
+
+@contextmanager
 def _shown(
     progress: _Report | bool | None, view: Callable[[Show], _Report]
 ) -> Iterator[_Report | None]:
@@ -134,12 +151,25 @@ def _shown(
 
 def _waiting(show: Show) -> Callable[[Batch], None]:
     def report(batch: Batch) -> None:
-        name = words.printable(batch.name)
-        if len(name) > _NAME:
-            name = f"{name[: _NAME // 2]}…{name[1 - _NAME // 2 :]}"
-        show(name, batch.nover, batch.njobs, _news(batch, words.now()), left=False)
+        news = _news(batch, words.now())
+        show(_called(batch), batch.nover, batch.njobs, news, left=False)
 
     return report
+
+
+def _gathering(show: Show) -> Callable[[JobFutures[Any]], None]:
+    def report(futures: JobFutures[Any]) -> None:
+        batch, here = futures.batch, futures.here
+        news = f"{here:,} here; {_news(batch, words.now())}"
+        show(_called(batch), here, len(futures), news, left=False)
+
+    return report
+
+
+def _called(batch: Batch) -> str:
+    """Return a batch's name, without its middle if it is long."""
+    name = words.printable(batch.name)
+    return name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[1 - _NAME // 2 :]}"
 
 
 def _news(batch: Batch, now: float) -> str:

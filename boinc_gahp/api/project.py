@@ -19,14 +19,16 @@ from boinc_gahp.errors import BadRequest, GahpError
 from boinc_gahp.tracebacks import concise, offered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
 
     from typing_extensions import Self, Unpack
 
     from boinc_gahp.api.app import App
+    from boinc_gahp.api.futures import JobFutures, JobResult
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.submission import Plan
-    from boinc_gahp.api.types import Job
+    from boinc_gahp.api.types import File, Job
     from boinc_gahp.bridge import Bridge
     from boinc_gahp.config import Settings
     from boinc_gahp.rpc import WebRpcs as Rpc
@@ -263,6 +265,64 @@ class Project:
             control.renew(batch)
         return batch
 
+    def map(
+        self,
+        app: App | str,
+        rows: str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Iterable[Job],
+        *,
+        args: Sequence[object] | str | None = None,
+        inputs: Mapping[str, File] | None = None,
+        outputs: Collection[str] | None = None,
+        directory: str | os.PathLike[str] | None = None,
+        poll: Poll = Poll(),  # noqa: B008  (frozen)
+        **options: Unpack[Options],
+    ) -> JobFutures[JobResult]:
+        """Run an app for each row of a table; return a future for each job, in one batch.
+
+        ::
+
+            rows = [{"seed": seed} for seed in range(100)]
+            futures = project.map("uppercase", rows, args="--seed {seed}", inputs={"in": "a.txt"})
+            for future in futures.as_completed():
+                print(future.parameters["seed"], future.result().outputs["out"].read_text())
+
+        A thread fetches the outputs as the jobs end. They outlive this program: the same call, at
+        any time later, finds the same batch, submits nothing twice, and fetches only what is
+        missing. For this the batch's name is made from the contents of the request: the app,
+        arguments, contents of files, sizes and templates. If that batch was aborted or retired,
+        the call submits a new one.
+
+        Args:
+            app: the app that the jobs run.
+            rows: as for :func:`jobs_from`: the path of a file, mappings, or a DataFrame; or jobs.
+            args: as for :func:`jobs_from`.
+            inputs: as for :func:`jobs_from`.
+            outputs: open names of the outputs that each job has to have; None: whatever there is.
+            directory: where the outputs are put, with a folder for each job; None: a folder with
+                the batch's name in the working directory.
+            poll: how often to ask the project.
+            options: those of :meth:`submit`. With ``name`` the batch has this name; then the same
+                call with other jobs is an error.
+
+        Raises:
+            WrongRow: a row is wrong, or the file cannot be read.
+            BadRequest, JobRefused, BatchConflict, StagingError, NotFound, PermissionDenied,
+                TemplateError, RpcError: as :meth:`submit`.
+        """
+        from boinc_gahp.api.mapping import map_jobs  # noqa: PLC0415  (not for lists of batches)
+
+        return map_jobs(
+            self,
+            _name(app),
+            rows,
+            args=args,
+            inputs=inputs,
+            outputs=outputs,
+            directory=directory,
+            poll=poll,
+            **options,
+        )
+
     def submit_split(
         self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]
     ) -> list[Batch]:
@@ -343,7 +403,10 @@ class Project:
     # -- the end
 
     def close(self) -> None:
-        """Close the connections; a thread that is waiting for a batch stops waiting."""
+        """Close the connections; a thread that is waiting for a batch stops waiting.
+
+        Futures without a result get a GatheringEnded error; their jobs go on.
+        """
         self.session.close()
 
     def __enter__(self) -> Self:

@@ -29,7 +29,7 @@ from boinc_gahp.errors import (
 from boinc_gahp.submit import Progress, StagedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from typing_extensions import Unpack
 
@@ -160,8 +160,8 @@ def submit(
         TemplateError: the app's templates cannot be read.
         RpcError: the project refused, or could not be asked.
     """
-    measure = partial(_measure, session, _called(options))
-    request = _request(session, app_name, jobs, measure, options)
+    measure = partial(measured, session, called(options))
+    request = request_of(session, app_name, jobs, measure=measure, **options)
     comparison = Comparison(session, request, lineage)
     comparison.check()
     try:
@@ -176,18 +176,20 @@ def submit(
     return comparison.batch, comparison.knows(batch_id)
 
 
-def _request(
+def request_of(
     session: Session,
     app_name: str,
     jobs: Iterable[Job],
-    measure: Measure | None,
-    options: Options,
+    *,
+    measure: Measure | None = None,
+    **options: Unpack[Options],
 ) -> SubmitRequest:
+    """Return the request for a batch; see :func:`boinc_gahp.api.request.build_request`."""
     usual = session.project_settings.buda_outputs
     return build_request(app_name, jobs, measure=measure, buda_outputs=usual, **options)
 
 
-def _called(options: Options) -> OnProgress | None:
+def called(options: Options) -> OnProgress | None:
     """Return the function that takes the progress; :class:`Project` has replaced True by one."""
     progress = options.get("progress")
     return None if isinstance(progress, bool) else progress
@@ -229,8 +231,8 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         StagingError: a file changed while it was read.
     """
     listed = list_of(jobs)
-    progress = _called(options)
-    request = _request(session, app_name, listed, None, options)
+    progress = called(options)
+    request = request_of(session, app_name, listed, **options)
     try:
         validation = session.bridge.validate(request)
     except AppNotFound as error:
@@ -285,16 +287,17 @@ def estimate(
         BadRequest, JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
             :func:`submit`.
     """
-    request = _request(session, app_name, jobs, None, options)
+    request = request_of(session, app_name, jobs, **options)
     try:
         return session.bridge.estimate(request)
     except AppNotFound as error:
         raise unknown_app(session, app_name, error) from error
 
 
-def _measure(
-    session: Session, progress: OnProgress | None, urls: list[str]
+def measured(
+    session: Session, progress: OnProgress | None, urls: Sequence[str]
 ) -> Mapping[str, RemoteFile]:
+    """Return remote files with their sizes and MD5s, by URL; raises StagingError."""
     return remote_files.measure(
         urls, session.project_settings, session.settings.timeouts, progress, session.closing
     )

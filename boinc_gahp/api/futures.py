@@ -1,0 +1,337 @@
+"""Futures over the jobs of a batch: those of :mod:`concurrent.futures`, for any kind of job.
+
+A thread (:mod:`.gathering`) watches the batch, fetches each job's outputs when it is done, and sets
+its future's result. What the result is made of is given by a function, ``make``: an app's job gives
+its :class:`JobResult`, other kinds of jobs what they computed.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+
+from boinc_gahp.api.gathering import Gathering
+from boinc_gahp.api.progress import of_gathering
+from boinc_gahp.api.watching import Poll
+from boinc_gahp.quantities import SPAN
+from boinc_gahp.tracebacks import concise, offered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from typing_extensions import Self
+
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.folders import Note
+    from boinc_gahp.submit import Parameter
+
+__all__ = ["JobFuture", "JobFutures", "JobResult"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+#: The file with the standard output of a program that runs in a container.
+_STDOUT = "stdout.txt"
+#: Seconds between two calls of a function that shows the progress.
+_PAUSE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """What came of a job that is done.
+
+    Attributes:
+        name: the job's name.
+        parameters: the values of its row, by their columns.
+        folder: the folder with its outputs.
+        outputs: the paths of its outputs by their open names.
+        exit_status: its exit status; None if it is not known.
+    """
+
+    name: str
+    parameters: Mapping[str, Parameter]
+    folder: Path
+    outputs: Mapping[str, Path]
+    exit_status: int | None = None
+    _stderr: str | None = field(default=None, repr=False)
+
+    @property
+    def stdout(self) -> str:
+        """What it wrote to its standard output; "" for an app that keeps none as an output."""
+        return self._text(_STDOUT)
+
+    @property
+    def stderr(self) -> str:
+        """What it wrote to its stderr; "" if nothing."""
+        return "" if self._stderr is None else self._text(self._stderr)
+
+    def _text(self, name: str) -> str:
+        with suppress(FileNotFoundError):
+            return (self.folder / name).read_text("utf-8", "replace")
+        return ""
+
+    @classmethod
+    def of(
+        cls, name: str, parameters: Mapping[str, Parameter], folder: Path, note: Note
+    ) -> JobResult:
+        """Return the result of a job whose outputs are in a folder, as its note lists them.
+
+        :meta private:
+        """
+        outputs = {each: folder / path for each, path in note.outputs.items()}
+        status = None if note.result is None else note.result.exit_status
+        return cls(name, parameters, folder, outputs, status, note.stderr)
+
+
+@concise
+class JobFuture(concurrent.futures.Future[T]):
+    """The result of a job that may not be over: a :class:`concurrent.futures.Future`.
+
+    Functions of :mod:`concurrent.futures` take it, such as ``wait`` and ``as_completed``, and so
+    does :func:`asyncio.wrap_future`. The job belongs to a batch on the project: it goes on when
+    this program ends, and the same call picks it up.
+
+    Attributes:
+        job_name: the job's name.
+        parameters: the values of its row, by their columns.
+        batch: its batch.
+    """
+
+    def __init__(
+        self, job_name: str, parameters: Mapping[str, Parameter], gathering: Gathering[T]
+    ) -> None:
+        super().__init__()
+        self.job_name = job_name
+        self.parameters = parameters
+        self._gathering = gathering
+        self._dropping = threading.Lock()
+
+    @property
+    def batch(self) -> Batch:
+        """The job's batch."""
+        return self._gathering.batch
+
+    def result(self, timeout: float | None = None) -> T:
+        """Return the result; wait for it at most ``timeout`` seconds; None: without limit.
+
+        Raises:
+            JobFailed: the job failed, or lacks an output; says why.
+            GatheringEnded: the project object was closed before the job was over.
+            OutputError, RpcError: its outputs cannot be written or fetched.
+            concurrent.futures.CancelledError: it was cancelled.
+            TimeoutError: it is not over yet; up to Python 3.10 that of ``concurrent.futures``.
+        """
+        return super().result(timeout)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Return what :meth:`result` would raise, when the job is over; None: the job is done.
+
+        Raises:
+            concurrent.futures.CancelledError: it was cancelled.
+            TimeoutError: as for :meth:`result`.
+        """
+        return super().exception(timeout)
+
+    def cancel(self) -> bool:
+        """Abort the job on the project; return whether the future is cancelled.
+
+        It is not if its result is here already. To cancel many, use :meth:`JobFutures.cancel`,
+        which needs one request.
+
+        Raises:
+            RpcError: the project could not be asked, or refused; nothing is cancelled.
+        """
+        if not self.done():
+            self._gathering.abort(self.job_name)
+            self.drop()
+        return self.cancelled()
+
+    def drop(self) -> None:
+        """Mark the future as cancelled, unless it is over.
+
+        :meta private:
+        """
+        with self._dropping:
+            if not self.done() and super().cancel():
+                # Waiting threads are told by this only.
+                self.set_running_or_notify_cancel()
+
+    def __dir__(self) -> Iterable[str]:
+        return offered(self, super().__dir__(), "set_result", "set_exception")
+
+    def __repr__(self) -> str:
+        return f"<JobFuture {self.job_name!r} {self._words()}>"
+
+    def _words(self) -> str:
+        if not self.done():
+            return "pending"
+        if self.cancelled():
+            return "cancelled"
+        error = super().exception()
+        return "done" if error is None else f"failed: {error}"
+
+
+@concise
+class JobFutures(Sequence[JobFuture[T]], Generic[T]):
+    """The futures of a batch's jobs, in the order of the jobs.
+
+    A thread of this process fetches the jobs' outputs as they come. It ends with the process, or
+    when the project object is closed; the jobs go on.
+
+    Attributes:
+        batch: the batch; other threads can abort it, or retry failed jobs.
+        directory: where the folders of the jobs are.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        jobs: Iterable[tuple[str, Mapping[str, Parameter]]],
+        directory: Path,
+        make: Callable[[JobResult], T],
+        *,
+        poll: Poll = Poll(),  # noqa: B008  (frozen)
+    ) -> None:
+        self.batch = batch
+        self.directory = directory
+        self._gathering: Gathering[T] = Gathering(batch, directory, self._maker(make), poll)
+        self._futures = [JobFuture(*each, self._gathering) for each in jobs]
+        self._gathering.start(self._futures)
+
+    @staticmethod
+    def _maker(
+        make: Callable[[JobResult], T],
+    ) -> Callable[[JobFuture[T], Path, Note], T]:
+        def made(future: JobFuture[T], folder: Path, note: Note) -> T:
+            return make(JobResult.of(future.job_name, future.parameters, folder, note))
+
+        return made
+
+    # -- the sequence
+
+    @overload
+    def __getitem__(self, index: int) -> JobFuture[T]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[JobFuture[T]]: ...
+
+    def __getitem__(self, index: int | slice) -> JobFuture[T] | Sequence[JobFuture[T]]:
+        """Return the future of a job, by its number."""
+        return self._futures[index]
+
+    def __len__(self) -> int:
+        """How many jobs there are."""
+        return len(self._futures)
+
+    def __bool__(self) -> bool:
+        """True, also without jobs."""
+        return True
+
+    # -- waiting
+
+    def wait(
+        self,
+        timeout: float | str | None = None,
+        *,
+        progress: Callable[[Self], None] | bool | None = None,
+    ) -> Self:
+        """Wait until every future has its result, or an error; return this object.
+
+        Args:
+            timeout: seconds, or a text like ``"2h"``; None: no limit.
+            progress: called with this object from time to time; an exception that it raises ends
+                the wait. True: shown on a terminal (stderr) or in a notebook.
+
+        Raises:
+            TimeoutError: some are not over yet; their jobs go on.
+        """
+        seconds = None if timeout is None else SPAN.read(timeout)
+        until = None if seconds is None else time.monotonic() + seconds
+        with of_gathering(cast("Any", progress)) as report:
+            while not self._gathering.wait(_PAUSE, until):
+                if report is not None:
+                    report(self)
+                if until is not None and time.monotonic() >= until:
+                    raise TimeoutError(
+                        f"{len(self) - self.here:,} of {len(self):,} results of batch "
+                        f"{self.batch.name!r} (id {self.batch.id}) of "
+                        f"{self.batch.project.host} are not here after {seconds:g} s: "
+                        "its jobs go on on the project"
+                    )
+            if report is not None:
+                report(self)
+        return self
+
+    def results(
+        self,
+        timeout: float | str | None = None,
+        *,
+        progress: Callable[[Self], None] | bool | None = None,
+    ) -> list[T]:
+        """Wait for all jobs, and return their results in the order of the jobs.
+
+        Args:
+            timeout: as for :meth:`wait`.
+            progress: as for :meth:`wait`.
+
+        Raises:
+            JobFailed: the first of the jobs that failed; :meth:`JobFuture.exception` has the error
+                of each.
+            TimeoutError: some are not over yet; their jobs go on.
+            GahpError: as :meth:`JobFuture.result`.
+        """
+        self.wait(timeout, progress=progress)
+        return [future.result() for future in self._futures]
+
+    def as_completed(self, timeout: float | str | None = None) -> Iterator[JobFuture[T]]:
+        """Yield the futures as they get their results, or errors.
+
+        Args:
+            timeout: seconds, or a text like ``"2h"``, for all; None: no limit.
+
+        Raises:
+            TimeoutError: some are not over yet; up to Python 3.10 that of ``concurrent.futures``.
+        """
+        seconds = None if timeout is None else SPAN.read(timeout)
+        for future in concurrent.futures.as_completed(self._futures, seconds):
+            yield cast("JobFuture[T]", future)
+
+    @property
+    def here(self) -> int:
+        """How many of the futures have their result, or an error."""
+        return sum(future.done() for future in self._futures)
+
+    @property
+    def failed(self) -> list[JobFuture[T]]:
+        """The futures that have an error, in the order of the jobs."""
+        return [
+            each
+            for each in self._futures
+            if each.done() and not each.cancelled() and each.exception() is not None
+        ]
+
+    # -- acting on them
+
+    def cancel(self) -> None:
+        """Abort the batch, and cancel all futures that are not over.
+
+        Jobs that are done, but not fetched yet, are cancelled, too.
+
+        Raises:
+            BatchConflict: a submit that is still running keeps undoing the abort.
+            RpcError: the project could not be asked, or refused; nothing is cancelled.
+        """
+        self._gathering.abort()
+        for future in self._futures:
+            future.drop()
+
+    def __repr__(self) -> str:
+        text = f"<JobFutures {self.batch.name!r} {self.here}/{len(self)} here"
+        failed = len(self.failed)
+        return f"{text}, {failed} failed>" if failed else f"{text}>"

@@ -1,0 +1,302 @@
+"""Brings the results of a batch's jobs to their futures, as the jobs end.
+
+One thread for each batch does this. It asks with the cheap requests of a watch, and lists the jobs
+only when more of them are over than before. What is in the directory already is not fetched again,
+so a program that was killed continues where it was.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from concurrent.futures import InvalidStateError
+from contextlib import suppress
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from boinc_gahp import client_exits
+from boinc_gahp.api import fetching, watching
+from boinc_gahp.api.family import as_they_count
+from boinc_gahp.api.fetching_batch import sorted_out
+from boinc_gahp.api.reasons import why
+from boinc_gahp.api.types import JobState
+from boinc_gahp.backoff import Backoff
+from boinc_gahp.errors import (
+    DatabaseTrouble,
+    GahpError,
+    GatheringEnded,
+    JobFailed,
+    ProjectDown,
+    ProtocolError,
+    TransportError,
+)
+from boinc_gahp.fetch import Stopped, TryLater, last_line
+from boinc_gahp.text import quoted
+from boinc_gahp.threads import in_order, start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.family import Family
+    from boinc_gahp.api.fetching_batch import FinishedJob
+    from boinc_gahp.api.folders import Folder, Note
+    from boinc_gahp.api.futures import JobFuture
+    from boinc_gahp.api.watching import Poll
+    from boinc_gahp.rpc import JobInfo
+
+__all__ = ["Gathering", "failed_job"]
+
+log = logging.getLogger("boinc_gahp.api")
+
+T = TypeVar("T")
+
+#: Jobs are listed again after so many times what the last list took, at the earliest.
+_SHARE = 10
+#: Of so many jobs that failed for the same reason, the project is asked for the stderr: that takes
+#: two RPCs for each.
+_ASKED = 50
+_THREADS = 4
+#: A job whose outputs cannot be fetched for a passing reason is tried so many times.
+_ATTEMPTS = 5
+_LONGEST = 200
+#: Pauses while the batch is over, and the project does not give its outputs.
+_BACKOFF = Backoff(1.0, 60.0)
+_PASSING = (TransportError, ProtocolError, ProjectDown, DatabaseTrouble, TryLater)
+
+
+def failed_job(
+    batch: Batch, name: str, why: str, *, exit_status: int | None = None, stderr: str = ""
+) -> JobFailed:
+    """Return the error for a job that failed.
+
+    Args:
+        batch: its batch.
+        name: its name.
+        why: the reason on one line.
+        exit_status: its exit status; None: it is not known.
+        stderr: all of its stderr; the last line is in the message.
+    """
+    line = last_line(stderr)
+    said = f"; the last line of its stderr: {quoted(line, _LONGEST)}" if line else ""
+    return JobFailed(
+        f"job {name!r} of batch {batch.name!r} (id {batch.id}) of {batch.project.host} failed: "
+        f"{why}{said}",
+        job=name,
+        exit_status=exit_status,
+        why=why,
+        stderr=stderr,
+    )
+
+
+class Gathering(Generic[T]):
+    """Waits for a batch's jobs and sets the results of their futures; used once.
+
+    Args:
+        batch: the batch.
+        directory: where its outputs are put.
+        make: returns the value of a job that is done: of its future, its folder, and the note of
+            what is in it.
+        poll: how often the project is asked.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        directory: Path,
+        make: Callable[[JobFuture[T], Path, Note], T],
+        poll: Poll,
+    ) -> None:
+        self.batch = batch
+        self._session = batch.project.session
+        self._directory = directory
+        self._make = make
+        self._poll = poll
+        self._open: dict[str, JobFuture[T]] = {}
+        self._ended = threading.Event()
+        self._seen: list[int] = []
+        self._not_before = 0.0
+        self._attempts: Counter[str] = Counter()
+        #: Names of retries that are not over, by the jobs that they repeat, and their batches.
+        self._again: dict[str, str] = {}
+        self._retries: list[Batch] = []
+
+    def start(self, futures: Iterable[JobFuture[T]]) -> None:
+        """Begin to gather the results of these futures."""
+        self._open = {future.job_name: future for future in futures}
+        start(self._run, f"gather-{self.batch.id}")
+
+    def wait(self, pause: float, until: float | None) -> bool:
+        """Wait ``pause`` seconds for the end; return whether all futures are over.
+
+        Args:
+            pause: in seconds.
+            until: a time of ``time.monotonic()`` that the wait does not go beyond.
+        """
+        if until is not None:
+            pause = max(0.0, min(pause, until - time.monotonic()))
+        return self._ended.wait(pause)
+
+    def abort(self, name: str | None = None) -> None:
+        """Abort a job, or its retry, on the project; None: the batch and its retries.
+
+        Raises:
+            BatchConflict: a submit that is still running keeps undoing the abort.
+            RpcError: the project could not be asked, or refused.
+        """
+        if name is None:
+            for batch in (self.batch, *self._retries):
+                batch.abort()
+        else:
+            self._session.bridge.abort_jobs([self._again.get(name, name)], remember=False)
+
+    # -- the thread
+
+    def _run(self) -> None:
+        try:
+            self._gather()
+            self._end(None)
+        except Stopped:
+            self._end(None)
+        except BaseException as error:
+            self._end(error)
+            if not isinstance(error, GahpError):
+                raise
+        finally:
+            self._ended.set()
+
+    def _end(self, error: BaseException | None) -> None:
+        """Give the futures that are left an error."""
+        for name, future in self._open.items():
+            trouble = error
+            if trouble is None or self._session.closing.is_set():
+                trouble = GatheringEnded(
+                    f"the project object was closed before the result of job {name!r} of batch "
+                    f"{self.batch.name!r} (id {self.batch.id}) of {self.batch.project.host} was "
+                    "here: the job goes on, and the same call picks it up"
+                )
+            self._fail(future, trouble)
+
+    def _gather(self) -> None:
+        closing = self._session.closing
+        rounds = 0
+        while self._left() and not closing.is_set():
+            watched = (self.batch, *self._retries)
+            for _ in watching.watch(self._session, watched, poll=self._poll):
+                if closing.is_set():
+                    return
+                try:
+                    self._look(watched)
+                except _PASSING as error:
+                    # The watch goes on, and asks again.
+                    log.warning(
+                        "The results of batch %d cannot be fetched now: %s", self.batch.id, error
+                    )
+                    self._seen = []
+                if not self._left():
+                    return
+            if not self._retries:
+                # All jobs are over, but the outputs of some cannot be fetched now.
+                _BACKOFF.wait(rounds, stop=closing)
+                rounds += 1
+
+    def _left(self) -> bool:
+        """Tell whether futures are left."""
+        self._open = {name: each for name, each in self._open.items() if not each.done()}
+        return bool(self._open)
+
+    def _look(self, watched: Sequence[Batch]) -> None:
+        """Take the results of jobs that have ended since the last look."""
+        batch = self.batch
+        began = time.monotonic()
+        over = [each.nover for each in watched]
+        is_last = all(each.is_over for each in watched)
+        if not is_last and (over == self._seen or began < self._not_before):
+            return
+        every = self._session.rpc.iter_jobs(batch.id)
+        listed, family = as_they_count(
+            self._session, batch.name, (job for job in every if job.name in self._open)
+        )
+        self._not_before = time.monotonic() + _SHARE * (time.monotonic() - began)
+        self._see_retries(listed, family)
+        ended = [job for job in listed if job.state.is_over]
+        jobs = sorted_out(ended, family)
+        if jobs.finished:
+            fetched = fetching.fetch(
+                batch,
+                self._directory,
+                selected=jobs,
+                brought=self._brought,
+                stop=self._session.closing,
+            )
+            for name, error in fetched.errors.items():
+                self._not_fetched(name, error)
+        self._failed([job for job in ended if job.state is JobState.FAILED], family)
+        self._seen = over
+        if batch.is_over:
+            self._missing(listed)
+
+    def _see_retries(self, listed: Sequence[JobInfo], family: Family) -> None:
+        """Note the retries that are under way: they are waited for."""
+        under_way = {
+            job.name: attempt
+            for job in listed
+            if not job.state.is_over and (attempt := family.of(job)) is not None
+        }
+        self._again = {name: attempt.job.name for name, attempt in under_way.items()}
+        batches = {attempt.batch.id: attempt.batch for attempt in under_way.values()}
+        self._retries = [type(self.batch)(self.batch.project, info) for info in batches.values()]
+
+    def _brought(self, job: FinishedJob, folder: Folder) -> None:
+        """Set the result of a job whose folder is complete; called by the fetching threads."""
+        future = self._open.get(job.called)
+        if future is None or folder.note is None:
+            return
+        try:
+            value = self._make(future, folder.directory, folder.note)
+        except Exception as error:  # noqa: BLE001  (it is the future's)
+            self._fail(future, error)
+        else:
+            with suppress(InvalidStateError):  # it was cancelled
+                future.set_result(value)
+
+    def _not_fetched(self, name: str, error: GahpError) -> None:
+        self._attempts[name] += 1
+        if not isinstance(error, _PASSING) or self._attempts[name] >= _ATTEMPTS:
+            self._fail(self._open.get(name), error)
+
+    def _failed(self, jobs: Sequence[JobInfo], family: Family) -> None:
+        """Set the errors of jobs that failed."""
+        lease_is_over = self.batch.lease_is_over
+        asked: Counter[str] = Counter()
+
+        def error_of(job: JobInfo) -> tuple[str, JobFailed]:
+            reason = why(job, lease_is_over=lease_is_over)
+            asked[reason] += 1
+            stderr = ""
+            if asked[reason] <= _ASKED:
+                attempt = family.of(job)
+                stderr = self._session.bridge.failure_of(attempt.job if attempt else job).stderr
+            status = client_exits.telling(job.exit_statuses)
+            return job.name, failed_job(
+                self.batch, job.name, reason, exit_status=status, stderr=stderr
+            )
+
+        for name, error in in_order(error_of, jobs, threads=_THREADS, name="failure"):
+            self._fail(self._open.get(name), error)
+
+    def _missing(self, listed: Sequence[JobInfo]) -> None:
+        """Set errors for jobs that the project does not have any more, or never had."""
+        there = {job.name for job in listed}
+        for name, future in self._open.items():
+            if name not in there:
+                self._fail(
+                    future, failed_job(self.batch, name, "the project does not have it any more")
+                )
+
+    def _fail(self, future: JobFuture[T] | None, error: BaseException) -> None:
+        if future is not None:
+            with suppress(InvalidStateError):  # it was cancelled, or has its result
+                future.set_exception(error)
