@@ -22,6 +22,7 @@ app             what an app's templates say
 table, rows     jobs from a table: of Python, and of a file; row_csv and row_json read the files
 row_jobs        a row as a job; row_values checks its cells, patterns fills placeholders
 files           input files and arguments as text; remote_files measures those of other servers
+programs        commands as jobs in containers, with program_files from their words
 request         jobs as a request to the bridge; splitting divides what is too large
 submission      submits, plans and estimates
 manifest        what was submitted; manifest_files keeps it on this machine
@@ -31,9 +32,10 @@ control         the lease, abort, retire
 watching        asks until batches are over; counting and forecast make numbers of the answers
 progress        shows it on terminals and in notebooks
 fetching        outputs, with fetching_batch's threads, into folders or zips
+job_templates   which outputs jobs have; program_folders are for those of programs
 records         a row for each job, for DataFrames and for jobs_csv
 failures, logs  what the project tells about single jobs; reasons has each reason once
-mapping         from rows to futures over the jobs of an app
+runs, mapping   from rows to futures over the jobs of an app, or of a program
 futures         a future for each job; gathering sets their results as the jobs end
 naming          a batch's name that is made from its contents
 family          a batch and its retries, and which of them count; retrying sends them
@@ -80,6 +82,13 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.api.manifest_files import Manifests as Manifests
     from boinc_gahp.api.patterns import Patterns as Patterns
+    from boinc_gahp.api.programs import (
+        ProgramBatch as ProgramBatch,
+        Programs as Programs,
+        made_programs as made_programs,
+        program_batch as program_batch,
+        submit_program as submit_program,
+    )
     from boinc_gahp.api.progress import (
         StepView as StepView,
         counts_words as counts_words,
@@ -179,6 +188,13 @@ __getattr__, __dir__ = exports(
         "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
         "manifest_files": ["Manifests"],
         "patterns": ["Patterns"],
+        "programs": [
+            "ProgramBatch",
+            "Programs",
+            "made_programs",
+            "program_batch",
+            "submit_program",
+        ],
         "project": ["Project"],
         "reasons": ["Reason", "reasons_of"],
         "request": ["Options", "job_names", "new_batch_name", "similar_names"],

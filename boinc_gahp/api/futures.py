@@ -36,8 +36,6 @@ __all__ = ["JobFuture", "JobFutures", "JobResult"]
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: The file with the standard output of a program that runs in a container.
-_STDOUT = "stdout.txt"
 #: Seconds between two calls of a function that shows the progress.
 _PAUSE = 0.25
 
@@ -51,7 +49,9 @@ class JobResult:
         parameters: the values of its row, by their columns.
         folder: the folder with its outputs.
         outputs: the paths of its outputs by their open names.
-        exit_status: its exit status; None if it is not known.
+        exit_status: its exit status, or that of its program; negative if a signal ended this. None
+            if it is not known.
+        failure: why its program counts as failed, on one line; "" if it does not.
     """
 
     name: str
@@ -59,21 +59,24 @@ class JobResult:
     folder: Path
     outputs: Mapping[str, Path]
     exit_status: int | None = None
+    failure: str = field(default="", repr=False)
+    _stdout: str | None = field(default=None, repr=False)
     _stderr: str | None = field(default=None, repr=False)
 
     @property
     def stdout(self) -> str:
-        """What it wrote to its standard output; "" for an app that keeps none as an output."""
-        return self._text(_STDOUT)
+        """What its program wrote to standard output; "" if it runs an app, which keeps none."""
+        return self._text(self._stdout)
 
     @property
     def stderr(self) -> str:
         """What it wrote to its stderr; "" if nothing."""
-        return "" if self._stderr is None else self._text(self._stderr)
+        return self._text(self._stderr)
 
-    def _text(self, name: str) -> str:
-        with suppress(FileNotFoundError):
-            return (self.folder / name).read_text("utf-8", "replace")
+    def _text(self, name: str | None) -> str:
+        if name is not None:
+            with suppress(FileNotFoundError):
+                return (self.folder / name).read_text("utf-8", "replace")
         return ""
 
     @classmethod
@@ -85,8 +88,11 @@ class JobResult:
         :meta private:
         """
         outputs = {each: folder / path for each, path in note.outputs.items()}
-        status = None if note.result is None else note.result.exit_status
-        return cls(name, parameters, folder, outputs, status, note.stderr)
+        status = note.exit_status
+        if status is None and note.result is not None:
+            status = note.result.exit_status
+        files = note.stdout, note.stderr
+        return cls(name, parameters, folder, outputs, status, note.failure, *files)
 
 
 @concise

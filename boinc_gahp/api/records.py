@@ -123,7 +123,7 @@ class RowMaker:
         for parameter, value in sent.parameters.items():
             yield parameter_key(parameter), value
         yield _ARGS, shlex.join(sent.words)
-        for open_name, item in sent.inputs.items():
+        for open_name, item in () if sent.program else sent.inputs.items():
             source = item.source
             if source.startswith("inline:"):
                 source = shorten(source, _LONGEST)

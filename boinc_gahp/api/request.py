@@ -98,7 +98,7 @@ def build_request(
     jobs: Iterable[Job],
     *,
     measure: Measure | None,
-    buda_outputs: BudaOutputs = (),
+    buda_outputs: BudaOutputs | None = None,
     **options: Unpack[Options],
 ) -> SubmitRequest:
     """Return the request to the bridge.

@@ -48,7 +48,7 @@ class ProjectSettings:
     container_image: str | None = None
     #: The outputs of BUDA apps, for jobs that name none: ``{NAME = ["out.txt"]}``. A project does
     #: not tell them.
-    buda_outputs: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    buda_outputs: tuple[tuple[str, tuple[str, ...]], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

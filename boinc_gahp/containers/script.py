@@ -15,6 +15,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.containers.build_files import APP
+from boinc_gahp.containers.ending import OUTPUTS
 from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ class Layout:
         stdout: whether the standard output is kept.
         stderr: whether the standard error is kept.
         merged: whether the standard error goes where the standard output goes.
+        tells: whether the names of the outputs are written beside the status: a project does not
+            tell them to another machine (``web-rpcs.rst``, "Queries").
     """
 
     program: str
@@ -106,6 +109,12 @@ class Layout:
     stdout: bool = True
     stderr: bool = True
     merged: bool = False
+    tells: bool = False
+
+    @property
+    def alone(self) -> list[str]:
+        """Those of the outputs that are files of the result by themselves."""
+        return [name for name in self.outputs or () if name not in self.packed]
 
 
 def write_script(layout: Layout, programs: Sequence[Program]) -> bytes:
@@ -120,7 +129,10 @@ def write_script(layout: Layout, programs: Sequence[Program]) -> bytes:
     lines += _packing(layout)
     # The engine may run as another user than the client, which has to read and remove the files.
     lines.append(f"chmod -R a+rwX {APP}/{WORK} 2>/dev/null\n")
-    lines.append(f"printf '%s\\n' \"$status\" >{APP}/{ENDING}\nexit 0\n")
+    told = ['"$status"']
+    if layout.tells:
+        told += map(quote, (OUTPUTS, *layout.alone))
+    lines.append(f"printf '%s\\n' {' '.join(told)} >{APP}/{ENDING}\nexit 0\n")
     return "".join(lines).encode("utf-8", "surrogateescape")
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from boinc_gahp.submit import BudaOutputs
 
 
-def with_buda_app(description: JobDescription, usual: BudaOutputs = ()) -> JobDescription:
+def with_buda_app(description: JobDescription, usual: BudaOutputs | None = None) -> JobDescription:
     """Return a description with the project's app, and templates that name the BUDA app.
 
     That of a job for another app is returned unchanged.

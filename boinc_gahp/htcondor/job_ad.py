@@ -109,7 +109,7 @@ def read_ad(
         container=container,
     )
     chosen = project_of(project)
-    return with_buda_app(description, () if chosen is None else chosen.buda_outputs)
+    return with_buda_app(description, None if chosen is None else chosen.buda_outputs)
 
 
 def job_directory(text: str) -> str:

@@ -52,7 +52,7 @@ _OPTIONS = frozenset({"--config", "--dockerfile", "--sporadic"})
 _MOST_BYTES = 500
 
 
-def buda_request(request: SubmitRequest, outputs: BudaOutputs = ()) -> SubmitRequest:
+def buda_request(request: SubmitRequest, outputs: BudaOutputs | None = None) -> SubmitRequest:
     """Return the request for a BUDA app as the project takes it; any other request unchanged.
 
     Args:
@@ -65,7 +65,7 @@ def buda_request(request: SubmitRequest, outputs: BudaOutputs = ()) -> SubmitReq
     name = buda_name(request.app_name)
     if name is None:
         return request
-    usual = dict(outputs).get(name)
+    usual = dict(outputs or ()).get(name)
     named = request.input_template_filename is not None
     made_there = request.output_template_filename is not None
     jobs = []
@@ -146,7 +146,7 @@ def buda_output(job_name: str, name: str, outputs: Sequence[str] | None) -> str:
         raise JobRefused(f"{_called(job_name)}: {error}", job_name=job_name) from error
 
 
-def buda_output_of_number(outputs: BudaOutputs, number: int) -> str | None:
+def buda_output_of_number(outputs: BudaOutputs | None, number: int) -> str | None:
     """Return the output template of the only BUDA app with so many outputs.
 
     BOINC_FETCH_OUTPUT does not say which BUDA app a job is for, and nor does the project.
@@ -158,7 +158,7 @@ def buda_output_of_number(outputs: BudaOutputs, number: int) -> str | None:
     Returns:
         None if none has so many, or several have, with other names.
     """
-    fitting = {names for _, names in outputs if len(dict.fromkeys(names)) == number}
+    fitting = {names for _, names in outputs or () if len(dict.fromkeys(names)) == number}
     return buda_output("", "", fitting.pop()) if len(fitting) == 1 else None
 
 

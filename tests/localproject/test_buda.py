@@ -57,7 +57,7 @@ def give_engines(bench: Bench) -> int:
 def outputs_in(path: Path) -> dict[str, tuple[str, ...]]:
     project = load(str(path), {}).project
     assert project is not None
-    return dict(project.buda_outputs)
+    return dict(project.buda_outputs or ())
 
 
 # What there is for an app.

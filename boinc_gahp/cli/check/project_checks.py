@@ -215,7 +215,7 @@ def _buda_note(name: str, chosen: ProjectSettings) -> Check:
         f"app buda:{name}: a project does not tell whether it has this BUDA app, nor its inputs "
         "and outputs. Jobs for one that does not exist wait for ever"
     )
-    outputs = dict(chosen.buda_outputs).get(name)
+    outputs = dict(chosen.buda_outputs or ()).get(name)
     if outputs is None:
         return note(f"{unknown}. Jobs have to name the outputs, as buda_outputs does not")
     return note(
