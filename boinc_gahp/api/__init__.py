@@ -38,6 +38,7 @@ failures, logs  what the project tells about single jobs; reasons has each reaso
 runs, mapping   from rows to futures over the jobs of an app, or of a program
 futures         a future for each job; gathering sets their results as the jobs end
 naming          a batch's name that is made from its contents
+endings         programs that ended badly, though for the project their jobs are done
 family          a batch and its retries, and which of them count; retrying sends them
 ==============  ===================================================================================
 """
@@ -55,6 +56,10 @@ if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch as Batch
     from boinc_gahp.api.comparing import is_final as is_final
     from boinc_gahp.api.counting import Counts as Counts
+    from boinc_gahp.api.endings import (
+        ended_badly as ended_badly,
+        may_have_ended_badly as may_have_ended_badly,
+    )
     from boinc_gahp.api.failures import JobFailure as JobFailure, save_failure as save_failure
     from boinc_gahp.api.family import (
         Standing as Standing,
@@ -174,6 +179,7 @@ __getattr__, __dir__ = exports(
         "batch": ["Batch"],
         "comparing": ["is_final"],
         "counting": ["Counts"],
+        "endings": ["ended_badly", "may_have_ended_badly"],
         "failures": ["JobFailure", "save_failure"],
         "fetching": ["Fetched", "FetchedZip"],
         "fetching_batch": ["Jobs", "jobs_of"],

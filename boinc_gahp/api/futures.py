@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.folders import Note
+    from boinc_gahp.errors import GahpError
     from boinc_gahp.submit import Parameter
 
 __all__ = ["JobFuture", "JobFutures", "JobResult"]
@@ -169,7 +170,9 @@ class JobFuture(concurrent.futures.Future[T]):
                 self.set_running_or_notify_cancel()
 
     def __dir__(self) -> Iterable[str]:
-        return offered(self, super().__dir__(), "set_result", "set_exception")
+        # What concurrent.futures has for those that make futures.
+        internal = ("set_result", "set_exception", "set_running_or_notify_cancel")
+        return offered(self, super().__dir__(), *internal)
 
     def __repr__(self) -> str:
         return f"<JobFuture {self.job_name!r} {self._words()}>"
@@ -264,11 +267,13 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
                 if report is not None:
                     report(self)
                 if until is not None and time.monotonic() >= until:
+                    trouble = self.trouble
+                    why = "" if trouble is None else f"; the last attempt failed: {trouble}"
                     raise TimeoutError(
                         f"{len(self) - self.here:,} of {len(self):,} results of batch "
                         f"{self.batch.name!r} (id {self.batch.id}) of "
                         f"{self.batch.project.host} are not here after {seconds:g} s: "
-                        "its jobs go on on the project"
+                        f"its jobs continue on the project{why}"
                     )
             if report is not None:
                 report(self)
@@ -314,6 +319,11 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
         return sum(future.done() for future in self._futures)
 
     @property
+    def trouble(self) -> GahpError | None:
+        """Why the project could not be asked, or results not be fetched, the last time; or None."""
+        return self._gathering.trouble or self.batch.trouble
+
+    @property
     def failed(self) -> list[JobFuture[T]]:
         """The futures that have an error, in the order of the jobs."""
         return [
@@ -339,5 +349,7 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
 
     def __repr__(self) -> str:
         text = f"<JobFutures {self.batch.name!r} {self.here}/{len(self)} here"
-        failed = len(self.failed)
-        return f"{text}, {failed} failed>" if failed else f"{text}>"
+        cancelled = sum(each.cancelled() for each in self._futures)
+        for number, what in ((len(self.failed), "failed"), (cancelled, "cancelled")):
+            text += f", {number} {what}" if number else ""
+        return f"{text}>"

@@ -8,29 +8,36 @@ from __future__ import annotations
 
 import json
 import threading
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.containers import ENDING, Image
+from boinc_gahp.containers import ENDING
 from boinc_gahp.errors import TemplatesMissing
-from boinc_gahp.submit import ContainerJob, output_template
 
 if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.fetching_batch import FinishedJob
 
-__all__ = ["MOST_UNKNOWN", "UNKNOWN", "JobTemplates", "OwnTemplate"]
+__all__ = ["MOST_UNKNOWN", "JobTemplates", "OwnTemplate", "unknown_template"]
 
 #: More outputs than this a job has only in archives, for a machine that did not submit it.
 MOST_UNKNOWN = 100
-#: The output template of a program whose outputs have to be looked up: ``work/3`` is the fourth.
-UNKNOWN = output_template(
-    ContainerJob(
-        Image("registry", "unknown"),
-        "",
-        outputs=tuple(map(str, range(MOST_UNKNOWN + 1))),
-        output_bytes=1e15,
-    )
-)
+#: Bytes; [jobs] max_output_bytes applies all the same.
+_NO_LIMIT = 1e15
+
+
+@cache
+def unknown_template() -> str:
+    """Return the output template of a program whose outputs have to be looked up.
+
+    ``work/3`` is the fourth.
+    """
+    from boinc_gahp.containers import Image  # noqa: PLC0415  (not for lists of batches)
+    from boinc_gahp.submit import ContainerJob, output_template  # noqa: PLC0415
+
+    names = tuple(map(str, range(MOST_UNKNOWN + 1)))
+    job = ContainerJob(Image("registry", "unknown"), "", outputs=names, output_bytes=_NO_LIMIT)
+    return output_template(job)
 
 
 class OwnTemplate(NamedTuple):
@@ -82,7 +89,7 @@ class JobTemplates:
         with self._lock:
             if self._programs is None:
                 self._programs = self._runs_programs()
-        return OwnTemplate(UNKNOWN, is_program=True) if self._programs else None
+        return OwnTemplate(unknown_template(), is_program=True) if self._programs else None
 
     def _runs_programs(self) -> bool:
         """Tell whether the batch's app is for programs: it has no templates, and needs none."""

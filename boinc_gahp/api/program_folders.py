@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api.folders import Folder, size_of
-from boinc_gahp.api.job_templates import MOST_UNKNOWN, UNKNOWN
+from boinc_gahp.api.job_templates import MOST_UNKNOWN, unknown_template
 from boinc_gahp.containers import (
     ENDING,
     LARGEST,
@@ -47,6 +47,7 @@ class ProgramFolder(Folder):
 
     Args:
         path, job, stderr, again: see :class:`~boinc_gahp.api.folders.Folder`.
+        streams_only: whether only stdout and stderr are wanted.
         named: the outputs that the job names; None: it names none, or they are only known from its
             template.
 
@@ -66,10 +67,12 @@ class ProgramFolder(Folder):
         stderr: bool,
         again: bool,
         named: tuple[str, ...] | None = None,
+        streams_only: bool = False,
     ) -> None:
         super().__init__(path, job, stderr=stderr, again=again)
         self.ending = Ending()
         self.named = named
+        self._streams_only = streams_only
         #: The files that are outputs by themselves, by their names in the job's directory.
         self._alone: dict[str, Path] = {}
         #: Files and directories of the archive.
@@ -79,7 +82,7 @@ class ProgramFolder(Folder):
     def read(self, content: bytes) -> None:
         """Note how the program ended. If it was not run, only the streams are wanted."""
         self.ending = read_ending(content)
-        if self.ending.problem is not None:
+        if self.ending.problem is not None or self._streams_only:
             self.packed = None
 
     def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
@@ -95,7 +98,7 @@ class ProgramFolder(Folder):
             for stream, names in _STREAMS.items()
             if stream in outputs and (stream != STDERR or self.wants_stderr)
         }
-        if self.ending.problem is not None:
+        if self.ending.problem is not None or self._streams_only:
             self._alone.clear()
             files = []
         found = self.distinct((*self._streams.values(), *files))
@@ -182,7 +185,7 @@ class ProgramFolder(Folder):
 
     def _names(self, outputs: Mapping[str, str]) -> dict[str, str]:
         """Return the names in the program's directory, by those in the template."""
-        if self.own_template != UNKNOWN:
+        if self.own_template != unknown_template():
             return {each: each.removeprefix(WORK) for each in outputs if each.startswith(WORK)}
         # They are at the same places as in the job's own template.
         told = self.ending.outputs

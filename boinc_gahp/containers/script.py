@@ -97,7 +97,8 @@ class Layout:
         stderr: whether the standard error is kept.
         merged: whether the standard error goes where the standard output goes.
         tells: whether the names of the outputs are written beside the status: a project does not
-            tell them to another machine (``web-rpcs.rst``, "Queries").
+            tell them to another machine (``web-rpcs.rst``, "Queries"). Then ``inputs`` is empty:
+            all files that are there at the start are inputs.
     """
 
     program: str
@@ -157,7 +158,11 @@ def _unpacking(layout: Layout) -> Iterator[str]:
         yield "    command -v tar >/dev/null 2>&1 || tell no-tar\n"
     for name in layout.archives:
         yield f"    tar -xf {quote(f'{APP}/{name}')} || tell no-unpacking {quote(name)}\n"
-    if layout.outputs is None and layout.inputs:
+    if layout.outputs is None and layout.tells:
+        # Without their names, so that jobs with other files have the same script.
+        yield "    for name in * .[!.]* ..?*; do\n"
+        yield '        [ -f "$name" ] && touch -t 200001010000 "./$name" 2>/dev/null\n    done\n'
+    elif layout.outputs is None and layout.inputs:
         # Some shells compare times in whole seconds; unpacked files are of 1970.
         names = " ".join(quote(f"./{name}") for name in layout.inputs)
         yield f"    touch -t 200001010000 {names} 2>/dev/null\n"
@@ -254,7 +259,7 @@ def _new_files(layout: Layout) -> Iterator[str]:
     if layout.is_input:
         yield f'    [ "./$name" = {quote(layout.program)} ] && continue\n'
     older = f'[ "$name" -ot {_STARTED} ] && continue'
-    if layout.archives:
+    if layout.archives or layout.tells:
         yield f"    {older}\n"
     elif layout.inputs:
         inputs = "|".join(quote(f"./{name}") for name in layout.inputs)

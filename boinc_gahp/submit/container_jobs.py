@@ -121,7 +121,9 @@ class ContainerJob:
             self.command,
             is_input=self.is_input,
             archives=tuple(map(archive_name, range(len(self.archives)))),
-            inputs=tuple(name for name, _ in self.files) if outputs is None else (),
+            inputs=()
+            if self.is_persons or outputs is not None
+            else tuple(name for name, _ in self.files),
             outputs=outputs,
             packed=frozenset(outputs or ()) if packed and self.is_persons else packed,
             stdout=self.stdout,

@@ -21,6 +21,7 @@ from boinc_gahp.terminal import Parser, not_empty, words
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Sequence
 
     from boinc_gahp.api import Options, Patterns, Project
     from boinc_gahp.cli.batch.job_options import CommandLineJobs
@@ -50,9 +51,26 @@ creates no job twice. --dry-run shows which files would be sent, and sends nothi
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.+-]+")
 
 
+class _ProgramParser(Parser):
+    """A parser that leaves the words behind ``--`` as they are, as ``options.command``."""
+
+    def read(self, arguments: Sequence[str]) -> Namespace:
+        end = arguments.index("--") if "--" in arguments else len(arguments)
+        options = super().read(arguments[:end])
+        if options.command or end == len(arguments):
+            before = "".join(
+                f" (found {words.printable(each)!r} before it)" for each in options.command[:1]
+            )
+            self.error(f"the command is expected behind --, as in: -- ./fit.py {{index}}{before}")
+        options.command = list(arguments[end + 1 :])
+        if not options.command or not options.command[0]:
+            self.error("there is no command behind --: expected a program and its arguments")
+        return options
+
+
 def run_program_parser(config: str | None = None) -> Parser:
     """Return the parser of ``batch run``."""
-    parser = Parser(
+    parser = _ProgramParser(
         "batch run",
         _DESCRIPTION,
         usage="--image IMAGE [OPTION ...] -- CMD [WORD ...]",
@@ -154,16 +172,7 @@ def run_program_parser(config: str | None = None) -> Parser:
 def run_program(arguments: list[str], config: str | None) -> int:
     """Send a program's jobs, or show what would be sent."""
     parser = run_program_parser(config)
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    options = parser.read(arguments[:end])
-    if options.command or end == len(arguments):
-        found = (
-            f" (found {words.printable(options.command[0])!r} before it)" if options.command else ""
-        )
-        parser.error(f"the command is expected behind --, as in: -- ./fit.py {{index}}{found}")
-    options.command = arguments[end + 1 :]
-    if not options.command or not options.command[0]:
-        parser.error("there is no command behind --: expected a program and its arguments")
+    options = parser.read(arguments)
     check_which(parser, options)
     check_patterns(parser, options, lambda: _patterns(options, ""))
     if options.each is not None and not _patterns(options, "").used(
