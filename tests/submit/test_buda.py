@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shlex
+import time
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.containers import FPOPS_BOUND
 from boinc_gahp.errors import JobRefused
+from boinc_gahp.localproject import new_app
 from boinc_gahp.rpc.build import submission_document
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.submit import (
@@ -27,6 +30,10 @@ from boinc_gahp.submit import (
 )
 from boinc_gahp.templates import read_input_template, read_output_template
 from tests.submit.scripted import Script, error
+from tests.submit.test_submit_jobs import workunit
+
+if TYPE_CHECKING:
+    from tests.submit.conftest import Site
 
 USUAL = (("fit", ("fit.json", "log")),)
 OWN_INPUT = (
@@ -125,6 +132,28 @@ def test_jobs_with_files_of_the_same_names_share_the_text_of_their_templates() -
     found = buda_request(SubmitRequest("batch", "buda:fit", jobs), USUAL).jobs
     assert len({id(job.input_template) for _, job in found}) == 1
     assert len({id(job.output_template) for _, job in found}) == 1
+
+
+def test_a_boinc_submit_has_the_outputs_of_the_settings(site: Site) -> None:
+    dockerfile = site.directory / "Dockerfile"
+    dockerfile.write_text("FROM scratch\n")
+    with suppress(ValueError):  # it is there from the test before
+        new_app.add(site.local.core, new_app.NewApp("buda:fit", dockerfile=dockerfile))
+    job = ("fit#1.0", Job(("-v",), {"data.csv": site.file(b"1")}))
+    answer_by = time.monotonic() + 300
+    with site.bridge(buda_outputs=USUAL) as bridge:
+        for app in ("buda:other", "buda:a/b"):
+            with pytest.raises(JobRefused):
+                bridge.boinc_submit(SubmitRequest("refused", app, [job]), answer_by)
+        batch_id = bridge.boinc_submit(SubmitRequest("fit", "buda:fit", [job]), answer_by)
+        # As after a crash between the submit and its answer.
+        assert bridge.boinc_submit(SubmitRequest("fit", "buda:fit", [job]), answer_by) == batch_id
+    row = workunit(site, "fit#1.0")
+    assert read_input_template(row["xml_doc"]).buda_app_name == "fit"
+    assert row["rsc_fpops_bound"] == FPOPS_BOUND
+    text = (site.local.directory / row["result_template_file"]).read_text()
+    assert [file.open_name for file in read_output_template(text).files] == ["fit.json", "log"]
+    assert site.local.batch_count("refused") == 0
 
 
 # Templates of the job's own.
