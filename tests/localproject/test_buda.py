@@ -186,6 +186,7 @@ def test_other_documents_stay_as_they_are(bench: Bench) -> None:
         ([APP, "--dockerfile", "f", "--container"], "--container does not go with a BUDA app"),
         ([APP, "--dockerfile", "f", "--quorum", "2"], "--quorum does not go with a BUDA app"),
         ([APP, "--dockerfile", "f", "--version", "2"], "--version does not go with a BUDA app"),
+        ([APP, "--dockerfile", "f", "--optional-out", "x"], "--optional-out does not go with"),
         (["sorter", "--dockerfile", "f"], "--dockerfile and --file are for a BUDA app, buda:NAME"),
         (["sorter", "--container", "--file", "f"], "--dockerfile and --file are for a BUDA app"),
     ],

@@ -120,6 +120,8 @@ def _check_buda(parser: Parser, options: argparse.Namespace) -> None:
     """Refuse what belongs to another kind of app, or to the app of all BUDA apps."""
     if options.dockerfile is None:
         parser.error("--dockerfile is missing: hosts build the image of a BUDA app from it")
+    if any(optional for _, optional in options.outputs):
+        parser.error("--optional-out does not go with a BUDA app, which has to make all outputs")
     usual = add_app_parser()
     for name, option in _NOT_WITH_BUDA.items():
         if getattr(options, name) != usual.get_default(name):
