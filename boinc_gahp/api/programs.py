@@ -252,7 +252,7 @@ def made_programs(
     made = session.bridge.container_jobs(
         [
             (str(number), replace(job_in_it, output_bytes=output_bytes))
-            for number, (_, job_in_it) in enumerate(described)
+            for number, (_, _, job_in_it) in enumerate(described)
         ]
     )
     told = _told(shared)
@@ -265,9 +265,9 @@ def made_programs(
                 inputs=sent.inputs,
                 input_template=sent.input_template,
                 output_template=sent.output_template,
-                program=ProgramWords(line, told),
+                program=ProgramWords(line, told, shown),
             )
-            for job, (line, _), (_, sent) in zip(jobs, described, made, strict=True)
+            for job, (line, shown, _), (_, sent) in zip(jobs, described, made, strict=True)
         ],
         options,
     )
@@ -364,8 +364,8 @@ def _environment(given: Mapping[str, str], allowed: Iterable[str]) -> tuple[tupl
 
 def _described(
     job: Job, shared: ContainerJob, finder: FileFinder, words: int, texts: int, *, find: bool
-) -> tuple[tuple[tuple[str, ...], ContainerJob], int]:
-    """Return a job's command line and what it runs, and how many bytes its inputs have."""
+) -> tuple[tuple[tuple[str, ...], tuple[str, ...], ContainerJob], int]:
+    """Return a job's command line, inputs and what it runs; and how many bytes its inputs have."""
     for each in ("input_template", "output_template"):
         if getattr(job, each) is not None:
             raise BadRequest(f"a row has an {each}: a program has templates of its own")
@@ -391,6 +391,7 @@ def _described(
     return (
         (
             command,
+            tuple(each.shown for each in needed.values()),
             replace(
                 shared,
                 command=program,
