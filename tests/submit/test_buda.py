@@ -134,6 +134,7 @@ def test_jobs_with_files_of_the_same_names_share_the_text_of_their_templates() -
     assert len({id(job.output_template) for _, job in found}) == 1
 
 
+@pytest.mark.processes  # hosts look for a container engine
 def test_a_boinc_submit_has_the_outputs_of_the_settings(site: Site) -> None:
     dockerfile = site.directory / "Dockerfile"
     dockerfile.write_text("FROM scratch\n")
