@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from boinc_gahp.errors import AppNotFound, GahpError, NotFound
-from boinc_gahp.text import nearest
+from boinc_gahp.errors import AppNotFound, BadRequest, GahpError, NotFound
+from boinc_gahp.text import nearest, quoted
 
 if TYPE_CHECKING:
     from boinc_gahp.api.session import Session
@@ -53,9 +53,17 @@ def look_up(session: Session, name: str) -> App:
             account's batches, since a project does not list its apps.
         PermissionDenied: the account may not submit to it.
         TemplateError: its templates cannot be read.
+        BadRequest: it is a BUDA app, whose inputs and outputs no project tells.
         RpcError: the project could not be asked.
     """
-    from boinc_gahp.templates import read_templates  # noqa: PLC0415  (not for lists of batches)
+    from boinc_gahp.submit import buda_name  # noqa: PLC0415  (not for lists of batches)
+    from boinc_gahp.templates import read_templates  # noqa: PLC0415
+
+    if buda_name(name) is not None:
+        raise BadRequest(
+            f"a project does not tell the inputs and outputs of a BUDA app ({quoted(name)}): its "
+            "admin knows them"
+        )
 
     try:
         text = session.rpc.get_templates(app_name=name)

@@ -6,6 +6,7 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +20,7 @@ from boinc_gahp.api.progress import of_steps
 from boinc_gahp.api.request import job_names
 from boinc_gahp.api.table import jobs_from
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.submit import Job
+from boinc_gahp.submit import Job, buda_name
 from boinc_gahp.text import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -59,7 +60,9 @@ def map_jobs(
     """Submit a job for each row, and return futures; see :meth:`Project.map`."""
     jobs = _jobs(rows, args, inputs)
     wanted = (outputs,) if isinstance(outputs, str) else tuple(outputs or ())
-    if wanted:
+    if wanted and buda_name(app_name) is not None:
+        jobs = [job if job.outputs else replace(job, outputs=wanted) for job in jobs]
+    elif wanted:
         _check_outputs(project.session, app_name, jobs, wanted, options)
     make = partial(_checked, wanted)
     return futures_of(project, app_name, jobs, make, directory=directory, poll=poll, **options)

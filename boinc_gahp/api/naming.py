@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.manifest_files import readable_md5s
 from boinc_gahp.api.patterns import BATCH
-from boinc_gahp.api.request import build_request, similar_names
-from boinc_gahp.api.submission import called, measured
+from boinc_gahp.api.request import similar_names
+from boinc_gahp.api.submission import called, measured, request_of
 from boinc_gahp.errors import NotFound, NotOwner
 from boinc_gahp.rpc import BatchState
-from boinc_gahp.submit import MAX_BATCH_NAME, LocalFile
+from boinc_gahp.submit import MAX_BATCH_NAME, LocalFile, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -74,8 +74,9 @@ def contents_name(
     """
     progress = called(options)
     options["name"] = f"{{{BATCH}}}"
-    request = build_request(app_name, jobs, measure=partial(measured, session, progress), **options)
-    name = name_of(session, stem or app_name, _contents(session, request))
+    measure = partial(measured, session, progress)
+    request = request_of(session, app_name, jobs, measure=measure, **options)
+    name = name_of(session, stem or short_name(app_name), _contents(session, request))
     return name, [job for _, job in request.jobs]
 
 

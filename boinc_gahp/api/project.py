@@ -195,7 +195,7 @@ class Project(ProjectRuns):
         :attr:`Batch.compared` says whether there was a record to compare with.
 
         Args:
-            app: the app that the jobs run.
+            app: the app that the jobs run; ``buda:NAME`` for a BUDA app.
             jobs: at least one.
             name: unique over the whole project, for ever; None: ``<app>-<time>-<letters>``.
             parameters: what the jobs need and may use, unless their own values say otherwise.

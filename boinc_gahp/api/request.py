@@ -26,7 +26,7 @@ from boinc_gahp.api.types import (
 )
 from boinc_gahp.errors import BadRequest, JobRefused, StagingError
 from boinc_gahp.quantities import DELAY, DISK, LEASE, MEMORY, OPERATIONS
-from boinc_gahp.submit import SubmitRequest
+from boinc_gahp.submit import SubmitRequest, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from boinc_gahp.quantities import Quantity
-    from boinc_gahp.submit import File, OnProgress
+    from boinc_gahp.submit import BudaOutputs, File, OnProgress
 
     _Shared = dict[tuple[tuple[str, File], ...], dict[str, File]]
     Measure = Callable[[Sequence[str]], Mapping[str, RemoteFile]]
@@ -58,10 +58,13 @@ _NO_MD5 = "0" * 32
 
 
 def new_batch_name(app_name: str) -> str:
-    """Return a name that no other batch has: ``<app>-<UTC date and time>-<four letters>``."""
+    """Return a name that no other batch has: ``<app>-<UTC date and time>-<four letters>``.
+
+    For a BUDA app ``buda:NAME`` it is ``<NAME>-…``.
+    """
     now = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     letters = "".join(secrets.choice(string.ascii_lowercase) for _ in range(4))
-    return f"{app_name}-{now}-{letters}"
+    return f"{short_name(app_name)}-{now}-{letters}"
 
 
 def similar_names(name: str) -> Iterator[str]:
@@ -95,6 +98,7 @@ def build_request(
     jobs: Iterable[Job],
     *,
     measure: Measure | None,
+    buda_outputs: BudaOutputs | None = None,
     **options: Unpack[Options],
 ) -> SubmitRequest:
     """Return the request to the bridge.
@@ -104,13 +108,16 @@ def build_request(
         jobs: those of the batch.
         measure: returns remote files with their sizes and MD5s, by URL; None: nothing is fetched,
             and unknown values are placeholders.
+        buda_outputs: as the project's settings have them.
         options: as :meth:`boinc_gahp.api.Project.submit` has them.
 
     Raises:
         BadRequest: a value has the wrong type, or a number is out of range.
-        JobRefused: a job's arguments cannot be split.
+        JobRefused: a job's arguments cannot be split, or a job of a BUDA app cannot be made.
         StagingError: a remote file cannot be fetched, or has another size or MD5 than it should.
     """
+    from boinc_gahp.submit import buda_request  # noqa: PLC0415  (not for lists of batches)
+
     listed = list_of(jobs)
     given: dict[str, Any] = {**options}
     name = given.pop("name", None)
@@ -128,7 +135,7 @@ def build_request(
     urls = unmeasured(listed)
     remote = measure(urls) if measure is not None and urls else {}
     shared: _Shared = {}
-    return SubmitRequest(
+    request = SubmitRequest(
         batch_name,
         app_name,
         [
@@ -137,8 +144,14 @@ def build_request(
         ],
         by_name=True,
         ask_first=True,
+        outputs={
+            each: tuple(job.outputs)
+            for job, each in zip(listed, names, strict=True)
+            if job.outputs is not None
+        },
         **{each: _plain(value) for each, value in given.items()},
     )
+    return buda_request(request, buda_outputs)
 
 
 def list_of(jobs: object) -> list[Job]:
@@ -227,6 +240,13 @@ def _check_job(job: Job, name: str) -> None:
             f"{where}args is a {type(job.args).__name__}: expected words, or one string"
         )
     _check_whole(where, priority=job.priority)
+    if isinstance(job.outputs, str) or not isinstance(job.outputs or (), Iterable):
+        raise BadRequest(
+            f"{where}outputs is a {type(job.outputs).__name__}: expected a list of names"
+        )
+    for each in job.outputs or ():
+        if not isinstance(each, str):
+            raise BadRequest(f"{where}outputs has {each!r}: expected a string")
     _check_texts(
         where,
         optional=True,
@@ -258,6 +278,7 @@ def _is_usual(job: Job) -> bool:
         type(job.args) in (str, tuple, list)
         and job.priority is None
         and not job.sizes
+        and job.outputs is None
         and type(job.parameters) is dict
         and (job.input_template is None or isinstance(job.input_template, str))
         and (job.output_template is None or isinstance(job.output_template, str))
@@ -282,7 +303,7 @@ def _resolved(job: Job, name: str, remote: Mapping[str, RemoteFile], shared: _Sh
     }
     with suppress(TypeError):  # a path of a class without a hash
         inputs = shared.setdefault(tuple(inputs.items()), inputs)
-    sizes = {}
+    sizes: dict[str, Any] = {}
     if job.sizes:
         sizes = {
             each: _quantity(f"job {name!r}: {each}", kind, getattr(job, each))

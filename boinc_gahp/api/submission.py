@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from boinc_gahp.api.manifest import Lineage
-    from boinc_gahp.api.request import Options
+    from boinc_gahp.api.request import Measure, Options
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import Job, RemoteFile
     from boinc_gahp.rpc import BatchDetails, BatchInfo
@@ -161,7 +161,7 @@ def submit(
         RpcError: the project refused, or could not be asked.
     """
     measure = partial(measured, session, called(options))
-    request = build_request(app_name, jobs, measure=measure, **options)
+    request = request_of(session, app_name, jobs, measure=measure, **options)
     comparison = Comparison(session, request, lineage)
     comparison.check()
     try:
@@ -174,6 +174,19 @@ def submit(
         comparison.check()  # another process may have filled the batch in the meantime
     assert comparison.batch is not None  # noqa: S101  (a submit that returns has seen its batch)
     return comparison.batch, comparison.knows(batch_id)
+
+
+def request_of(
+    session: Session,
+    app_name: str,
+    jobs: Iterable[Job],
+    *,
+    measure: Measure | None = None,
+    **options: Unpack[Options],
+) -> SubmitRequest:
+    """Return the request for a batch; see :func:`boinc_gahp.api.request.build_request`."""
+    usual = session.project_settings.buda_outputs
+    return build_request(app_name, jobs, measure=measure, buda_outputs=usual, **options)
 
 
 def called(options: Options) -> OnProgress | None:
@@ -214,12 +227,12 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
 
     Raises:
         BadRequest, NotFound, PermissionDenied, TemplateError, RpcError: as :func:`submit`.
-        JobRefused: a job's arguments cannot be split.
+        JobRefused: a job's arguments cannot be split, or a job of a BUDA app cannot be made.
         StagingError: a file changed while it was read.
     """
     listed = list_of(jobs)
     progress = called(options)
-    request = build_request(app_name, listed, measure=None, **options)
+    request = request_of(session, app_name, listed, **options)
     try:
         validation = session.bridge.validate(request)
     except AppNotFound as error:
@@ -274,7 +287,7 @@ def estimate(
         BadRequest, JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
             :func:`submit`.
     """
-    request = build_request(app_name, jobs, measure=None, **options)
+    request = request_of(session, app_name, jobs, **options)
     try:
         return session.bridge.estimate(request)
     except AppNotFound as error:

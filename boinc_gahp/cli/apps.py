@@ -151,13 +151,19 @@ def _details(project: WebRpcs, name: str, found: KnownApps, *, asked: bool) -> D
         AppNotFound: there is no such app, and the user has named it.
         RpcError: the project does not answer.
     """
+    from boinc_gahp.submit import project_app
+
+    app = project_app(name)
     try:
-        text = project.get_templates(app_name=name)
+        text = project.get_templates(app_name=app)
     except TemplatesMissing:
-        return Details(
-            may_submit=True,
-            trouble="it has no templates, so each job brings its own, as jobs in containers do",
-        )
+        trouble = "it has no templates, so each job brings its own, as jobs in containers do"
+        if app != name:
+            trouble = (
+                "a project does not tell which BUDA apps it has, nor their inputs and outputs: its "
+                "admin knows them"
+            )
+        return Details(may_submit=True, trouble=trouble)
     except PermissionDenied as error:
         return Details(may_submit=False, trouble=f"the project says: {error.words}")
     except AppNotFound as error:

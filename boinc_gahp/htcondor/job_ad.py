@@ -15,6 +15,7 @@ from boinc_gahp.config import FAILED_JOBS
 from boinc_gahp.containers import FPOPS_BOUND
 from boinc_gahp.htcondor.attributes import AdRefused, Attributes, as_text, show
 from boinc_gahp.htcondor.boinc_attributes import BoincAttributes, positive
+from boinc_gahp.htcondor.buda_ad import with_buda_app
 from boinc_gahp.htcondor.container_ad import (
     disk_bound,
     image_of,
@@ -82,7 +83,7 @@ def read_ad(
         disk = disk or disk_bound(attributes, container, inputs)
         fpops = fpops or FPOPS_BOUND
     remaps = _remaps(attributes, iwd)
-    return JobDescription(
+    description = JobDescription(
         job_directory=_job_directory(attributes),
         project=project,
         app_name=app,
@@ -107,6 +108,8 @@ def read_ad(
         failed_jobs=boinc.one_of("FailedJobs", FAILED_JOBS),
         container=container,
     )
+    chosen = project_of(project)
+    return with_buda_app(description, None if chosen is None else chosen.buda_outputs)
 
 
 def job_directory(text: str) -> str:

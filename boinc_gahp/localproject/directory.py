@@ -8,16 +8,17 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.files import write_whole
-from boinc_gahp.localproject import accounts
+from boinc_gahp.localproject import accounts, buda
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.database import Database
-from boinc_gahp.localproject.hosts.engine import CONTAINERS
+from boinc_gahp.localproject.hosts.engine import BUDA, CONTAINERS
 from boinc_gahp.localproject.quirks import Quirks
 from boinc_gahp.localproject.server.addresses import free_port
 from boinc_gahp.localproject.settings import (
     SUBMITTER,
     SUBMITTER_FILE,
     USERS,
+    name_buda_outputs,
     name_container_app,
     project_url,
     remembered_port,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from boinc_gahp.localproject.buda import BudaApp
+
 __all__ = [
     "SUBMITTER",
     "VOLUNTEERS",
@@ -43,6 +46,7 @@ __all__ = [
     "ProjectDirectoryError",
     "add_app",
     "add_app_version",
+    "add_buda_app",
     "add_container_app",
     "is_project",
     "is_running",
@@ -244,6 +248,33 @@ def add_container_app(
         plan_class=CONTAINERS,
     )
     name_container_app(directory, database, name)
+
+
+def add_buda_app(core: Core, app: BudaApp) -> list[Path]:
+    """Add a BUDA app, and the app to which all of them belong if it is missing.
+
+    Returns:
+        The files that were written.
+
+    Raises:
+        ValueError: there is one of this name, or a name is wrong; nothing was changed.
+        OSError: a file cannot be read.
+    """
+    connection = core.db.connection()
+    written = buda.add(core, app)
+    if not connection.execute("SELECT 1 FROM app WHERE name = ?", (BUDA,)).fetchone():
+        add_app(
+            core.directory,
+            core.db,
+            BUDA,
+            command=WRAPPER,
+            input_template=None,
+            output_template=None,
+            description="BUDA apps, in containers",
+            plan_class=CONTAINERS,
+        )
+    name_buda_outputs(core.directory, core.db)
+    return written
 
 
 def add_app_version(database: Database, name: str, version: int, command: Sequence[str]) -> None:

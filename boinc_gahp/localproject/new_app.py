@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject import supplied
 from boinc_gahp.localproject.backend import plugins
-from boinc_gahp.localproject.directory import add_app, add_app_version, add_container_app
+from boinc_gahp.localproject.buda import PREFIX, BudaApp
+from boinc_gahp.localproject.directory import (
+    add_app,
+    add_app_version,
+    add_buda_app,
+    add_container_app,
+)
 from boinc_gahp.localproject.hosts.command_line import fill_in
 from boinc_gahp.localproject.hosts.engine import container_apps
 from boinc_gahp.templates import (
@@ -37,6 +43,7 @@ class NewApp:
     """An admin's description of a new app.
 
     Attributes:
+        name: ``buda:NAME`` for a BUDA app, which has a Dockerfile and files instead of a command.
         command: program and arguments, as typed in a shell.
         container: its program is BOINC's docker_wrapper, and each job brings everything else: there
             is no command, and no template.
@@ -50,6 +57,8 @@ class NewApp:
     name: str
     command: str = ""
     container: bool = False
+    dockerfile: Path | None = None
+    files: tuple[Path, ...] = ()
     version: int = 100
     inputs: tuple[str, ...] = ()
     outputs: tuple[tuple[str, bool], ...] = ()
@@ -82,6 +91,8 @@ def add(core: Core, app: NewApp) -> Added:
         PluginError: a validator, assimilator or work generator cannot be loaded.
         OSError: a template cannot be read.
     """
+    if app.name.startswith(PREFIX):
+        return _add_buda_app(core, app)
     if not _NAME.fullmatch(app.name):
         raise ValueError(
             f"an app cannot be named {app.name!r}: expected letters, digits, '_', '-' and '.', at "
@@ -156,6 +167,17 @@ def _add_container_app(core: Core, app: NewApp) -> Added:
         assimilator=app.assimilator,
     )
     return Added(shlex.join(supplied.WRAPPER))
+
+
+def _add_buda_app(core: Core, app: NewApp) -> Added:
+    outputs = tuple(name for name, _ in app.outputs)
+    for names in (app.inputs, outputs):
+        _check_names(names)
+    if app.dockerfile is None:
+        raise ValueError("a BUDA app has a Dockerfile, from which hosts build its image: name it")
+    name = app.name.removeprefix(PREFIX)
+    described = BudaApp(name, app.dockerfile, app.files, app.inputs, outputs, app.max_nbytes)
+    return Added(shlex.join(supplied.WRAPPER), tuple(add_buda_app(core, described)))
 
 
 def _command(core: Core, app: NewApp) -> list[str]:

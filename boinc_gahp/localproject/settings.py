@@ -6,11 +6,13 @@ import json
 from typing import TYPE_CHECKING
 
 from boinc_gahp.files import write_whole
-from boinc_gahp.localproject.hosts.engine import container_apps
+from boinc_gahp.localproject.buda import outputs_of_apps
+from boinc_gahp.localproject.hosts.engine import BUDA, container_apps
 from boinc_gahp.localproject.server.addresses import HOST
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from boinc_gahp.localproject.database import Database
@@ -22,6 +24,7 @@ SUBMITTER_FILE = "boinc_gahp.toml"
 USERS = "users"
 
 _CONTAINER_APP = "container_app"
+_BUDA_OUTPUTS = "buda_outputs"
 _ANYWHERE = ("0.0.0.0", "::", "")  # noqa: S104
 _MARK = "# Written by boinc_gahp local-project; it is written again when the port changes.\n"
 
@@ -41,22 +44,39 @@ def write_settings(directory: Path, database: Database, port: int, host: str = H
     write_whole(directory / "port", f"{port}\n")
     url = project_url(port, host)
     connection = database.connection()
-    app = _container_app(connection)
+    more = _app_lines(directory, connection)
     for row in connection.execute("SELECT name, authenticator FROM user ORDER BY id"):
         path = settings_path(directory, row["name"])
         if row["name"] == SUBMITTER or path.exists():
-            _write(path, url, row["authenticator"], app)
+            _write(path, url, row["authenticator"], more)
 
 
 def name_container_app(directory: Path, database: Database, app_name: str) -> None:
     """Name an app for jobs in containers in all settings files of users that name none."""
+    for path, lines in _written(directory, database):
+        if not any(_is_about(line, _CONTAINER_APP) for line in lines):
+            write_whole(path, "".join([*lines, _container_line(app_name)]), 0o600)
+
+
+def name_buda_outputs(directory: Path, database: Database) -> None:
+    """Write the outputs of all BUDA apps into all settings files of users."""
+    new = _buda_lines(directory)
+    for path, lines in _written(directory, database):
+        others = [line for line in lines if not _is_about(line, _BUDA_OUTPUTS)]
+        write_whole(path, "".join([*others, *new]), 0o600)
+
+
+def _written(directory: Path, database: Database) -> Iterator[tuple[Path, list[str]]]:
+    """Yield the settings files of users that nobody has edited, and their lines."""
     for row in database.connection().execute("SELECT name FROM user ORDER BY id"):
         path = settings_path(directory, row["name"])
-        if not path.exists():
-            continue
-        text = path.read_text("utf-8", "replace")
-        if text.startswith(_MARK) and _CONTAINER_APP not in text:
-            write_whole(path, f"{text}{_container_line(app_name)}", 0o600)
+        text = path.read_text("utf-8", "replace") if path.exists() else ""
+        if text.startswith(_MARK):
+            yield path, text.splitlines(keepends=True)
+
+
+def _is_about(line: str, key: str) -> bool:
+    return line.startswith(f"{key} ")
 
 
 def add_settings(directory: Path, connection: sqlite3.Connection, user_name: str) -> Path:
@@ -66,29 +86,36 @@ def add_settings(directory: Path, connection: sqlite3.Connection, user_name: str
     row = connection.execute(
         "SELECT authenticator FROM user WHERE name = ?", (user_name,)
     ).fetchone()
-    app = _container_app(connection)
-    _write(path, project_url(remembered_port(directory)), row["authenticator"], app)
+    more = _app_lines(directory, connection)
+    _write(path, project_url(remembered_port(directory)), row["authenticator"], more)
     return path
 
 
-def _container_app(connection: sqlite3.Connection) -> str | None:
-    """Return the first app for jobs in containers; None if there is none."""
-    return next(iter(container_apps(connection)), None)
+def _app_lines(directory: Path, connection: sqlite3.Connection) -> list[str]:
+    """Return the lines about the first app for jobs in containers, and about BUDA apps."""
+    apps = [app for app in container_apps(connection) if app != BUDA]
+    return [*map(_container_line, apps[:1]), *_buda_lines(directory)]
+
+
+def _buda_lines(directory: Path) -> list[str]:
+    outputs = outputs_of_apps(directory)
+    if not outputs:
+        return []
+    lists = ", ".join(f"{json.dumps(app)} = {json.dumps(names)}" for app, names in outputs.items())
+    return [f"{_BUDA_OUTPUTS} = {{{lists}}}\n"]
 
 
 def _container_line(app_name: str) -> str:
     return f"{_CONTAINER_APP} = {json.dumps(app_name)}\n"
 
 
-def _write(path: Path, url: str, authenticator: str, container_app: str | None) -> None:
+def _write(path: Path, url: str, authenticator: str, more: Iterable[str]) -> None:
     if path.exists() and not path.read_text("utf-8", "replace").startswith(_MARK):
         return
     text = (
         f"{_MARK}[project]\nurl = {json.dumps(url)}\nauthenticator = {json.dumps(authenticator)}\n"
     )
-    if container_app is not None:
-        text += _container_line(container_app)
-    write_whole(path, text, 0o600)
+    write_whole(path, "".join([text, *more]), 0o600)
 
 
 def remembered_port(directory: Path) -> int:

@@ -22,6 +22,17 @@ if TYPE_CHECKING:
         ConsoleJournal as ConsoleJournal,
         GridmanagerJournal as GridmanagerJournal,
     )
+    from boinc_gahp.submit.buda import (
+        BudaOutputs as BudaOutputs,
+        buda_output_of_number as buda_output_of_number,
+        buda_request as buda_request,
+    )
+    from boinc_gahp.submit.buda_names import (
+        BUDA as BUDA,
+        buda_name as buda_name,
+        project_app as project_app,
+        short_name as short_name,
+    )
     from boinc_gahp.submit.checks import (
         MAX_BATCH_NAME as MAX_BATCH_NAME,
         MAX_JOB_NAME as MAX_JOB_NAME,
@@ -90,6 +101,8 @@ __getattr__, __dir__ = exports(
         "abort": ["ABORT_AGAIN", "abort_empty", "abort_once", "abort_until_certain", "drop"],
         "association": ["Association"],
         "boinc_submit": ["GridmanagerJournal", "ConsoleJournal"],
+        "buda": ["BudaOutputs", "buda_output_of_number", "buda_request"],
+        "buda_names": ["BUDA", "buda_name", "project_app", "short_name"],
         "checks": [
             "MAX_BATCH_NAME",
             "MAX_JOB_NAME",

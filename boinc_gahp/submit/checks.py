@@ -359,8 +359,8 @@ def check_outputs(
         if find_output(name, made) is None:
             known = ", ".join(quoted(each) for each in names) or "none"
             raise JobRefused(
-                f"job {quoted(job_name)}: transfer_output_files names {quoted(name)}; the outputs "
-                f"of app {app_name} are: {known}",
+                f"job {quoted(job_name)} asks for the output {quoted(name)} "
+                f"(transfer_output_files); the outputs of app {app_name} are: {known}",
                 job_name=job_name,
             )
 

@@ -27,15 +27,14 @@ from boinc_gahp.containers import (
     write_script,
 )
 from boinc_gahp.submit.checks import extension
+from boinc_gahp.submit.copied_files import copied_inputs, copied_outputs
 from boinc_gahp.submit.digests import stat_input
 from boinc_gahp.submit.made_files import Member
 from boinc_gahp.submit.types import InlineFile, Job, LocalFile
 from boinc_gahp.submit.validate import check_unchanged
 from boinc_gahp.templates import (
     DEFAULTS,
-    InputFileInfo,
     InputTemplate,
-    OutputFileInfo,
     OutputTemplate,
     write_input_template,
     write_output_template,
@@ -264,12 +263,9 @@ def _shared_inputs(
 
 @lru_cache(_REMEMBERED)
 def _input_template(open_names: tuple[str, ...], cpus: int, quorum: int) -> str:
-    """Return an input template with files that the container sees, and that nobody deletes.
-
-    Sizes are in the request's ``job_params``, once for all jobs.
-    """
+    """Return an input template; sizes are in the request's ``job_params``, once for all jobs."""
     template = InputTemplate(
-        files=tuple(InputFileInfo(n, copy_file=True, no_delete=True) for n in open_names),
+        files=copied_inputs(open_names),
         avg_ncpus=None if cpus == 1 else cpus,
         flops=None if cpus == 1 else _FLOPS,
     )
@@ -287,25 +283,5 @@ def _input_template(open_names: tuple[str, ...], cpus: int, quorum: int) -> str:
 
 @lru_cache(_REMEMBERED)
 def _output_template(layout: Layout, output_bytes: float) -> str:
-    """Return an output template without what only clients before 8.2 read.
-
-    They run no containers (``client/client_types.cpp``, ``FILE_INFO::parse``).
-    """
-    return write_output_template(
-        OutputTemplate(
-            tuple(
-                OutputFileInfo(
-                    open_name,
-                    f"<OUTFILE_{number}/>",
-                    generated_locally=False,
-                    upload_when_present=False,
-                    max_nbytes=output_bytes,
-                    copy_file=True,
-                    optional=optional,
-                    no_delete=True,
-                )
-                for number, (open_name, optional) in enumerate(output_files(layout))
-            )
-        ),
-        terse=True,
-    )
+    files = copied_outputs(output_files(layout), output_bytes)
+    return write_output_template(OutputTemplate(files), terse=True)

@@ -191,6 +191,9 @@ class Job:
             They stay on this machine.
         program: of a job that runs a program in a container: what it was made from; None: an app's
             job. It stays on this machine, too.
+        outputs: open names of outputs that the job has to have; None: whatever the app makes. Only
+            for a BUDA app do they have to be given, here or in the settings (``buda_outputs``), as
+            a project does not tell them.
     """
 
     args: Sequence[str] | str = ()
@@ -205,6 +208,7 @@ class Job:
     delay: float | str | None = None
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     program: ProgramWords | None = None
+    outputs: Sequence[str] | None = None
 
     @property
     def sizes(self) -> dict[str, float]:

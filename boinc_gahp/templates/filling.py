@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Elements of a workunit that are only for clients (``containers.rst``, "What the wrapper does").
 FOR_CLIENT = ("avg_ncpus", "flops")
+#: The element for the scheduler: it adds the files of this BUDA app.
+BUDA_APP_NAME = "buda_app_name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +222,10 @@ def number(value: float) -> str:
 def _for_client(template: InputTemplate) -> str:
     """Return the elements that create_work passes on without reading them."""
     given = ((name, getattr(template, name)) for name in FOR_CLIENT)
-    return "".join(f"<{name}>{number(value)}</{name}>\n" for name, value in given if value)
+    elements = "".join(f"<{name}>{number(value)}</{name}>\n" for name, value in given if value)
+    if template.buda_app_name is not None:
+        elements += f"<{BUDA_APP_NAME}>{escape(template.buda_app_name)}</{BUDA_APP_NAME}>\n"
+    return elements
 
 
 def _flags(file: object, names: tuple[str, ...], indent: int) -> list[str]:

@@ -221,6 +221,7 @@ def input_of(parts: Parts) -> tuple[InputTemplate, list[Problem]]:
         batch=body.integer("batch"),
         avg_ncpus=body.real("avg_ncpus"),
         flops=body.real("flops"),
+        buda_app_name=body.text("buda_app_name"),
     )
     return template, sorted(problems, key=lambda problem: problem.line)
 

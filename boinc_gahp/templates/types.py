@@ -144,6 +144,8 @@ class InputTemplate:
     """Not for the server: it goes to the client, which reserves as many processors."""
     flops: float | None = None
     """Likewise: the speed that the client expects, in floating-point operations per second."""
+    buda_app_name: str | None = None
+    """For the scheduler: the BUDA app whose files it adds (``containers.rst``, "BUDA apps")."""
 
     @property
     def per_job_files(self) -> tuple[InputFileInfo, ...]:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from boinc_gahp.templates.types import InputTemplate
 from boinc_gahp.text import nearest
 
-#: The elements of a workunit that are attributes of the job.
+#: The elements of a workunit that are numbers.
 PARAMETERS = tuple(
-    name for name in InputTemplate.__dataclass_fields__ if name not in {"files", "command_line"}
+    name
+    for name in InputTemplate.__dataclass_fields__
+    if name not in {"files", "command_line", "buda_app_name"}
 )
 
 
@@ -103,7 +105,9 @@ INPUT = Vocabulary(
             "max_success_results",
             "size_class",
         ),
-        free=frozenset({"rsc_bandwidth_bound", "priority", "batch", "avg_ncpus", "flops"}),
+        free=frozenset(
+            {"rsc_bandwidth_bound", "priority", "batch", "avg_ncpus", "flops", "buda_app_name"}
+        ),
         repeated=frozenset({"file_ref"}),
     ),
 )

@@ -58,6 +58,8 @@ def write_input_template(template: InputTemplate, *, terse: bool = False) -> str
         value = getattr(template, name)
         if value is not None:
             lines.append(f"        <{name}>{number(value)}</{name}>")
+    if template.buda_app_name is not None:
+        lines.append(_element("buda_app_name", template.buda_app_name, 8))
     lines += ["    </workunit>", "</input_template>", ""]
     text = "\n".join(map(str.lstrip, lines) if terse else lines)
     if read_input_template(text) != template:
@@ -142,7 +144,7 @@ def _checked(name: str, text: str) -> str:
     return escape(text)
 
 
-def set_parameters(text: str, values: Mapping[str, float]) -> str:
+def set_parameters(text: str, values: Mapping[str, float | str]) -> str:
     """Return an input template with some parameters of its workunit set; the rest is unchanged.
 
     It is read as tolerantly as any template and written strictly: one ``<input_template>``, an
@@ -150,7 +152,7 @@ def set_parameters(text: str, values: Mapping[str, float]) -> str:
 
     Args:
         text: an input template, or the whole answer of get_templates.
-        values: finite, by the names of elements; ``delay_bound`` must be whole.
+        values: by the names of elements; numbers are finite, and ``delay_bound`` is whole.
 
     Raises:
         TemplateError: the text has no input template, or several, or one that cannot be used; or
@@ -164,7 +166,7 @@ def set_parameters(text: str, values: Mapping[str, float]) -> str:
     if parts.body is not None:
         workunit.extend(deepcopy([e for e in children(parts.body) if e.tag not in values]))
     for name, value in values.items():
-        etree.SubElement(workunit, name).text = number(value)
+        etree.SubElement(workunit, name).text = value if isinstance(value, str) else number(value)
     for element in template.iter():
         if len(element) == 0 and element.text is not None:
             element.text = element.text.strip() or None

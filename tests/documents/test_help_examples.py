@@ -51,7 +51,7 @@ STEPS: dict[str, list[str]] = {
     "local-project": [],
     "local-project status": [],
     "local-project add-user": [],
-    "local-project add-app": [],
+    "local-project add-app": ["echo FROM scratch > Dockerfile; echo true > fit.sh"],
     "local-project stage-file": ["for i in data1.txt data2.txt big.dat; do echo $i > $i; done"],
     "local-project behave": [],
     "local-project set-host": [],

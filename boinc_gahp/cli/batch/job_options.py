@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch.arguments import add_common, quantity, whole_number
@@ -36,7 +37,10 @@ _MOST_JOBS = 1_000_000
 def add_job_options(parser: Parser, config: str | None, json: str) -> None:
     """Add the options that describe the jobs, and the resources they may use."""
     parser.completes(
-        parser.add_argument("app", metavar="APP", type=not_empty, help="the app to run"), "app"
+        parser.add_argument(
+            "app", metavar="APP", type=not_empty, help="the app to run; buda:NAME for a BUDA app"
+        ),
+        "app",
     )
     which = parser.add_argument_group("which jobs")
     which.add_argument(
@@ -75,6 +79,14 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
             ),
             "file",
         )
+    needs.add_argument(
+        "--output",
+        dest="outputs",
+        action="append",
+        metavar="NAME",
+        help="an output that each job has to have; may be repeated. A BUDA app needs them, here or "
+        "in the settings (buda_outputs), because a project does not tell them",
+    )
     needs.add_argument(
         "--priority",
         type=_whole,
@@ -280,15 +292,20 @@ def read_jobs(
             )
         return name
 
-    return filled_jobs(
+    made = filled_jobs(
         options, batch_name, patterns, progress, templates=templates, of_each=of_each
     )
+    if options.outputs is not None:
+        made.jobs = [replace(job, outputs=options.outputs) for job in made.jobs]
+    return made
 
 
 def _only_input(
     shared: Collection[str], options: argparse.Namespace, inputs: Callable[[], Sequence[str]]
 ) -> str:
     """Return the name of the app's only input that has no file yet."""
+    from boinc_gahp.submit import buda_name
+
     if on_project(options.input_template) is not None:
         raise BadRequest(
             "--each: with a template on the project, it is not known which input gets the files: "
@@ -296,6 +313,11 @@ def _only_input(
         )
     if options.input_template is not None:
         wanted = [file.open_name for file in read_input(options.input_template).per_job_files]
+    elif buda_name(options.app) is not None:
+        raise BadRequest(
+            "--each: a project does not tell the inputs of a BUDA app: name the one that gets the "
+            "files with --as NAME"
+        )
     else:
         wanted = list(inputs())
     left = [name for name in wanted if name not in shared]

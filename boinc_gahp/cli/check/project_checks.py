@@ -12,6 +12,7 @@ from boinc_gahp.errors import (
     AppNotFound,
     ConfigError,
     GahpError,
+    JobRefused,
     NoFileAccess,
     NoSubmitAccess,
     PermissionDenied,
@@ -21,6 +22,7 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.submit import buda_name, project_app
 from boinc_gahp.templates import (
     DEFAULTS,
     DOCUMENT_LIMIT,
@@ -174,7 +176,12 @@ def _limits_note(settings: Settings, chosen: ProjectSettings) -> Check:
 
 
 def _check_app(project: WebRpcs, app: str, chosen: ProjectSettings) -> Iterator[Check]:
-    takes_containers = app == chosen.container_app
+    try:
+        buda, app = buda_name(app), project_app(app)
+    except JobRefused as error:
+        yield failed(error.told())
+        return
+    takes_containers = buda is not None or app == chosen.container_app
     text = None
     try:
         text = project.get_templates(app_name=app)
@@ -186,6 +193,8 @@ def _check_app(project: WebRpcs, app: str, chosen: ProjectSettings) -> Iterator[
         yield from check_container_app(
             project, app, chosen.max_post_bytes, has_templates=text is not None
         )
+        if buda is not None:
+            yield _buda_note(buda, chosen)
         return
     try:
         inputs, outputs = read_templates(text)
@@ -199,6 +208,19 @@ def _check_app(project: WebRpcs, app: str, chosen: ProjectSettings) -> Iterator[
     yield _show_defaults(app, inputs)
     yield _check_size(app, project.url, inputs, outputs)
     yield from _check_no_delete(app, inputs, outputs)
+
+
+def _buda_note(name: str, chosen: ProjectSettings) -> Check:
+    unknown = (
+        f"app buda:{name}: a project does not tell whether it has this BUDA app, nor its inputs "
+        "and outputs. Jobs for one that does not exist wait for ever"
+    )
+    outputs = dict(chosen.buda_outputs or ()).get(name)
+    if outputs is None:
+        return note(f"{unknown}. Jobs have to name the outputs, as buda_outputs does not")
+    return note(
+        f"{unknown}. Jobs that name no outputs get those of buda_outputs: {_names(outputs)}"
+    )
 
 
 def _refusal(app: str, error: GahpError) -> str:

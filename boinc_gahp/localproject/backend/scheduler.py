@@ -13,11 +13,12 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from boinc_gahp.localproject import buda
 from boinc_gahp.localproject.hosts import behaviour
-from boinc_gahp.localproject.hosts.engine import CONTAINERS
+from boinc_gahp.localproject.hosts.engine import BUDA, CONTAINERS
 from boinc_gahp.localproject.hosts.hosts import quantile
 from boinc_gahp.localproject.states import ErrorMask, Outcome, ServerState, ValidateState
 
@@ -95,7 +96,9 @@ class Scheduler:
             {"host": host_id, "state": ServerState.IN_PROGRESS},
         ).fetchall()
         return [
-            _task(row, version, row["report_deadline"], row["behaviour"])
+            self._with_files(
+                _task(row, version, row["report_deadline"], row["behaviour"]), row["p_fpops"]
+            )
             for row in rows
             if _is_delivered(row["xml_doc_in"])
             and (version := _version(connection, row)) is not None
@@ -135,7 +138,7 @@ class Scheduler:
                     self._given[host_id] += 1
                     task = _send(writing, row, host_id, version, now)
                     if _is_delivered(row["xml_doc_in"]):
-                        return task
+                        return self._with_files(task, row["p_fpops"])
                     continue
                 _could_not_send(writing, [row["id"]], now)
         return None
@@ -203,14 +206,20 @@ class Scheduler:
                 "UPDATE host SET files = ? WHERE id = ?", ("\n".join(sorted(names)), host_id)
             )
 
+    def _with_files(self, task: Task, flops: float) -> Task:
+        """Return a task with the files of its BUDA app, if it is for one."""
+        document = buda.with_variant(self._core.directory, task.xml_doc, flops)
+        return replace(task, xml_doc=document)
+
     def _choose(
         self, connection: sqlite3.Connection, host_id: int, only: sqlite3.Row | None = None
     ) -> sqlite3.Row | None:
         """Return the next result for the host; ``only``: this one or none."""
+        apps = json.dumps(buda.elements_that_can_run(self._core.directory))
         if only is not None:
-            return _first(connection, host_id, "r.id = :only", only=only["id"])
-        assigned = _first(connection, host_id, source=_ASSIGNED)
-        first = assigned or _first(connection, host_id)
+            return _first(connection, host_id, "r.id = :only", buda_apps=apps, only=only["id"])
+        assigned = _first(connection, host_id, source=_ASSIGNED, buda_apps=apps)
+        first = assigned or _first(connection, host_id, buda_apps=apps)
         if first is None or first["n_size_classes"] < 2 or first["size_class"] < 0:
             return first
         if self._given[host_id] % _SOMETIMES == _SOMETIMES - 1:
@@ -221,6 +230,7 @@ class Scheduler:
             "r.id >= :first AND r.priority = :priority AND (a.n_size_classes < 2 "
             "OR w.size_class < 0 "
             "OR w.size_class = CAST(:quantile * a.n_size_classes AS INTEGER))",
+            buda_apps=apps,
             first=first["id"],
             priority=first["priority"],
             quantile=quantile(connection, host_id),
@@ -310,6 +320,12 @@ _MAY_HAVE = (
     f"SELECT 1 FROM host o WHERE {_fits('o')} AND {_target('o')} AND NOT {_had('o')})))"
 )
 
+#: As in BOINC, a job whose BUDA app has no variant for the host, or does not exist, waits.
+_HAS_VARIANT = (
+    f"(a.name != '{BUDA}' OR EXISTS (SELECT 1 FROM json_each(:buda_apps) b "  # noqa: S608
+    "WHERE instr(w.xml_doc, b.value)))"
+)
+
 # The joins are crossed so that SQLite goes through the unsent results in the order of their index,
 # and stops at the first that fits. It only uses columns that are in the indexes.
 _UNSENT = "CROSS JOIN result r INDEXED BY res_unsent"
@@ -341,13 +357,19 @@ def _first(
     host_id: int,
     where: str = "1",
     source: str = _UNSENT,
+    *,
+    buda_apps: str,
     **parameters: object,
 ) -> sqlite3.Row | None:
-    """Return the first unsent result that a host may have."""
+    """Return the first unsent result that a host may have.
+
+    ``buda_apps``: the elements of jobs whose BUDA apps have a variant for it, as a JSON array.
+    """
     columns = "r.id, r.priority, w.size_class, a.n_size_classes"
-    allowed = f"{where} AND {_fits('h')} AND {_target('h')} AND {_MAY_HAVE}"
+    allowed = f"{where} AND {_fits('h')} AND {_target('h')} AND {_MAY_HAVE} AND {_HAS_VARIANT}"
     row: sqlite3.Row | None = connection.execute(
-        f"{_unsent(columns, source, allowed)} LIMIT 1", {"host": host_id, **parameters}
+        f"{_unsent(columns, source, allowed)} LIMIT 1",
+        {"host": host_id, "buda_apps": buda_apps, **parameters},
     ).fetchone()
     return row
 

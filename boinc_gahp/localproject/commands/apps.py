@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from boinc_gahp.terminal import Parser
 
 _MOST = 2**31 - 1
+#: Before the name of a BUDA app.
+_BUDA = "buda:"
 #: What the jobs of a container app bring, or its hosts have.
 _NOT_WITH_CONTAINER = {
     "command": "--command",
@@ -35,6 +37,17 @@ _NOT_WITH_CONTAINER = {
     "work_low": "--work-low",
     "size_classes": "--size-classes",
 }
+_NOT_WITH_BUDA = {
+    **{
+        name: option
+        for name, option in _NOT_WITH_CONTAINER.items()
+        if name not in {"inputs", "outputs", "max_nbytes"}
+    },
+    "container": "--container",
+    "version": "--version",
+    "validator": "--validator",
+    "assimilator": "--assimilator",
+}
 
 
 def add_app(arguments: list[str], _config: str | None) -> int:
@@ -45,7 +58,12 @@ def add_app(arguments: list[str], _config: str | None) -> int:
     from boinc_gahp.localproject.directory import is_running
     from boinc_gahp.localproject.hosts.engine import engine_notice
 
-    if options.container:
+    is_buda = options.name.startswith(_BUDA)
+    if is_buda:
+        _check_buda(parser, options)
+    elif options.dockerfile or options.files:
+        parser.error(f"--dockerfile and --file are for a BUDA app, {_BUDA}NAME")
+    elif options.container:
         _check_container(parser, options)
     elif options.command is None:
         parser.error("--command is missing (or --container, for jobs of any program)")
@@ -60,6 +78,8 @@ def add_app(arguments: list[str], _config: str | None) -> int:
         name=options.name,
         command=options.command or "",
         container=options.container,
+        dockerfile=options.dockerfile,
+        files=tuple(options.files),
         version=options.version,
         inputs=tuple(options.inputs),
         outputs=tuple(options.outputs),
@@ -83,7 +103,7 @@ def add_app(arguments: list[str], _config: str | None) -> int:
         print(f"  {path}")
     for warning in added.warnings:
         print(f"warning: {warning}")
-    if options.container and notice:
+    if (options.container or is_buda) and notice:
         print(notice)
     return 0
 
@@ -94,6 +114,18 @@ def _check_container(parser: Parser, options: argparse.Namespace) -> None:
     for name, option in _NOT_WITH_CONTAINER.items():
         if getattr(options, name) != usual.get_default(name):
             parser.error(f"{option} does not go with --container: each job brings its own")
+
+
+def _check_buda(parser: Parser, options: argparse.Namespace) -> None:
+    """Refuse what belongs to another kind of app, or to the app of all BUDA apps."""
+    if options.dockerfile is None:
+        parser.error("--dockerfile is missing: hosts build the image of a BUDA app from it")
+    if any(optional for _, optional in options.outputs):
+        parser.error("--optional-out does not go with a BUDA app, which has to make all outputs")
+    usual = add_app_parser()
+    for name, option in _NOT_WITH_BUDA.items():
+        if getattr(options, name) != usual.get_default(name):
+            parser.error(f"{option} does not go with a BUDA app, which has a Dockerfile and files")
 
 
 def add_app_parser(_config: str | None = None) -> Parser:
@@ -109,7 +141,9 @@ def add_app_parser(_config: str | None = None) -> Parser:
         "this adds another --version with its --command.\n\n"
         "With --container the app's program is BOINC's docker_wrapper, which runs any program in a "
         "container. Its jobs bring everything else: their templates, a Dockerfile, job.toml, and "
-        "a script. They go only to hosts with podman or docker.",
+        "a script. They go only to hosts with podman or docker.\n\n"
+        "buda:NAME is a BUDA app: docker_wrapper, too, but with a Dockerfile and files of its own, "
+        "so that a job only brings its inputs.",
         (
             "boinc_gahp local-project add-app ~/project sort --in in --out out \\\n"
             "--command 'sort -o out in'",
@@ -119,8 +153,11 @@ def add_app_parser(_config: str | None = None) -> Parser:
             "boinc_gahp local-project add-app ~/project sort --version 101 \\\n"
             "--command 'sort -r -o out in'",
             "boinc_gahp local-project add-app ~/project docker --container",
+            "boinc_gahp local-project add-app ~/project buda:fit --dockerfile Dockerfile \\\n"
+            "--file fit.sh --in data.csv --out fit.json",
         ),
-        'DIR NAME (--command "..." [--in NAME]... --out NAME... | --container) [OPTION]...',
+        'DIR NAME (--command "..." [--in NAME]... --out NAME... | --container | --dockerfile FILE) '
+        "[OPTION]...",
     )
     add = parser.add_argument
     add("name", metavar="NAME", help="the app's name")
@@ -133,6 +170,28 @@ def add_app_parser(_config: str | None = None) -> Parser:
         "--container",
         action="store_true",
         help="an app for jobs of any program, in containers; instead of --command",
+    )
+    parser.completes(
+        add(
+            "--dockerfile",
+            type=Path,
+            metavar="FILE",
+            help="for a BUDA app: the file from which hosts build its image",
+        ),
+        "file",
+    )
+    parser.completes(
+        add(
+            "--file",
+            dest="files",
+            action="append",
+            default=[],
+            type=Path,
+            metavar="FILE",
+            help="for a BUDA app: its program, or another file that it needs; can be given several "
+            "times",
+        ),
+        "file",
     )
     add(
         "--version",

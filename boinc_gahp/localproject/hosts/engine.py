@@ -40,6 +40,8 @@ _PAUSE = 0.1
 
 #: The part of a version's plan class that means a container app.
 CONTAINERS = "docker"
+#: The app to which all BUDA apps belong (:mod:`boinc_gahp.localproject.buda`).
+BUDA = "buda"
 
 #: The versions that clients without and with an engine claim, by BOINC's number.
 CLIENTS = {72005: "7.20.5", 80300: "8.3.0"}

@@ -35,6 +35,7 @@ _TYPES = {
 _TYPES_BY_KEY = {
     "proxy": "web address",
     "ca_bundle": "path",
+    "buda_outputs": "table of lists of names",
     "file": "path",
     "level": "one of " + ", ".join(reading.LEVELS),
 }
@@ -86,7 +87,7 @@ def _setting(section: str, key: str, kind: str, default: str | None, comment: st
         unit = "seconds"
     elif kind == "int" and "bytes" in key:
         unit = "bytes"
-    type_ = _TYPES_BY_KEY.get(key, _TYPES[kind])
+    type_ = _TYPES_BY_KEY.get(key) or _TYPES[kind]
     if kind in {"int", "float"}:
         type_ += f", {_least(key, kind)}"
     return Setting(section, key, type_, unit, default, rst.without_sources(comment))

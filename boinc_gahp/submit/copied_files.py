@@ -1,0 +1,41 @@
+"""The files of jobs in containers as their own templates list them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boinc_gahp.templates import InputFileInfo, OutputFileInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def copied_inputs(open_names: Iterable[str]) -> tuple[InputFileInfo, ...]:
+    """Return inputs that the container sees, and that nobody deletes."""
+    return tuple(InputFileInfo(name, copy_file=True, no_delete=True) for name in open_names)
+
+
+def copied_outputs(
+    files: Iterable[tuple[str, bool]], max_nbytes: float
+) -> tuple[OutputFileInfo, ...]:
+    """Return outputs without what only clients before 8.2 read.
+
+    They run no containers (``client/client_types.cpp``, ``FILE_INFO::parse``).
+
+    Args:
+        files: open names, and whether each is optional.
+        max_nbytes: the largest size of each, in bytes.
+    """
+    return tuple(
+        OutputFileInfo(
+            open_name,
+            f"<OUTFILE_{number}/>",
+            generated_locally=False,
+            upload_when_present=False,
+            max_nbytes=max_nbytes,
+            copy_file=True,
+            optional=optional,
+            no_delete=True,
+        )
+        for number, (open_name, optional) in enumerate(files)
+    )

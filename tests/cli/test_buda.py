@@ -1,0 +1,171 @@
+"""Commands that name a BUDA app: what they send, and what they say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.cli.main import main
+from boinc_gahp.localproject import LocalProject, Quirks, new_app
+from boinc_gahp.templates import read_input_template, read_output_template
+from tests.cli.conftest import write_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.cli.conftest import Check
+
+    Do = Callable[..., tuple[int, str, str]]
+
+pytestmark = pytest.mark.usefixtures("log_stopped")
+
+OUTPUTS = "buda_outputs = {fit = ['fit.json']}\n"
+
+
+@pytest.fixture(scope="module", params=[Quirks(), Quirks.as_is()], ids=["sane", "as-is"])
+def project(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalProject]:
+    """A local project without volunteers, with a BUDA app."""
+    directory = tmp_path_factory.mktemp("project")
+    dockerfile = directory.with_name("Dockerfile")
+    dockerfile.write_text("FROM scratch\n")
+    with LocalProject(directory, hosts=0, quirks=request.param) as project:
+        new_app.add(project.core, new_app.NewApp("buda:fit", dockerfile=dockerfile))
+        yield project
+
+
+@pytest.fixture
+def settings(home: Path, project: LocalProject) -> Path:
+    (home / "a.csv").write_text("1\n")
+    (home / "b.csv").write_text("2\n")
+    path = home / ".config/boinc_gahp/boinc_gahp.toml"
+    return write_settings(path, project.url, project.authenticator, OUTPUTS)
+
+
+@pytest.fixture
+def do(settings: Path, capsys: pytest.CaptureFixture[str]) -> Do:
+    def do(*words: str) -> tuple[int, str, str]:
+        try:
+            status = main(list(words))
+        except SystemExit as left:
+            status = int(left.code or 0)
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return do
+
+
+def made(project: LocalProject, batch: str) -> list[tuple[str | None, list[str], list[str]]]:
+    """Return each job's BUDA app, inputs and outputs, as the project has them."""
+    rows = project.core.db.connection().execute(
+        "SELECT w.xml_doc, w.result_template_file FROM workunit w JOIN batch b ON w.batch = b.id "
+        "WHERE b.name = ? ORDER BY w.id",
+        (batch,),
+    )
+    found = []
+    for document, path in rows.fetchall():
+        template = read_input_template(document)
+        outputs = read_output_template((project.directory / path).read_text())
+        found.append(
+            (
+                template.buda_app_name,
+                [file.open_name for file in template.files],
+                [file.open_name for file in outputs.files],
+            )
+        )
+    return found
+
+
+def test_a_batch_has_the_inputs_that_are_named_and_the_outputs_of_the_settings(
+    do: Do, project: LocalProject
+) -> None:
+    words = ["buda:fit", "--each", "*.csv", "--as", "data.csv", "--args=--level 3"]
+    status, out, err = do("batch", "submit", *words, "--name", "one")
+    assert (status, err) == (0, "")
+    assert "2 jobs of buda on" in out
+    assert made(project, "one") == [("fit", ["data.csv"], ["fit.json"])] * 2
+    # The same again is the same batch.
+    assert "It was there already" in do("batch", "submit", *words, "--name", "one")[1]
+    status, _, err = do("batch", "submit", *words, "--output", "x", "--name", "one")
+    assert status == 1
+    assert "output" in err
+
+
+def test_outputs_that_are_named_count_more_and_a_table_of_rows_may_have_its_jobs(
+    do: Do, project: LocalProject, settings: Path
+) -> None:
+    (settings.parent.parent.parent / "jobs.csv").write_text("input:in,n\na.csv,1\nb.csv,2\n")
+    words = ["buda:other", "--rows", "jobs.csv", "--args", "{n}", "--output", "x", "--output", "y"]
+    assert do("batch", "submit", *words, "--name", "rows", "--dry-run")[0] == 0
+    assert made(project, "rows") == []
+    assert do("batch", "submit", *words, "--name", "rows")[0] == 0
+    assert made(project, "rows") == [("other", ["in"], ["x", "y"])] * 2
+
+
+def test_a_name_that_is_made_up_has_no_colon(do: Do, project: LocalProject) -> None:
+    assert do("batch", "submit", "buda:fit", "--input", "in=a.csv")[0] == 0
+    names = [str(name) for name in project.workunit_names() if str(name).startswith("fit-")]
+    assert names
+    assert not any(":" in name for name in names)
+
+
+def test_an_estimate_counts_jobs_without_a_size_as_create_work_does(do: Do) -> None:
+    status, out, err = do("batch", "estimate", "buda:fit", "--input", "in=a.csv", "--count", "2")
+    assert (status, err) == (0, "")
+    assert out.rstrip().endswith("2 jobs of buda:fit take about 2 h.")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["buda:other", "--input", "in=a.csv"], "does not tell which outputs its BUDA app"),
+        (["buda:fit", "--each", "*.csv"], "name the one that gets the files with --as NAME"),
+        (["buda:a/b", "--input", "in=a.csv"], "the internal name of a BUDA app is expected"),
+        (["buda:fit", "--input", "in=a.csv", "--args", "$HOME"], "has a $"),
+        (["buda:fit", "--input", "in=a.csv", "--output", "../x"], "is not the name of a file"),
+    ],
+)
+def test_what_cannot_be_sent_is_said_and_nothing_is_made(
+    do: Do, project: LocalProject, words: list[str], told: str
+) -> None:
+    before = len(project.workunit_names())
+    status, _, err = do("batch", "submit", *words)
+    assert status == 1
+    assert told in err
+    assert err.count("\n") == 1
+    assert len(project.workunit_names()) == before
+
+
+def test_apps_and_check_say_what_a_project_does_not_tell(
+    do: Do, check: Check, settings: Path
+) -> None:
+    status, out, _ = do("apps", "buda:fit")
+    assert status == 0
+    assert "you may submit them" in out
+    assert "does not tell which BUDA apps it has" in out
+    report = check("--app", "buda:fit")
+    assert report.status == 0
+    assert report.of("app buda")[0][0] == "ok"
+    ((level, text),) = report.of("app buda:fit")
+    assert level == "note"
+    assert "wait for ever" in text
+    assert text.endswith("get those of buda_outputs: fit.json")
+    ((_, text),) = check("--app", "buda:other").of("app buda:other")
+    assert text.endswith("Jobs have to name the outputs, as buda_outputs does not")
+    assert check("--app", "buda:a/b").status == 1
+
+
+def test_check_sees_a_template_that_would_apply_to_all_jobs(
+    check: Check, settings: Path, project: LocalProject
+) -> None:
+    path = project.core.templates / "buda_in"
+    path.write_text("<workunit><rsc_fpops_est>1</rsc_fpops_est></workunit>")
+    try:
+        report = check("--app", "buda:fit")
+    finally:
+        path.unlink()
+    assert report.status == 1
+    assert "templates/buda_in" in report.of("app buda")[0][1]

@@ -1,0 +1,235 @@
+"""BUDA apps on a project: what is made for one, and which of its jobs the scheduler hands out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.config import load
+from boinc_gahp.localproject import accounts, buda
+from boinc_gahp.localproject.commands import run
+from boinc_gahp.localproject.commands.arguments import LocalProjectTrouble
+from boinc_gahp.localproject.directory import open_core
+from boinc_gahp.localproject.settings import add_settings, write_settings
+from boinc_gahp.templates import (
+    InputFileInfo,
+    InputTemplate,
+    JobFile,
+    fill_input,
+    read_input_template,
+    read_output_template,
+    read_workunit,
+)
+from tests.localproject.in_buda import APP, NAME, add_buda_app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.localproject.bench import Bench
+
+ENGINE = {"docker_version": "4.3", "core_client_version": 80300}
+
+
+def document(name: str = NAME) -> str:
+    """Return a workunit for the app, as create_work writes it."""
+    file = JobFile("in.txt", 1, "0" * 32, ("http://h/in.txt",))
+    template = InputTemplate(
+        (InputFileInfo("in", copy_file=True),), avg_ncpus=4.0, flops=1.0, buda_app_name=name
+    )
+    return fill_input(template, [file], command_line="-r")
+
+
+def give_engines(bench: Bench) -> int:
+    """Give all hosts an engine; return the number of the app of all BUDA apps."""
+    with bench.core.db.write() as connection:
+        connection.execute(
+            "UPDATE host SET docker_version = :docker_version, "
+            "core_client_version = :core_client_version",
+            ENGINE,
+        )
+        (number,) = connection.execute("SELECT id FROM app WHERE name = 'buda'").fetchone()
+    return int(number)
+
+
+def outputs_in(path: Path) -> dict[str, tuple[str, ...]]:
+    project = load(str(path), {}).project
+    assert project is not None
+    return dict(project.buda_outputs or ())
+
+
+# What there is for an app.
+
+
+def test_an_app_has_boincs_files_and_the_templates_that_boincs_form_would_make(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert add_buda_app(bench.directory) == 0
+    assert capsys.readouterr().out.startswith(f"App {APP}, version 100: docker_wrapper\n")
+    app = bench.directory / "buda_apps" / NAME
+    description = json.loads((app / "desc.json").read_text())
+    assert (description["name"], description["output_file_names"]) == (NAME, ["out", "log"])
+    template = read_input_template((app / "template_in").read_text())
+    assert template.buda_app_name == NAME
+    assert [(file.open_name, file.copy_file) for file in template.files] == [("in", True)]
+    assert len(read_output_template((app / "template_out").read_text()).files) == 2
+    (variant,) = app.glob("*_cpu/variant.json")
+    found = json.loads(variant.read_text())
+    assert found["app_files"] == ["main.sh", "job.toml"]
+    assert found["dockerfile"] == "recipe"
+    assert found["plan_class"] == ""
+    # The app of all of them has no templates, which would apply to every job.
+    assert not list((bench.directory / "templates").glob("buda*"))
+
+
+def test_its_outputs_are_in_the_settings_of_users_and_stay_there(bench: Bench) -> None:
+    settings = bench.directory / "boinc_gahp.toml"
+    add_buda_app(bench.directory)
+    add_buda_app(bench.directory, "buda:other", "--out", 'a"b')
+    wanted = {NAME: ("out", "log"), "other": ("out", "log", 'a"b')}
+    assert outputs_in(settings) == wanted
+    assert settings.stat().st_mode & 0o777 == 0o600
+    write_settings(bench.directory, bench.core.db, 4321)
+    assert outputs_in(settings) == wanted
+    accounts.add_user(bench.core.db, "ann")
+    path = add_settings(bench.directory, bench.core.db.connection(), "ann")
+    assert outputs_in(path) == wanted
+    # The app of BUDA apps is not one for any program.
+    assert "container_app" not in settings.read_text()
+    run(["add-app", str(bench.directory), "docker", "--container"], None)
+    assert 'container_app = "docker"' in settings.read_text()
+    assert outputs_in(settings) == wanted
+
+
+# What its jobs get.
+
+
+def test_a_host_gets_the_jobs_inputs_and_the_apps_files(bench: Bench) -> None:
+    add_buda_app(bench.directory)
+    number = give_engines(bench)
+    bench.made(appid=number, xml_doc=document())
+    task = bench.scheduler.request_work(1, bench.now)
+    assert task is not None
+    assert task.in_container
+    workunit = read_workunit(task.xml_doc)
+    files = {file.open_name: file for file in workunit.files}
+    assert list(files) == ["in", "Dockerfile", "main.sh", "job.toml"]
+    assert all(file.copy_file for file in files.values())
+    stored = bench.core.download.find(files["main.sh"].name)
+    assert stored is not None
+    md5 = hashlib.md5(stored.path.read_bytes()).hexdigest()
+    assert files["main.sh"].md5_cksum == md5
+    assert files["main.sh"].name == f"buda_{NAME}_{_variant(bench)}_{md5}"
+    assert workunit.command_line == "-r"
+    # What the scheduler thinks of the variant counts, not the job's template.
+    assert workunit.avg_ncpus == 1.0
+    (kept,) = bench.core.db.connection().execute("SELECT xml_doc FROM workunit").fetchone()
+    assert kept == document()
+    again = bench.scheduler.unfinished(1)
+    assert again is not None
+    assert again.xml_doc == task.xml_doc
+
+
+def _variant(bench: Bench) -> str:
+    (path,) = (bench.directory / "buda_apps" / NAME).glob("*/variant.json")
+    return path.parent.name
+
+
+def test_a_job_whose_app_does_not_exist_waits_and_is_in_nobodys_way(bench: Bench) -> None:
+    add_buda_app(bench.directory)
+    number = give_engines(bench)
+    for name in ("nosuch", "../sorter", NAME[:-1]):
+        bench.made(f"of {name}", appid=number, xml_doc=document(name))
+    bench.made("good", appid=number, xml_doc=document())
+    for _ in range(20):
+        task = bench.scheduler.request_work(1, bench.now)
+        if task is not None:
+            assert task.result_name.startswith("good")
+    rows = bench.core.db.connection().execute(
+        "SELECT name FROM result WHERE server_state = 2 AND refusals = 0"
+    )
+    assert len(rows.fetchall()) == 3
+
+
+def test_a_job_waits_for_a_host_with_an_engine_and_the_variants_processor(bench: Bench) -> None:
+    add_buda_app(bench.directory)
+    number = give_engines(bench)
+    bench.made(appid=number, xml_doc=document())
+    (path,) = (bench.directory / "buda_apps" / NAME).glob("*/variant.json")
+    whole = path.read_text()
+    path.write_text(json.dumps({**json.loads(whole), "cpu_type": "other"}))
+    assert bench.scheduler.request_work(1, bench.now) is None
+    path.write_text(whole)
+    with bench.core.db.write() as connection:
+        connection.execute("UPDATE host SET dont_use_docker = 1 WHERE id = 1")
+    assert bench.scheduler.request_work(1, bench.now) is None
+    assert bench.scheduler.request_work(2, bench.now) is not None
+
+
+def test_other_documents_stay_as_they_are(bench: Bench) -> None:
+    add_buda_app(bench.directory)
+    for text in ("", "<workunit></workunit>", "<buda_app_name>sorter</buda_app_name>"):
+        assert buda.with_variant(bench.directory, text, 1e9) == text
+    assert buda.outputs_of_apps(bench.directory / "nowhere") == {}
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([APP], "--dockerfile is missing"),
+        ([APP, "--dockerfile", "f", "--command", "true"], "--command does not go with a BUDA app"),
+        ([APP, "--dockerfile", "f", "--container"], "--container does not go with a BUDA app"),
+        ([APP, "--dockerfile", "f", "--quorum", "2"], "--quorum does not go with a BUDA app"),
+        ([APP, "--dockerfile", "f", "--version", "2"], "--version does not go with a BUDA app"),
+        ([APP, "--dockerfile", "f", "--optional-out", "x"], "--optional-out does not go with"),
+        (["sorter", "--dockerfile", "f"], "--dockerfile and --file are for a BUDA app, buda:NAME"),
+        (["sorter", "--container", "--file", "f"], "--dockerfile and --file are for a BUDA app"),
+    ],
+)
+def test_what_does_not_go_together_is_said(
+    bench: Bench, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        run(["add-app", str(bench.directory), *words], None)
+    assert left.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("app", "more", "told"),
+    [
+        ("buda:a/b", [], "a BUDA app cannot be named 'a/b'"),
+        ("buda:", [], "a BUDA app cannot be named ''"),
+        (APP, ["--out", "../x"], "leads out of the job's directory"),
+        (APP, ["--out", "out"], "'out' is given twice"),
+        (APP, ["--file", "nosuchfile"], "nosuchfile: No such file"),
+        (APP, ["--file", "elsewhere/main.sh"], "'main.sh' is given twice"),
+    ],
+)
+def test_a_wrong_description_changes_nothing(
+    bench: Bench, app: str, more: list[str], told: str
+) -> None:
+    with pytest.raises(LocalProjectTrouble, match=told):
+        _explained(bench, app, *more)
+    assert not list((bench.directory / "buda_apps").glob("*/*.json"))
+    core = open_core(bench.directory)
+    assert not core.db.connection().execute("SELECT 1 FROM app WHERE name = 'buda'").fetchone()
+    core.db.close()
+
+
+def test_a_second_app_of_a_name_is_refused(bench: Bench) -> None:
+    add_buda_app(bench.directory)
+    with pytest.raises(LocalProjectTrouble, match="there is a BUDA app 'sorter' already"):
+        add_buda_app(bench.directory)
+
+
+def _explained(bench: Bench, app: str, *more: str) -> None:
+    from boinc_gahp.localproject.commands.arguments import explained
+
+    with explained():
+        add_buda_app(bench.directory, app, *more)

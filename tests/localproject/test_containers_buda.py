@@ -1,0 +1,144 @@
+"""Jobs of a BUDA app on every way to a project, with real containers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.api import Job, Project
+from boinc_gahp.config import load
+from boinc_gahp.localproject import LocalProject, Quirks
+from tests.daemon.gridmanager import submission
+from tests.daemon.test_pipes import Home, await_done
+from tests.faultproxy import FaultProxy
+from tests.htcondor.helpers import Site, await_status
+from tests.localproject.in_buda import APP, add_buda_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.containers_engine import Engine
+
+pytestmark = [pytest.mark.long, pytest.mark.containers]
+
+_COMPLETED = 4
+
+
+@pytest.fixture(scope="module", params=[Quirks(), Quirks.as_is()], ids=["sane", "as-is"])
+def local(
+    engine: Engine,
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[LocalProject]:
+    directory = tmp_path_factory.mktemp("project") / "project"
+    with LocalProject(directory, hosts=0):
+        pass
+    add_buda_app(directory)
+    with LocalProject(directory, hosts=2, quirks=request.param) as project:
+        yield project
+
+
+@pytest.fixture
+def project(
+    local: LocalProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Project]:
+    """The project with the settings that it has written, as a person uses it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    settings = load(str(local.directory / "boinc_gahp.toml"), {})
+    assert settings.project is not None
+    with Project(local.url, local.authenticator, settings=settings) as project:
+        yield project
+
+
+def files(directory: Path, *texts: str) -> list[str]:
+    paths = [directory / f"{number}.txt" for number, _ in enumerate(texts)]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text)
+    return list(map(str, paths))
+
+
+def test_a_person_submits_waits_and_fetches_as_for_any_app(
+    project: Project, tmp_path: Path
+) -> None:
+    one, two = files(tmp_path, "b\na\n", "2\n1\n")
+    jobs = [Job(["-r", "x"], {"in": one}), Job(["y"], {"in": two}, outputs=["out"])]
+    assert project.estimate(APP, jobs) > 0
+    plan = project.plan(APP, jobs)
+    assert plan.request.app_name == "buda"
+    assert not plan.problems
+    batch = project.submit(APP, jobs)
+    assert batch.name.startswith("sorter-")
+    batch.wait()
+    assert batch.fetch(tmp_path / "here").is_complete
+    folder = {path.name[-1]: path for path in (tmp_path / "here").glob("sorter-*_?")}
+    assert (folder["0"] / "out").read_text() == "a\nb\n"
+    assert (folder["0"] / "log").read_text() == " -r x\n"
+    assert (folder["1"] / "out").read_text() == "1\n2\n"
+    assert not (folder["1"] / "log").exists()
+    assert "told:  y" in (folder["1"] / "stderr.txt").read_text()
+
+
+def test_the_same_map_finds_the_same_batch(project: Project, tmp_path: Path) -> None:
+    rows = [{"file": path} for path in files(tmp_path, "d\nc\n", "4\n3\n")]
+    names = []
+    for _ in range(2):
+        futures = project.map(
+            APP, rows, inputs={"in": "{file}"}, outputs=["out"], directory=tmp_path / "there"
+        )
+        found = [each.outputs["out"].read_text() for each in futures.results()]
+        assert found == ["c\nd\n", "3\n4\n"]
+        names.append(futures.batch.name)
+    assert names[0] == names[1]
+
+
+def test_a_job_that_does_not_make_an_output_fails(project: Project, tmp_path: Path) -> None:
+    (path,) = files(tmp_path, "x\n")
+    batch = project.submit(APP, [Job(inputs={"in": path}, outputs=["out", "nosuch"])])
+    batch.wait()
+    (job,) = batch.jobs()
+    assert job.state.value == "failed"
+
+
+def test_a_job_from_htcondor_gets_its_outputs_into_its_directory(
+    local: LocalProject, tmp_path: Path
+) -> None:
+    authenticator = local.add_user(tmp_path.name[:40].replace("_", "").lower())
+    with FaultProxy(local.url) as proxy:
+        site = Site(tmp_path, local, proxy, authenticator, buda_outputs=(("sorter", ("out",)),))
+        usual = site.job("-r", text=b"b\na\n", BoincApp=f'"{APP}"')
+        named = site.job("-r", text=b"2\n1\n", BoincApp=f'"{APP}"', TransferOutput='"log, out"')
+        with site.service() as service:
+            ids = [service.submit(each.ad) for each in (usual, named)]
+            await_status(service, ids, _COMPLETED)
+    assert (usual.iwd / "out").read_text() == "a\nb\n"
+    assert not (usual.iwd / "log").exists()
+    assert "told:  -r" in (usual.iwd / "job.err").read_text()
+    assert (named.iwd / "out").read_text() == "1\n2\n"
+    assert (named.iwd / "log").read_text() == " -r\n"
+
+
+def test_a_gridmanager_submits_and_fetches_with_the_outputs_of_the_settings(
+    local: LocalProject, tmp_path: Path
+) -> None:
+    home = Home(tmp_path)
+    home.set_up(local, 'buda_outputs = {other = ["x"], sorter = ["out", "log"]}\n')
+    batch = f"buda {local.directory.parent.name}"
+    jobs = {f"{batch.replace(' ', '-')}.1": (["-r"], [home.write("a", "b\na\n"), "in"])}
+    (job,) = jobs
+    with home.gridmanager() as gridmanager:
+        (refusal,) = gridmanager.do("BOINC_SUBMIT", *submission(batch, "buda:nosuch", jobs))
+        assert "does not tell which outputs its BUDA app" in refusal
+        assert gridmanager.do("BOINC_SUBMIT", *submission(batch, APP, jobs)) == ["NULL"]
+        assert await_done(gridmanager, batch) == {job: "DONE"}
+    # Another process, which has not seen the submit.
+    with home.gridmanager() as gridmanager:
+        where = [job, str(home.directory), "job.err"]
+        pairs = ["log", "renamed", "job.out", "job.out"]
+        answer = gridmanager.do("BOINC_FETCH_OUTPUT", *where, "SOME", "2", *pairs)
+        assert answer[:2] == ["NULL", "0"]
+        assert gridmanager.do("BOINC_FETCH_OUTPUT", *where, "ALL", "0")[:2] == ["NULL", "0"]
+    assert (home.directory / "renamed").read_text() == " -r\n"
+    assert (home.directory / "out").read_text() == "a\nb\n"

@@ -1,0 +1,279 @@
+"""Jobs of BUDA apps: what is sent for them, byte by byte, and what is refused."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from boinc_gahp.containers import FPOPS_BOUND
+from boinc_gahp.errors import JobRefused
+from boinc_gahp.localproject import new_app
+from boinc_gahp.rpc.build import submission_document
+from boinc_gahp.secret import Authenticator
+from boinc_gahp.submit import (
+    BatchValidator,
+    InlineFile,
+    Job,
+    Parameters,
+    StagedFile,
+    SubmitRequest,
+    buda_name,
+    buda_output_of_number,
+    buda_request,
+    short_name,
+)
+from boinc_gahp.templates import read_input_template, read_output_template
+from tests.submit.scripted import Script, error
+from tests.submit.test_submit_jobs import workunit
+
+if TYPE_CHECKING:
+    from tests.submit.conftest import Site
+
+USUAL = (("fit", ("fit.json", "log")),)
+OWN_INPUT = (
+    "<input_template><file_info/><workunit><file_ref><open_name>in</open_name></file_ref>"
+    "{more}</workunit></input_template>"
+)
+OWN_OUTPUT = (
+    "<output_template><file_info><name><OUTFILE_0/></name></file_info><result>\n<file_ref>"
+    "<file_name><OUTFILE_0/></file_name><open_name>x</open_name></file_ref></result>"
+    "</output_template>"
+)
+
+
+def request(job: Job = Job(), app: str = "buda:fit", **more: Any) -> SubmitRequest:  # noqa: B008
+    return SubmitRequest("batch", app, [("job", job)], **more)
+
+
+def made(job: Job = Job(), **more: Any) -> Job:  # noqa: B008
+    return buda_request(request(job, **more), USUAL).jobs[0][1]
+
+
+def refused(job: Job = Job(), **more: Any) -> str:  # noqa: B008
+    with pytest.raises(JobRefused) as raised:
+        buda_request(request(job, **more), USUAL)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+# What is sent.
+
+
+def test_the_request_has_the_jobs_own_inputs_the_buda_apps_name_and_its_outputs() -> None:
+    job = Job(("--level", "3"), {"data.csv": StagedFile("a.csv"), "sub/b": StagedFile("b")})
+    ordinary = buda_request(request(job), USUAL)
+    script = Script({"get_templates": error("template file missing")})
+    validator = BatchValidator(script.context(), ordinary)
+    inputs = validator.inputs()
+    submission = validator.submission(7, {"job"}, inputs, lambda path: path)
+    document = submission_document("submit_batch", Authenticator("secret"), submission).decode()
+    assert document == (
+        "<submit_batch><authenticator>secret</authenticator><batch><batch_id>7</batch_id>"
+        "<app_name>buda</app_name><job_params>"
+        "<rsc_fpops_bound>6048000000000000</rsc_fpops_bound></job_params>"
+        "<job><name>job</name><command_line>--level 3</command_line>"
+        "<input_file><mode>local_staged</mode><source>a.csv</source></input_file>"
+        "<input_file><mode>local_staged</mode><source>b</source></input_file>"
+        "<input_template>\n"
+        "<file_info>\n<no_delete/>\n</file_info>\n<file_info>\n<no_delete/>\n</file_info>\n"
+        "<workunit>\n"
+        "<file_ref>\n<open_name>data.csv</open_name>\n<copy_file/>\n</file_ref>\n"
+        "<file_ref>\n<open_name>sub/b</open_name>\n<copy_file/>\n</file_ref>\n"
+        "<buda_app_name>fit</buda_app_name>\n</workunit>\n</input_template>"
+        "<output_template>\n"
+        "<file_info>\n<name><OUTFILE_0/></name>\n<max_nbytes>1e+09</max_nbytes>\n"
+        "<url><UPLOAD_URL/></url>\n<no_delete/>\n</file_info>\n"
+        "<file_info>\n<name><OUTFILE_1/></name>\n<max_nbytes>1e+09</max_nbytes>\n"
+        "<url><UPLOAD_URL/></url>\n<no_delete/>\n</file_info>\n"
+        "<result>\n"
+        "<file_ref>\n<file_name><OUTFILE_0/></file_name>\n<open_name>fit.json</open_name>\n"
+        "<copy_file/>\n</file_ref>\n"
+        "<file_ref>\n<file_name><OUTFILE_1/></file_name>\n<open_name>log</open_name>\n"
+        "<copy_file/>\n</file_ref>\n"
+        "</result>\n</output_template>"
+        "</job></batch></submit_batch>"
+    )
+
+
+@pytest.mark.parametrize("app", ["uppercase", "buda", "budafit", "a:b", "BUDA:fit", ""])
+def test_a_request_for_another_app_stays_as_it_is(app: str) -> None:
+    one = request(Job(("$HOME",)), app)
+    assert buda_request(one, USUAL) is one
+    assert buda_name(app) is None
+
+
+def test_the_outputs_that_a_job_names_count_more_than_those_in_the_settings() -> None:
+    job = made(outputs={"job": ("b", "a", "b")})
+    outputs = read_output_template(job.output_template or "").files
+    assert [file.open_name for file in outputs] == ["b", "a"]
+    assert not any(file.optional for file in outputs)
+
+
+def test_a_job_may_have_no_outputs_but_then_says_so() -> None:
+    job = made(outputs={"job": ()}, app="buda:other")
+    assert read_output_template(job.output_template or "").files == ()
+    assert "buda_outputs.other = [...]" in refused(app="buda:other")
+
+
+def test_a_limit_is_two_weeks_unless_the_job_has_one() -> None:
+    assert buda_request(request(), USUAL).parameters == Parameters(fpops_bound=FPOPS_BOUND)
+    asked = Parameters(fpops_est=1e12, fpops_bound=2e12)
+    assert buda_request(request(parameters=asked), USUAL).parameters == asked
+
+
+def test_jobs_with_files_of_the_same_names_share_the_text_of_their_templates() -> None:
+    jobs = [(f"job{n}", Job((str(n),), {"in": InlineFile(str(n))})) for n in range(3)]
+    found = buda_request(SubmitRequest("batch", "buda:fit", jobs), USUAL).jobs
+    assert len({id(job.input_template) for _, job in found}) == 1
+    assert len({id(job.output_template) for _, job in found}) == 1
+
+
+@pytest.mark.processes  # hosts look for a container engine
+def test_a_boinc_submit_has_the_outputs_of_the_settings(site: Site) -> None:
+    dockerfile = site.directory / "Dockerfile"
+    dockerfile.write_text("FROM scratch\n")
+    with suppress(ValueError):  # it is there from the test before
+        new_app.add(site.local.core, new_app.NewApp("buda:fit", dockerfile=dockerfile))
+    job = ("fit#1.0", Job(("-v",), {"data.csv": site.file(b"1")}))
+    answer_by = time.monotonic() + 300
+    with site.bridge(buda_outputs=USUAL) as bridge:
+        for app in ("buda:other", "buda:a/b"):
+            with pytest.raises(JobRefused):
+                bridge.boinc_submit(SubmitRequest("refused", app, [job]), answer_by)
+        batch_id = bridge.boinc_submit(SubmitRequest("fit", "buda:fit", [job]), answer_by)
+        # As after a crash between the submit and its answer.
+        assert bridge.boinc_submit(SubmitRequest("fit", "buda:fit", [job]), answer_by) == batch_id
+    row = workunit(site, "fit#1.0")
+    assert read_input_template(row["xml_doc"]).buda_app_name == "fit"
+    assert row["rsc_fpops_bound"] == FPOPS_BOUND
+    text = (site.local.directory / row["result_template_file"]).read_text()
+    assert [file.open_name for file in read_output_template(text).files] == ["fit.json", "log"]
+    assert site.local.batch_count("refused") == 0
+
+
+# Templates of the job's own.
+
+
+def test_a_jobs_own_input_template_gets_the_name_and_keeps_the_rest() -> None:
+    own = OWN_INPUT.format(more="<delay_bound>77</delay_bound><keywords>1</keywords>")
+    text = made(Job(input_template=own)).input_template or ""
+    assert read_input_template(text) == replace(read_input_template(own), buda_app_name="fit")
+    assert "<keywords>1</keywords>" in text
+    assert made(Job(input_template=text)).input_template == text
+
+
+def test_a_jobs_own_input_template_for_another_buda_app_is_refused() -> None:
+    own = OWN_INPUT.format(more="<buda_app_name>other</buda_app_name>")
+    assert 'its own input template is for "other"' in refused(Job(input_template=own))
+    assert "its own input template" in refused(Job(input_template="<x>"))
+
+
+def test_own_output_templates_and_those_of_the_project_are_left_alone() -> None:
+    assert made(Job(output_template=OWN_OUTPUT)).output_template == OWN_OUTPUT
+    there = made(app="buda:other", output_template_filename="other_out")
+    assert there.output_template is None
+    assert there.input_template is not None
+    both = made(input_template_filename="a", output_template_filename="b")
+    assert (both.input_template, both.output_template) == (None, None)
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a/b", ".", "..", ".a", " a", "a ", "a'b", "ä", "a<b", "a\nb", "n" * 256]
+)
+def test_a_name_that_no_buda_app_can_have_is_refused(name: str) -> None:
+    assert "the internal name of a BUDA app is expected" in refused(app=f"buda:{name}")
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("$HOME",), "has a $, which a shell of the volunteer's computer would evaluate"),
+        (("a`id`",), "has a `"),
+        (('"',), 'has a "'),
+        (("\\",), "has a \\"),
+        (("two words",), "is empty or has white space"),
+        (("",), "is empty or has white space"),
+        (("\u00a0",), "is empty or has white space"),
+        (("--config", "x"), "--config would be taken by BOINC's docker_wrapper"),
+        (("x" * 250, "y" * 250), "has 502 bytes of arguments; a BUDA app gets at most 500"),
+    ],
+)
+def test_arguments_that_would_not_arrive_are_refused(args: tuple[str, ...], words: str) -> None:
+    assert words in refused(Job(args))
+
+
+@pytest.mark.parametrize("name", ["", "/a", "../a", "a/", "C:/a", "a\nb"])
+def test_an_output_that_is_no_file_of_the_app_is_refused(name: str) -> None:
+    assert refused(outputs={"job": (name,)}).startswith("job")
+
+
+def test_an_input_in_place_of_the_apps_dockerfile_is_refused() -> None:
+    text = InlineFile("x")
+    assert "cannot be called Dockerfile" in refused(Job(inputs={"Dockerfile": text}))
+    many = Job(inputs={f"in{n}": text for n in range(61)})
+    assert "61 input files" in refused(many)
+
+
+# Anything.
+
+WORDS = st.lists(st.text(st.characters(codec="utf-8"), max_size=20), max_size=5)
+
+
+@given(WORDS)
+def test_words_that_are_accepted_mean_themselves_in_the_shell_of_a_volunteer(
+    words: list[str],
+) -> None:
+    try:
+        made(Job(tuple(words)))
+    except JobRefused:
+        return
+    if "\0" not in "".join(words):
+        assert shlex.split(f'" {" ".join(words)}"') == [f" {' '.join(words)}"]
+    assert " ".join(words).split() == words
+
+
+@given(st.text(max_size=30) | st.text("ab_-. ", max_size=8))
+def test_the_scheduler_finds_any_name_that_is_accepted(name: str) -> None:
+    try:
+        job = buda_request(request(app=f"buda:{name}", outputs={"job": ()})).jobs[0][1]
+    except JobRefused:
+        return
+    text = job.input_template or ""
+    assert f"<buda_app_name>{name}</buda_app_name>" in text
+    assert read_input_template(text).buda_app_name == name
+    assert not set(short_name(f"buda:{name}")) & set(": /'\"\\&<>")
+
+
+@given(st.lists(st.text(max_size=12), max_size=4))
+def test_any_names_of_files_are_refused_or_come_back_as_they_are(names: list[str]) -> None:
+    job = Job(inputs={name: InlineFile("x") for name in names})
+    try:
+        job = made(job, outputs={"job": tuple(names)})
+    except JobRefused:
+        return
+    assert [f.open_name for f in read_input_template(job.input_template or "").files] == list(
+        dict.fromkeys(names)
+    )
+    assert [f.open_name for f in read_output_template(job.output_template or "").files] == list(
+        dict.fromkeys(names)
+    )
+
+
+# Fetching for a gridmanager, which does not say which app a job is for.
+
+
+def test_outputs_are_told_by_their_number_only_if_that_leaves_no_choice() -> None:
+    several = (("a", ("x", "y")), ("b", ("z",)), ("c", ("x", "y")), ("d", ("1", "2", "3")))
+    text = buda_output_of_number(several, 2) or ""
+    assert [file.open_name for file in read_output_template(text).files] == ["x", "y"]
+    assert buda_output_of_number((*several, ("e", ("y", "x"))), 2) is None
+    assert buda_output_of_number(several, 4) is None
