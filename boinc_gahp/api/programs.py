@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ProgramBatch", "Programs", "made_programs", "program_batch", "submit_program"]
 
+#: Seconds for which files that were made for programs are kept: a retry of them needs these, or the
+#: project's copies.
+_UNUSED = 30 * 86400.0
 #: A job with more processors than this is no job for one computer of a volunteer.
 _MOST_CPUS = 1024
 
@@ -255,6 +258,7 @@ def made_programs(
             for number, (_, _, job_in_it) in enumerate(described)
         ]
     )
+    session.bridge.clean_made(_UNUSED)
     told = _told(shared)
     return ProgramBatch(
         app_name,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from boinc_gahp.api import Job, Options, Plan, Project
-    from boinc_gahp.cli.batch.job_options import CommandLineJobs
+    from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
     from boinc_gahp.submit import Input
 
     LookUp = Callable[[Project, Namespace, Work, Options], CommandLineJobs]
