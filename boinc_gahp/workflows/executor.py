@@ -1,0 +1,332 @@
+"""Snakemake's executor for volunteers' computers: ``snakemake --executor boinc``.
+
+Snakemake hands out the jobs that are ready. Those that it has handed out since the last look, and
+that have a rule and an image in common, become one batch. Snakemake remembers the batch and the job
+in it before the batch is submitted (its external job id). So when Snakemake is killed and runs again,
+the job is picked up on the project. When a job is done, its outputs are put where the workflow
+expects them, as if the volunteer's computer shared this file system.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import threading
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
+from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
+from snakemake_interface_executor_plugins.settings import CommonSettings, ExecutorSettingsBase
+
+from boinc_gahp import api
+from boinc_gahp.errors import (
+    DatabaseTrouble,
+    GahpError,
+    JobFailed,
+    NoSuchBatch,
+    ProjectDown,
+    TransportError,
+)
+from boinc_gahp.workflows.rule_jobs import COMMAND, RuleJob, check_rules, read_job
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterable, Sequence
+
+__all__ = ["Executor", "ExecutorSettings", "common_settings"]
+
+#: Where the outputs of jobs wait to be moved, below the working directory.
+_DIRECTORY = Path(".snakemake", "boinc")
+#: The project may answer again.
+_PASSING = (TransportError, ProjectDown, DatabaseTrouble)
+#: The most characters of a rule's name in a batch's name.
+_LONGEST = 40
+
+#: Files come and go through this machine, so Snakemake need not know that there is no shared file
+#: system, and a job never starts Snakemake.
+common_settings = CommonSettings(
+    non_local_exec=True,
+    implies_no_shared_fs=False,
+    job_deploy_sources=False,
+    pass_default_storage_provider_args=False,
+    pass_default_resources_args=False,
+    auto_deploy_default_storage_provider=False,
+    can_transfer_local_files=True,
+)
+
+
+@dataclass
+class ExecutorSettings(ExecutorSettingsBase):
+    """Options of ``snakemake``, as ``--boinc-image``."""
+
+    image: str | None = field(
+        default=None,
+        metadata={
+            "help": "Image for rules without container:, such as python:3.12-slim "
+            "(default: container_image in boinc_gahp's settings).",
+            "type": str,
+        },
+    )
+    project: str | None = field(
+        default=None,
+        metadata={
+            "help": "The NAME of a section [projects.NAME] in boinc_gahp's settings "
+            "(default: [project]).",
+            "type": str,
+        },
+    )
+    app: str | None = field(
+        default=None,
+        metadata={
+            "help": "The project's app that runs programs in containers "
+            "(default: container_app in boinc_gahp's settings).",
+            "type": str,
+        },
+    )
+    network: bool = field(
+        default=False, metadata={"help": "Let the jobs use the volunteers' network."}
+    )
+
+
+class _Place(NamedTuple):
+    """Where a job is on the project: its batch, its name, and what it computes (a digest)."""
+
+    batch: str
+    job: str
+    digest: str
+
+    @classmethod
+    def read(cls, text: str | None) -> _Place | None:
+        """Return the place that an external job id tells; None: it is none."""
+        parts = (text or "").split("/")
+        return cls(*parts) if len(parts) == 3 else None
+
+    def __str__(self) -> str:
+        return "/".join(self)
+
+
+class _Sent:
+    """A job of Snakemake that was handed out, and what became of it."""
+
+    def __init__(self, info: Any, job: RuleJob) -> None:
+        self.info = info
+        self.job = job
+        self.place: _Place | None = None
+        self.future: api.JobFuture[api.JobResult] | None = None
+
+
+class Executor(RemoteExecutor):
+    """Runs the jobs of a workflow on volunteers' computers."""
+
+    def __post_init__(self) -> None:
+        """Refuse workflows that cannot run there; Snakemake calls this before any job."""
+        rules = {job.rule for job in self.dag.needrun_jobs() if not job.is_local}
+        check_rules(sorted(rules, key=lambda rule: str(rule.name)))
+        self._settings: ExecutorSettings = self.workflow.executor_settings or ExecutorSettings()
+        self._project = api.Project.from_settings(self._settings.project)
+        self._sent: dict[int, _Sent] = {}
+        #: Batches whose names were given, and that may not have been submitted.
+        self._made: dict[str, list[_Sent]] = {}
+        self._batches: dict[str, api.JobFutures[api.JobResult]] = {}
+        # A workflow is cancelled by another thread than the one that submits.
+        self._lock = threading.Lock()
+        self._cancelled = False
+
+    def run_job(self, job: Any) -> None:
+        """Take a job; it is submitted with the next look at the jobs."""
+        sent = read_job(job, self.workflow.deployment_settings.deployment_method)
+        self.workflow.async_run(job.check_protected_output())
+        self.workflow.async_run(job.remove_existing_output())
+        info = SubmittedJobInfo(job)
+        with self._lock:
+            self._sent[id(info)] = _Sent(info, sent)
+        self.report_job_submission(info, register_job=False)
+
+    async def check_active_jobs(self, active_jobs: list[Any]) -> AsyncGenerator[Any, None]:
+        """Submit jobs that were handed out, and report those that are over; yield the others."""
+        with self._lock:
+            self._submit([self._sent[id(info)] for info in active_jobs])
+        for info in active_jobs:
+            sent = self._sent.get(id(info))
+            if sent is None:
+                continue
+            if sent.future is None or not sent.future.done():
+                yield info
+            else:
+                self._end(sent)
+
+    def cancel_jobs(self, active_jobs: list[Any]) -> None:  # noqa: ARG002
+        """Abort all jobs that are not over."""
+        # Snakemake leaves out those that are looked at just now.
+        with self._lock:
+            self._cancelled = True
+            names = defaultdict(list)
+            for sent in self._sent.values():
+                if sent.place is not None and sent.future is not None and not sent.future.done():
+                    names[sent.place.batch].append(sent.place.job)
+            for batch, jobs in names.items():
+                try:
+                    self._batches[batch].batch.abort(jobs)
+                except GahpError as error:
+                    self.logger.error(f"batch {batch} could not be aborted: {error}")
+
+    def shutdown(self) -> None:
+        """Let the project delete the files of batches whose jobs are all done and brought."""
+        super().shutdown()
+        if not self._cancelled:
+            for futures in self._batches.values():
+                self._retire(futures)
+        self._project.close()
+
+    # -- submitting
+
+    def _submit(self, handed_out: Iterable[_Sent]) -> None:
+        new = [sent for sent in handed_out if sent.place is None]
+        if self._cancelled:
+            return
+        try:
+            for name, several in self._earlier(new).items():
+                self._pick_up(name, several)
+            for several in self._together([sent for sent in new if sent.place is None]):
+                self._name(several)
+            for name, several in list(self._made.items()):
+                self._send(name, several)
+        except _PASSING as error:
+            self.logger.warning(f"the jobs will be submitted later: {error}")
+
+    def _earlier(self, new: Iterable[_Sent]) -> dict[str, list[tuple[_Sent, _Place]]]:
+        """Return the jobs that an earlier run has submitted, and where they are, by their batches."""
+        found = defaultdict(list)
+        for sent in new:
+            place = _Place.read(self.dag.incomplete_external_jobid(sent.info.job))
+            if place is not None and place.digest == sent.job.digest:
+                found[place.batch].append((sent, place))
+        return found
+
+    def _pick_up(self, name: str, several: Sequence[tuple[_Sent, _Place]]) -> None:
+        """Wait for jobs that an earlier run has submitted, if the project has them."""
+        try:
+            batch = self._project.batch(name)
+        except NoSuchBatch:
+            return
+        there = {job.name for job in batch}
+        several = [(sent, place) for sent, place in several if place.job in there]
+        for sent, place in several:
+            sent.place = place
+            sent.info.external_jobid = str(place)
+        self._wait_for(batch, [sent for sent, _ in several])
+        self.logger.info(f"{len(several)} jobs are in batch {name} already.")
+
+    @staticmethod
+    def _together(new: Iterable[_Sent]) -> list[list[_Sent]]:
+        groups = defaultdict(list)
+        for sent in new:
+            groups[sent.job.like].append(sent)
+        return list(groups.values())
+
+    def _name(self, several: list[_Sent]) -> None:
+        """Give a batch and its jobs names, and have Snakemake remember them."""
+        rule = several[0].job.rule[:_LONGEST]
+        name = f"snakemake-{rule}-{secrets.token_hex(4)}"
+        for number, sent in enumerate(several):
+            sent.place = _Place(name, f"{name}_{number}", sent.job.digest)
+            sent.info.external_jobid = str(sent.place)
+            sent.info.job.register(external_jobid=str(sent.place))
+        self._made[name] = several
+
+    def _send(self, name: str, several: list[_Sent]) -> None:
+        like = several[0].job
+        image = like.image or self._settings.image or self._project.settings_image
+        try:
+            batch = api.submit_program(
+                self._project,
+                COMMAND,
+                image=image,
+                rows=[
+                    api.Job(
+                        args=sent.job.words,
+                        inputs={path: path for path in sent.job.inputs},
+                        name=sent.place.job if sent.place else None,
+                        memory=sent.job.memory,
+                        disk=sent.job.disk,
+                        fpops=sent.job.fpops,
+                    )
+                    for sent in several
+                ],
+                outputs=like.output_names,
+                environment={**like.environment, **self.envvars()},
+                network=self._settings.network,
+                cpus=like.threads,
+                app=self._settings.app,
+                find_files=False,
+                name=name,
+            )
+        except _PASSING:
+            raise
+        except GahpError as error:
+            del self._made[name]
+            for sent in several:
+                self._report(sent, f"{error}")
+            return
+        del self._made[name]
+        self._wait_for(batch, several)
+        self.logger.info(f"Batch {name} has {len(several)} jobs.")
+
+    def _wait_for(self, batch: api.Batch, several: Sequence[_Sent]) -> None:
+        names = [sent.place.job for sent in several if sent.place is not None]
+        futures = api.JobFutures(
+            batch, [(name, {}) for name in names], _DIRECTORY.absolute() / batch.name, _result
+        )
+        self._batches[batch.name] = futures
+        for sent, future in zip(several, futures, strict=True):
+            sent.future = future
+
+    # -- the end
+
+    def _end(self, sent: _Sent) -> None:
+        """Bring a job's outputs, and report it."""
+        assert sent.future is not None
+        folder = None
+        try:
+            error = sent.future.exception()
+            if error is None:
+                folder = sent.future.result().folder
+            elif isinstance(error, JobFailed):
+                folder = self._batches[sent.future.batch.name].directory / error.job
+            if folder is not None:
+                sent.job.bring(folder)
+        except OSError as problem:
+            error = problem
+        if error is not None:
+            self._report(sent, str(error), sent.future.job_name)
+            return
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        del self._sent[id(sent.info)]
+        self.report_job_success(sent.info)
+
+    def _report(self, sent: _Sent, why: str, name: str = "") -> None:
+        del self._sent[id(sent.info)]
+        look = f"; see: boinc_gahp batch logs {name}" if name else ""
+        self.report_job_error(sent.info, msg=why + look)
+
+    def print_job_error(self, job_info: Any, msg: str | None = None, **kwargs: Any) -> None:
+        """Log why a job failed, and where it is on the project."""
+        if job_info.external_jobid is not None:
+            kwargs["external_jobid"] = job_info.external_jobid
+        job_info.job.log_error(msg, **kwargs)
+
+    def _retire(self, futures: api.JobFutures[api.JobResult]) -> None:
+        try:
+            batch = futures.batch.refresh()
+            if batch.is_over and not batch.error_jobs:
+                batch.retire()
+                shutil.rmtree(futures.directory, ignore_errors=True)
+        except GahpError as error:
+            self.logger.warning(f"batch {futures.batch.name} could not be retired: {error}")
+
+
+def _result(result: api.JobResult) -> api.JobResult:
+    return result
