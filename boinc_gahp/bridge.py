@@ -243,10 +243,18 @@ class Bridge:
         scope: CancelScope,
         count: Callable[[int], object],
         directories: Directories | None = None,
+        *,
+        own_template: str | None = None,
     ) -> FetchedFiles:
         """See :func:`boinc_gahp.fetch.engine.fetch`."""
         return fetch.fetch(
-            self._context, located, sink, scope, count=count, directories=directories
+            self._context,
+            located,
+            sink,
+            scope,
+            own_template=own_template,
+            count=count,
+            directories=directories,
         )
 
     def failure_of(self, job: JobInfo) -> Failure:

@@ -28,7 +28,7 @@ ARROWS = {
     "fetch": {"submit", "rpc", "templates", "containers", "ledger"},
     "bridge": {"submit", "fetch", "rpc", "ledger"},
     "htcondor": {"bridge", "submit", "fetch", "templates", "containers", "ledger"},
-    "api": {"bridge", "submit", "fetch", "rpc", "templates", "terminal"},
+    "api": {"bridge", "submit", "fetch", "rpc", "templates", "containers", "terminal"},
     "daemon": {"gahp", "bridge", "submit", "fetch", "htcondor", "ledger"},
     "localproject": {"templates", "terminal"},
     "terminal": set(),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.api import jobs_csv
 from boinc_gahp.api.failures import JobFailure, failures
 from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, Jobs, jobs_of
-from boinc_gahp.api.folders import Folder, folder_name
+from boinc_gahp.api.folders import folder_name
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.records import RowMaker, as_fetched
 from boinc_gahp.api.zips import FetchedZip, fetch_zip
@@ -128,7 +128,8 @@ def fetch(
     Manifests(batch.project.session).note_fetch(batch.id, root)
 
     def work(job: FinishedJob) -> None:
-        folder = Folder(root / folder_name(job.called), job, stderr=stderr, again=again)
+        path = root / folder_name(job.called)
+        folder = under_way.folder(path, job, stderr=stderr, again=again)
         sizes.append(folder.fill(batch.project.url, under_way.bring, under_way.scope, parent))
         results[job.id] = None if folder.note is None else folder.note.result
         if brought is not None:

@@ -10,10 +10,13 @@ import errno
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api import finding
 from boinc_gahp.api.family import as_they_count
+from boinc_gahp.api.folders import Folder
+from boinc_gahp.api.job_templates import JobTemplates
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import (
     GahpError,
@@ -30,10 +33,10 @@ from boinc_gahp.threads import in_parallel, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.family import Family
-    from boinc_gahp.api.folders import Folder
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.fetch import Directories, FetchedFiles
@@ -212,6 +215,7 @@ class BatchFetch:
         self.stopped = False
         self._batch = batch
         self._session = batch.project.session
+        self._templates = JobTemplates(batch)
         self._jobs = jobs
         self._counter = _Counter(progress, len(jobs))
         self._stop = stop or threading.Event()
@@ -280,16 +284,35 @@ class BatchFetch:
             raise fatal
         self._counter.report()
 
+    def folder(self, path: Path, job: FinishedJob, *, stderr: bool, again: bool) -> Folder:
+        """Return the folder for a job; raises RpcError."""
+        own = self._templates.of(job)
+        if own is None or not own.is_program:
+            made = Folder(path, job, stderr=stderr, again=again)
+        else:
+            from boinc_gahp.api.program_folders import ProgramFolder  # noqa: PLC0415  (few need it)
+
+            made = ProgramFolder(path, job, stderr=stderr, again=again, named=own.outputs)
+        made.own_template = None if own is None else own.text
+        return made
+
     def bring(self, folder: Folder, directories: Directories) -> FetchedFiles:
         """Fetch a job's files into its folder with the engine; raises what the engine raises."""
         ids = JobIds(folder.job.id, folder.job.instance_id)
-        return self._session.bridge.fetch(
+        brought = self._session.bridge.fetch(
             Located(folder.job.batch_id or self._batch.id, self._batch.app_name, ids),
             folder,
             self.scope,
             lambda nbytes: self._counter.add(nbytes=nbytes),
             directories,
+            own_template=folder.own_template,
         )
+        if folder.stderr_is_output and folder.wants_stderr:
+            # The engine needs it for a stderr only; it has the times, too.
+            self.scope.check()
+            completed = self._session.rpc.query_completed_job(folder.job_name)
+            brought = replace(brought, completed=completed)
+        return brought
 
     def _of_all(self, error: GahpError) -> GahpError | None:
         """Return the error if every other job would fail with it; None: only this job fails."""

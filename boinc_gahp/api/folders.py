@@ -98,6 +98,9 @@ class Note:
         result: the exit status, and the elapsed and CPU time; None if stderr was not fetched, for
             the project tells them together, or if an old version fetched.
         attempts: if the job is a retry, the ids of the job that it repeats and of all its retries.
+        stdout: the path of stdout, of a job that ran a program in a container; None: another job.
+        exit_status: of the program; negative if a signal ended it. None: another job.
+        failure: why the program counts as failed, on one line; empty: it does not.
     """
 
     project: str
@@ -108,6 +111,9 @@ class Note:
     outputs: dict[str, str] = field(default_factory=dict)
     result: FetchResult | None = None
     attempts: tuple[int, ...] = ()
+    stdout: str | None = None
+    exit_status: int | None = None
+    failure: str = ""
 
     def there(self, folder: Path) -> dict[str, int]:
         """Return the files that are still in place with the same size."""
@@ -148,9 +154,23 @@ def read_note(folder: Path) -> Note | None:
                 float(result["cpu_time"]),
             ),
             tuple(map(int, note.get("attempts", ()))),
+            *_program_of(note),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _program_of(note: dict[str, Any]) -> tuple[str | None, int | None, str]:
+    """Return what the note tells of a program."""
+    program = note.get("program")
+    if program is None:
+        return None, None, ""
+    stdout = program["stdout"]
+    return (
+        None if stdout is None else str(stdout),
+        int(program["exit_status"]),
+        str(program["failure"]),
+    )
 
 
 def note_of(folder: Path, project: str, job_id: int) -> Note | None:
@@ -174,6 +194,10 @@ def write_note(
         OutputError: the note cannot be written.
         Exception: whatever a closed scope raises.
     """
+    program = None
+    if note.exit_status is not None:
+        keys = ("stdout", "exit_status", "failure")
+        program = {key: getattr(note, key) for key in keys}
     text = json.dumps(
         {
             "format": _FORMAT,
@@ -186,6 +210,7 @@ def write_note(
             "outputs": note.outputs,
             "result": None if note.result is None else asdict(note.result),
             "attempts": list(note.attempts),
+            **({} if program is None else {"program": program}),
         }
     )
     with registry.file(folder / NOTE, scope, folder.parent, directories) as file:
@@ -210,6 +235,8 @@ class Folder(Sink):
         job: the job.
         have: size in bytes of each file that is in place, by its path in the folder.
         note: what the folder holds, once :meth:`fill` has returned.
+        wants_stderr: as given by ``stderr``.
+        own_template: the job's own output template (XML text); None: the app's.
     """
 
     def __init__(self, path: Path, job: FinishedJob, *, stderr: bool, again: bool) -> None:
@@ -217,9 +244,10 @@ class Folder(Sink):
         self.again = again
         self.have: dict[str, int] = {}
         self.note: Note | None = None
+        self.own_template: str | None = None
         self.job = job
         self._outputs: dict[str, str] = {}
-        self._wants_stderr = stderr
+        self.wants_stderr = stderr
 
     def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
         """Return all outputs."""
@@ -232,7 +260,7 @@ class Folder(Sink):
 
     def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:
         """Return where stderr goes; no output has that name."""
-        if not self._wants_stderr:
+        if not self.wants_stderr:
             return None
         taken = {self._name(item.destination) for item in self.select(outputs)}
         free = (name for name in _STDERR if name not in taken)
@@ -309,23 +337,23 @@ class Folder(Sink):
             self.have = note.there(self.directory)
             stderr = note.stderr if note.stderr in self.have else None
             wanted = note.files.keys() - {note.stderr}
-            if wanted <= self.have.keys() and (stderr or not self._wants_stderr):
+            if wanted <= self.have.keys() and (stderr or not self.wants_stderr):
                 self.note = note
                 return -1
         with Directories(scope, synced_later=parent) as directories:
             self.make(directories)
             brought = bring(self, directories)
-            new = {self._name(path): _size(path) for path in brought.outputs}
+            new = {self._name(path): size_of(path) for path in brought.outputs}
             if brought.stderr is not None:
                 stderr = self._name(brought.stderr)
-                new[stderr] = _size(brought.stderr)
+                new[stderr] = size_of(brought.stderr)
             files = {**self.have, **new}
             outputs = {name: path for name, path in self._outputs.items() if path in files}
             result = result_of(brought) or result
             job = self.job
             ids = (project, job.id, job.instance_id)
             attempts = tuple(sorted(job.attempts))
-            written = Note(*ids, files, stderr, outputs, result, attempts)
+            written = self.told(Note(*ids, files, stderr, outputs, result, attempts))
             # Its name may be on the disk before theirs: a note's files are looked for again.
             write_note(self.directory, written, self.job_name, scope, directories)
             self.note = written
@@ -334,6 +362,10 @@ class Folder(Sink):
             with suppress(OSError):
                 (self.directory / FAILURE).unlink()
         return sum(new.values())
+
+    def told(self, note: Note) -> Note:
+        """Return a note with what only this kind of folder knows."""
+        return note
 
     def _is_of_another_attempt(self, note: Note) -> bool:
         job = self.job
@@ -359,7 +391,8 @@ def _clear(folder: Path) -> None:
         sweep(folder)
 
 
-def _size(path: Path) -> int:
+def size_of(path: Path) -> int:
+    """Return the size of a file that was just put in place, in bytes; raises OutputError."""
     try:
         return path.stat().st_size
     except OSError as error:

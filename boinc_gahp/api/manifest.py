@@ -16,7 +16,15 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.api.files import read_file
-from boinc_gahp.api.types import InlineFile, Job, LocalFile, Parameters, RemoteFile, StagedFile
+from boinc_gahp.api.types import (
+    InlineFile,
+    Job,
+    LocalFile,
+    Parameters,
+    ProgramWords,
+    RemoteFile,
+    StagedFile,
+)
 from boinc_gahp.errors import StagingError
 from boinc_gahp.text import shorten
 
@@ -83,6 +91,8 @@ class SubmittedJob:
         input_template: the XML text of its own template; None: the app's, or the batch's.
         output_template: likewise.
         retry_of: the job of the parent batch that this one repeats; None: there is none.
+        program: of a job that runs a program in a container: its command line, and what it has in
+            common with the others of its batch; None: it runs an app.
         complete: whether all that is needed to send it again was kept; False if an old version of
             boinc_gahp submitted it with files or templates.
     """
@@ -99,7 +109,13 @@ class SubmittedJob:
     input_template: str | None = None
     output_template: str | None = None
     retry_of: str | None = None
+    program: ProgramWords | None = None
     complete: bool = True
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command line as a person knows it: of a program, or the arguments of an app."""
+        return self.args if self.program is None else self.program.command
 
     @property
     def paths(self) -> list[str]:
@@ -140,6 +156,7 @@ class SubmittedJob:
             disk=self.disk,
             delay=self.delay,
             parameters=dict(self.parameters),
+            program=self.program,
         )
 
     def _file(self, open_name: str, item: SubmittedInput, md5s: Mapping[str, str]) -> Input:
@@ -233,6 +250,7 @@ class Manifest:
             line.get("parameters", {}),
             **own,
             retry_of=line.get("retry_of"),
+            program=self._program(line),
             complete=kept and all(digest in self.texts for digest in digests.values()),
         )
 
@@ -245,6 +263,11 @@ class Manifest:
             parameters.update(dict.fromkeys(line.get("parameters", ())))
             inputs.update(dict.fromkeys(line["inputs"]))
         return list(parameters), list(inputs)
+
+    def _program(self, line: Mapping[str, Any]) -> ProgramWords | None:
+        if "command" not in line:
+            return None
+        return ProgramWords(tuple(line["command"]), self.texts.get(line.get("shared", ""), "{}"))
 
     def _input(self, content: str | None, source: str) -> SubmittedInput:
         if source == _INLINE:
@@ -271,7 +294,8 @@ def check_line(text: str) -> None:
         and all(isinstance(line.get(key, {}), dict) for key in ("inputs", "sources", "parameters"))
         and _is_list(list(line["inputs"].values()), str, type(None))
         and _is_list(list(line.get("sources", {}).values()))
-        and _is_list([line[key] for key in (*TEMPLATES, "retry_of") if key in line])
+        and _is_list(line.get("command", []))
+        and _is_list([line[key] for key in (*TEMPLATES, "retry_of", "shared") if key in line])
         and _is_list([line[key] for key in NUMBERS if key in line], int, float)
     ):
         raise ValueError(f"the line of a job is {shorten(text, 100)}")
@@ -335,6 +359,9 @@ def _line(job: Job, files: Mapping[str, Any], texts: dict[str, str], retry_of: s
     content["sources"] = files["sources"] or None
     content["parameters"] = {str(name): value for name, value in job.parameters.items()} or None
     content["retry_of"] = retry_of
+    if job.program is not None:
+        content["command"] = job.program.command
+        content["shared"] = _keep(job.program.shared, texts)
     given = {key: value for key, value in content.items() if value is not None}
     return json.dumps(given, default=_plain)
 

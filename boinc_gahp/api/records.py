@@ -122,7 +122,7 @@ class RowMaker:
         sent = self._manifest.job(name)
         for parameter, value in sent.parameters.items():
             yield parameter_key(parameter), value
-        yield _ARGS, shlex.join(sent.args)
+        yield _ARGS, shlex.join(sent.words)
         for open_name, item in sent.inputs.items():
             source = item.source
             if source.startswith("inline:"):

@@ -296,6 +296,7 @@ def _resolved(job: Job, name: str, remote: Mapping[str, RemoteFile], shared: _Sh
         input_template=job.input_template,
         output_template=job.output_template,
         parameters=job.parameters,
+        program=job.program,
         **sizes,
     )
 

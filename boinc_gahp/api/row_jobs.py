@@ -125,6 +125,9 @@ class RowJobs:
                 given[column] = cell
         patterns = self._patterns
         name = self._text("name", given)
+        sizes: dict[str, Any] = {
+            each: size(each, given[each]) for each in JOB_SIZES if each in given
+        }
         return Job(
             args=self._args(given["args"]) if "args" in given else patterns.args(texts),  # type: ignore[arg-type]
             inputs={
@@ -136,7 +139,7 @@ class RowJobs:
             input_template=self._template("input_template", given),
             output_template=self._template("output_template", given),
             parameters=parameters,
-            **{each: size(each, given[each]) for each in JOB_SIZES if each in given},
+            **sizes,
         )
 
     # -- reserved columns

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.api import jobs_csv
 from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, Jobs, jobs_of
-from boinc_gahp.api.folders import Folder, folder_name, result_of
+from boinc_gahp.api.folders import folder_name, result_of
 from boinc_gahp.api.records import Ended, RowMaker
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import Directories, explain, registry
@@ -172,7 +172,8 @@ class _Packer:
 
     def work(self, job: FinishedJob) -> None:
         """Fetch a job's files and add them to the archive."""
-        folder = Folder(self._room / str(job.id), job, stderr=self._stderr, again=True)
+        path = self._room / str(job.id)
+        folder = self._under_way.folder(path, job, stderr=self._stderr, again=True)
         try:
             with Directories(self._under_way.scope) as directories:
                 folder.make(directories)

@@ -4,7 +4,7 @@ A project has one app whose program is BOINC's ``docker_wrapper``; it builds an 
 script in a container (``containers.rst``). ``image`` reads and checks the name of an image,
 ``script`` writes the script that runs programs, ``build_files`` the other files that the wrapper
 reads, ``job_files`` tells which files a job's templates have, and ``ending`` reads what the script
-tells about a program's end. The files' names are in ``names``.
+tells about a program's end. The files' names are in ``names``, defaults and checks in ``rules``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ from boinc_gahp.lazy import exports
 
 if TYPE_CHECKING:
     from boinc_gahp.containers.build_files import dockerfile as dockerfile, job_toml as job_toml
-    from boinc_gahp.containers.ending import Ending as Ending, read_ending as read_ending
+    from boinc_gahp.containers.ending import (
+        LARGEST as LARGEST,
+        Ending as Ending,
+        read_ending as read_ending,
+    )
     from boinc_gahp.containers.image import Image as Image, read_image as read_image
     from boinc_gahp.containers.job_files import (
         MOST_FILES as MOST_FILES,
@@ -33,6 +37,13 @@ if TYPE_CHECKING:
         STDOUT as STDOUT,
         WORK as WORK,
     )
+    from boinc_gahp.containers.rules import (
+        FPOPS_BOUND as FPOPS_BOUND,
+        default_disk as default_disk,
+        is_variable as is_variable,
+        output_path as output_path,
+        secret_names as secret_names,
+    )
     from boinc_gahp.containers.script import (
         Layout as Layout,
         Program as Program,
@@ -44,7 +55,7 @@ __getattr__, __dir__ = exports(
     __name__,
     {
         "build_files": ["dockerfile", "job_toml"],
-        "ending": ["Ending", "read_ending"],
+        "ending": ["Ending", "LARGEST", "read_ending"],
         "image": ["Image", "read_image"],
         "job_files": ["MOST_FILES", "archive_name", "is_open_name", "output_files"],
         "names": [
@@ -57,6 +68,7 @@ __getattr__, __dir__ = exports(
             "STDOUT",
             "WORK",
         ],
+        "rules": ["FPOPS_BOUND", "default_disk", "is_variable", "output_path", "secret_names"],
         "script": ["Layout", "Program", "by_script", "write_script"],
     },
 )

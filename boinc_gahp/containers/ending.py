@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from dataclasses import dataclass
 
 #: What a script writes instead of an exit status if the program could not be run, or its outputs
@@ -47,6 +48,19 @@ class Ending:
 
     exit_status: int = 0
     problem: str | None = None
+
+    @property
+    def failure(self) -> str:
+        """Why the job counts as failed for a person, on one line; empty: it does not."""
+        if self.problem is not None:
+            return self.problem
+        if self.exit_status < 0:
+            number = -self.exit_status
+            try:
+                return f"signal {number} ({signal.Signals(number).name})"
+            except ValueError:
+                return f"signal {number}"
+        return f"exit status {self.exit_status}" if self.exit_status else ""
 
 
 def read_ending(content: bytes) -> Ending:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.leftovers import sweep as sweep
     from boinc_gahp.fetch.locate import Located as Located, NoResult as NoResult
     from boinc_gahp.fetch.names import new_file as new_file, shown as shown
-    from boinc_gahp.fetch.sinks import Delivery as Delivery, Sink as Sink
+    from boinc_gahp.fetch.sinks import Delivery as Delivery, Members as Members, Sink as Sink
     from boinc_gahp.fetch.stderr import (
         last_line as last_line,
         lines_of as lines_of,
@@ -88,7 +88,7 @@ __getattr__, __dir__ = exports(
         "leftovers": ["sweep"],
         "locate": ["Located", "NoResult"],
         "names": ["new_file", "shown"],
-        "sinks": ["Delivery", "Sink"],
+        "sinks": ["Delivery", "Members", "Sink"],
         "stderr": ["last_line", "lines_of", "unwrap"],
         "temporary": ["TryLater", "registry"],
         "types": [

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.containers import is_open_name, read_image
+from boinc_gahp.containers import (
+    default_disk,
+    is_open_name,
+    is_variable,
+    output_path,
+    read_image,
+    secret_names,
+)
 from boinc_gahp.errors import StagingError
 from boinc_gahp.htcondor.attributes import AdRefused, as_text, show
 from boinc_gahp.htcondor.boinc_attributes import positive
@@ -31,9 +37,6 @@ if TYPE_CHECKING:
 #: How an ad names an image; the first one wins.
 _IMAGES = ("ContainerImage", "DockerImage")
 
-#: Parts of the names of variables that often hold secrets. ``getenv`` copies them.
-_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSWORD", re.IGNORECASE)
-
 #: Attributes of jobs that need what volunteers cannot have, and what these are for a person.
 _CREDENTIALS = {
     "OAuthServicesNeeded": "use_oauth_services",
@@ -42,13 +45,6 @@ _CREDENTIALS = {
     "SendCredential": "send_credential",
 }
 
-_FIVE_GFLOPS_FOR_A_DAY = 86400 * 5e9
-#: Operations at which a client aborts a job that gives no bound. Nobody knows what a program needs:
-#: this is two weeks at 5 GFLOPS.
-FPOPS_BOUND = 14 * _FIVE_GFLOPS_FOR_A_DAY
-#: Bytes of disk beside the inputs for a job that requests none; also the steps of such a default,
-#: because jobs with different limits are not in one batch.
-_DISK = 1e9
 _KIB = 1024
 #: The largest quorum: each of these results is computed by another volunteer.
 _MOST_RESULTS = 20
@@ -123,10 +119,7 @@ def read_container(
 
 
 def disk_bound(attributes: Attributes, inside: InContainer, files: tuple[NamedFile, ...]) -> float:
-    """Return the bytes that a job may use: what it requests (in KiB), or 1 GB beside its inputs.
-
-    An input may be there twice: in an archive, and unpacked.
-    """
+    """Return the bytes that a job may use: what it requests (in KiB), or 1 GB beside its inputs."""
     requested = attributes.get("RequestDisk")
     if requested is not None:
         nbytes = positive("RequestDisk", requested) * _KIB
@@ -138,7 +131,7 @@ def disk_bound(attributes: Attributes, inside: InContainer, files: tuple[NamedFi
         file.expected[0] if isinstance(file, LocalFile) and file.expected else 0
         for _, file in files
     )
-    return _DISK * math.ceil(1 + (image + 2 * inputs) / _DISK)
+    return default_disk(inputs, image)
 
 
 def read_container_outputs(text: str, remaps: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
@@ -152,16 +145,10 @@ def read_container_outputs(text: str, remaps: tuple[tuple[str, str], ...]) -> tu
     taken: dict[str, str] = {}
     for name in names_in(text):
         refuse_url("transfer_output_files", name)
-        plain = os.path.normpath(name)
-        if plain.startswith(("/", "..")) or plain == ".":
-            raise AdRefused(
-                f"transfer_output_files names {show(name)}, which is not in the job's directory; a "
-                "volunteer's computer sends back only what is there"
-            )
-        if "\\" in plain:  # GNU tar reads it as an escape in a name that it is given
-            raise AdRefused(
-                f"transfer_output_files names {show(name)}, which has a backslash: rename it"
-            )
+        try:
+            plain = output_path(name)
+        except ValueError as error:
+            raise AdRefused(f"transfer_output_files names {show(name)}, which {error}") from None
         names.append(plain + "/" * name.endswith("/"))
         base = Path(plain).name
         if name.endswith("/") or not remapped.isdisjoint({name, plain, base}):
@@ -289,9 +276,9 @@ def _environment(attributes: Attributes, boinc: BoincAttributes) -> Iterator[tup
     allowed = set(names_in(boinc.word("AllowEnvironment") or ""))
     variables = list(_variables(attributes))
     for name, _ in variables:
-        if name.startswith("-") or not name:
+        if not is_variable(name):
             raise AdRefused(f"environment has the variable {show(name)}, which no program can have")
-    secret = [name for name, _ in variables if _SECRET.search(name)]
+    secret = secret_names(name for name, _ in variables)
     refused = [name for name in secret if name not in allowed]
     if refused:
         shown = ", ".join(map(show, refused))

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.config import FAILED_JOBS
+from boinc_gahp.containers import FPOPS_BOUND
 from boinc_gahp.htcondor.attributes import AdRefused, Attributes, as_text, show
 from boinc_gahp.htcondor.boinc_attributes import BoincAttributes, positive
 from boinc_gahp.htcondor.container_ad import (
-    FPOPS_BOUND,
     disk_bound,
     image_of,
     is_transferred,

@@ -29,7 +29,7 @@ from boinc_gahp.containers import (
 from boinc_gahp.submit.checks import extension
 from boinc_gahp.submit.digests import stat_input
 from boinc_gahp.submit.made_files import Member
-from boinc_gahp.submit.types import Job, LocalFile
+from boinc_gahp.submit.types import InlineFile, Job, LocalFile
 from boinc_gahp.submit.validate import check_unchanged
 from boinc_gahp.templates import (
     DEFAULTS,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.containers import Image
     from boinc_gahp.submit.made_files import MadeFiles
-    from boinc_gahp.submit.types import Input, RemoteFile
+    from boinc_gahp.submit.types import Input
 
 _NOTHING = Program()
 #: The speed in operations per second that goes with a number of processors: clients ignore one
@@ -91,6 +91,8 @@ class ContainerJob:
         cpus: processors.
         quorum: results that have to agree.
         output_bytes: the largest size of each output.
+        all_packed: whether all outputs are in the archive if one of them has to be: then the
+            output template tells whether there is anything to look for in it.
     """
 
     image: Image
@@ -98,7 +100,7 @@ class ContainerJob:
     image_file: LocalFile | None = None
     is_input: bool = False
     program: Program = _NOTHING
-    files: tuple[tuple[str, LocalFile | RemoteFile], ...] = ()
+    files: tuple[tuple[str, Input], ...] = ()
     trees: tuple[Tree, ...] = ()
     outputs: tuple[str, ...] | None = None
     stdout: bool = True
@@ -108,18 +110,20 @@ class ContainerJob:
     cpus: int = 1
     quorum: int = 1
     output_bytes: float = 1e9
+    all_packed: bool = False
 
     @property
     def layout(self) -> Layout:
         """What it has in common with other jobs of its script."""
         outputs = self.outputs
+        packed = frozenset(name for name in outputs or () if not is_open_name(name))
         return Layout(
             self.command,
             is_input=self.is_input,
             archives=tuple(map(archive_name, range(len(self.archives)))),
             inputs=tuple(name for name, _ in self.files) if outputs is None else (),
             outputs=outputs,
-            packed=frozenset(name for name in outputs or () if not is_open_name(name)),
+            packed=frozenset(outputs or ()) if packed and self.all_packed else packed,
             stdout=self.stdout,
             stderr=self.stderr,
             merged=self.merged,
@@ -144,7 +148,7 @@ class ContainerJob:
         return [*archives, files] if files else archives
 
     @property
-    def alone(self) -> tuple[tuple[str, LocalFile | RemoteFile], ...]:
+    def alone(self) -> tuple[tuple[str, Input], ...]:
         """Files that are files of the workunit by themselves."""
         plain = [item for item in self.files if is_open_name(item[0])]
         # What is not on this machine cannot go in an archive.
@@ -242,7 +246,11 @@ def _shared_inputs(
     yield DOCKERFILE, made.write(DOCKERFILE, text)
     yield JOB_TOML, made.write(JOB_TOML, job_toml(text, network=job.network))
     for name, file in job.alone:
-        yield WORK + name, file
+        if isinstance(file, InlineFile):
+            # A request that has the text itself would have it once for each job.
+            yield WORK + name, made.write(name, file.text.encode("utf-8", "surrogateescape"))
+        else:
+            yield WORK + name, file
     for _, packed in job.packed:
         status = stat_input(packed.path)
         check_unchanged(packed, status.st_size, status.st_mtime_ns)

@@ -147,6 +147,18 @@ class Parameters:
         return cast("dict[str, float | None]", values)
 
 
+class ProgramWords(NamedTuple):
+    """What a person wrote for a job that runs a program in a container.
+
+    Attributes:
+        command: the words of the command line, the program first.
+        shared: a JSON object with what the jobs of a batch have in common: the image and so on.
+    """
+
+    command: tuple[str, ...]
+    shared: str
+
+
 #: A value of a table of parameters.
 Parameter = str | int | float | bool | None
 
@@ -174,6 +186,8 @@ class Job:
             batch's.
         parameters: what the job computes, by name: the values of its row in a table of parameters.
             They stay on this machine.
+        program: of a job that runs a program in a container: what it was made from; None: an app's
+            job. It stays on this machine, too.
     """
 
     args: Sequence[str] | str = ()
@@ -187,6 +201,7 @@ class Job:
     disk: float | str | None = None
     delay: float | str | None = None
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    program: ProgramWords | None = None
 
     @property
     def sizes(self) -> dict[str, float]:

@@ -1,0 +1,209 @@
+"""Finds the files of a program in the words of its command line, and their names in the job."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+from typing import TYPE_CHECKING, NamedTuple
+
+from boinc_gahp.api.files import path_of, read_file
+from boinc_gahp.api.types import InlineFile, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.errors import BadRequest, StagingError
+from boinc_gahp.submit import Tree, tree_bytes, tree_stamp
+from boinc_gahp.text import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from boinc_gahp.submit import File, Input
+
+#: What is in these directories is the system's: in the job, it is the image's.
+_SYSTEM = (
+    "bin",
+    "boot",
+    "dev",
+    "etc",
+    "lib",
+    "lib32",
+    "lib64",
+    "proc",
+    "run",
+    "sbin",
+    "sys",
+    "usr",
+)
+#: A longer word is no path.
+_LONGEST = 4096
+_FILES = (LocalFile, StagedFile, RemoteFile, InlineFile)
+
+
+class Source(NamedTuple):
+    """A file or directory that a job needs.
+
+    Attributes:
+        name: its path in the job's directory.
+        file: a file; or a directory of this machine.
+        nbytes: its size; 0 if it is not known here.
+    """
+
+    name: str
+    file: Input | Tree
+    nbytes: int = 0
+
+
+class _Found(NamedTuple):
+    """A word that names a file: the word as the job has it, and the file."""
+
+    word: str
+    source: Source
+
+
+class FileFinder:
+    """Finds files and directories, each once; relative paths start at the working directory."""
+
+    def __init__(self) -> None:
+        self._words: dict[str, _Found | None] = {}
+        self._sources: dict[tuple[str, str], Source] = {}
+
+    def in_words(self, words: Iterable[str]) -> tuple[list[str], list[Source]]:
+        """Return the words as the job has them, and the files that they name.
+
+        A word names a file of this machine, or the part behind its first ``=`` does.
+        """
+        filled, sources = [], []
+        for word in words:
+            before, found = "", self._in_word(word)
+            if found is None and "=" in word:
+                name, _, rest = word.partition("=")
+                before, found = f"{name}=", self._in_word(rest)
+            if found is None:
+                filled.append(word)
+            else:
+                filled.append(before + found.word)
+                sources.append(found.source)
+        return filled, sources
+
+    def _in_word(self, word: str) -> _Found | None:
+        if word not in self._words:
+            self._words[word] = self._look(word)
+        return self._words[word]
+
+    def _look(self, word: str) -> _Found | None:
+        if not word or "\0" in word or len(word) > _LONGEST:
+            return None
+        plain = posixpath.normpath(word)
+        if posixpath.basename(plain) in ("", ".", ".."):
+            return None
+        if plain.startswith("/") and plain.lstrip("/").split("/")[0] in _SYSTEM:
+            return None
+        try:
+            mode = os.stat(plain).st_mode  # noqa: PTH116  (bytes that are not UTF-8)
+        except (OSError, ValueError):
+            return None
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            return None
+        as_typed = not plain.startswith(("/", "../")) and ".." not in word.split("/")
+        name = plain if as_typed else posixpath.basename(plain)
+        shown = word if as_typed else name + "/" * word.endswith("/")
+        return _Found(shown, self.local(name, plain))
+
+    def local(self, name: str, path: str) -> Source:
+        """Return a file or directory of this machine under a name in the job's directory.
+
+        Raises:
+            StagingError: it cannot be read.
+        """
+        absolute = os.path.abspath(path)  # noqa: PTH100  (a link's target is not looked for)
+        key = name, absolute
+        if key not in self._sources:
+            if os.path.isdir(absolute):  # noqa: PTH112
+                tree = Tree(name, absolute, tree_stamp(absolute))
+                self._sources[key] = Source(name, tree, tree_bytes(absolute))
+            else:
+                try:
+                    nbytes = os.stat(absolute).st_size  # noqa: PTH116
+                except (OSError, ValueError) as error:
+                    why = getattr(error, "strerror", None) or error
+                    raise StagingError(
+                        f"input {path!r} cannot be read: {why}", path=path, errno=0
+                    ) from None
+                self._sources[key] = Source(name, LocalFile(absolute), nbytes)
+        return self._sources[key]
+
+    def given(self, text: str) -> Source:
+        """Return the input that ``PATH``, ``URL`` or ``NAME=FILE`` describes.
+
+        A path keeps its directories, as in a command line.
+
+        Raises:
+            BadRequest: it has no name that a file in the job's directory can have.
+            StagingError: it cannot be read.
+        """
+        name, equals, rest = text.partition("=")
+        if equals and name and not os.path.exists(text):  # noqa: PTH110
+            return self.named(name, rest)
+        file = read_file(text)
+        if isinstance(file, RemoteFile):
+            return self.named(posixpath.basename(file.url.split("?")[0].split("#")[0]), file)
+        if not isinstance(file, LocalFile):
+            raise BadRequest(f"input {quoted(text)} has no name: write NAME={text}")
+        found = self._look(file.path)
+        if found is not None:
+            return found.source
+        return self.named(posixpath.basename(posixpath.normpath(file.path)), file)
+
+    def named(self, name: str, given: File) -> Source:
+        """Return an input under a name.
+
+        Raises:
+            BadRequest: a file in the job's directory cannot have this name.
+            StagingError: it cannot be read.
+        """
+        plain = posixpath.normpath(name) if name else ""
+        if plain in ("", ".") or plain.startswith(("/", "..")) or "\0" in plain:
+            raise BadRequest(
+                f"the input {quoted(name)} cannot have this name: expected a path in the job's "
+                "directory, such as data.csv or data/a.csv"
+            )
+        if isinstance(given, str):
+            given = read_file(given)
+        if isinstance(given, LocalFile) or not isinstance(given, _FILES):
+            return self.local(plain, path_of(given))
+        nbytes = given.nbytes or 0 if isinstance(given, RemoteFile) else 0
+        if isinstance(given, InlineFile):
+            nbytes = len(given.text.encode("utf-8", "surrogateescape"))
+        return Source(plain, given, nbytes)
+
+
+def together(sources: Iterable[Source]) -> Mapping[str, Source]:
+    """Return the inputs of a job by their names, each once, without what a directory brings.
+
+    Raises:
+        BadRequest: two have one name.
+    """
+    found: dict[str, Source] = {}
+    for source in sources:
+        other = found.setdefault(source.name, source)
+        if other.file != source.file:
+            raise BadRequest(
+                f"{_path(other)} and {_path(source)} would both be {quoted(source.name)} in the "
+                "job's directory: rename one, or name it with an input NAME=FILE"
+            )
+    trees = [source.file for source in found.values() if isinstance(source.file, Tree)]
+    return {
+        name: source
+        for name, source in found.items()
+        if not any(_brings(tree, source) for tree in trees if tree is not source.file)
+    }
+
+
+def _brings(tree: Tree, source: Source) -> bool:
+    """Tell whether a file of this path and name is in a directory that goes, too."""
+    path = getattr(source.file, "path", "")
+    inside = source.name.removeprefix(f"{tree.name}/")
+    return inside != source.name and path == f"{tree.path}/{inside}"
+
+
+def _path(source: Source) -> str:
+    return quoted(str(getattr(source.file, "path", None) or source.file))

@@ -1,0 +1,391 @@
+"""Programs of people, which volunteers run in containers: as jobs of the project's app for them.
+
+A program is made into ordinary jobs before these are submitted. So each is created exactly once,
+compared, listed and sent again as any other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from boinc_gahp.api.files import split_args
+from boinc_gahp.api.program_files import FileFinder, together
+from boinc_gahp.api.request import list_of
+from boinc_gahp.api.table import jobs_from
+from boinc_gahp.api.types import Job, LocalFile, Parameters, ProgramWords
+from boinc_gahp.containers import (
+    FPOPS_BOUND,
+    Program,
+    default_disk,
+    is_variable,
+    output_path,
+    read_image,
+    secret_names,
+)
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.quantities import DISK
+from boinc_gahp.submit import ContainerJob, Tree
+from boinc_gahp.text import quoted
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Unpack
+
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.program_files import Source
+    from boinc_gahp.api.project import Project
+    from boinc_gahp.api.request import Options
+    from boinc_gahp.api.session import Session
+    from boinc_gahp.containers import Image
+    from boinc_gahp.submit import File
+
+__all__ = ["ProgramBatch", "program_batch", "submit_program"]
+
+#: A job with more processors than this is no job for one computer of a volunteer.
+_MOST_CPUS = 1024
+
+
+class ProgramBatch(NamedTuple):
+    """Jobs that run a program, ready for :meth:`boinc_gahp.Project.submit`.
+
+    Attributes:
+        app: the project's app that runs them.
+        jobs: the jobs, with templates of their own.
+        options: what is given for the whole batch.
+    """
+
+    app: str
+    jobs: list[Job]
+    options: Options
+
+
+def submit_program(
+    project: Project,
+    command: Sequence[object] | str,
+    *,
+    image: str,
+    rows: str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Iterable[Job] | None = None,
+    inputs: Iterable[str | os.PathLike[str]] | Mapping[str, File] = (),
+    outputs: Sequence[str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    network: bool = False,
+    cpus: int = 1,
+    app: str | None = None,
+    find_files: bool = True,
+    allow_environment: Iterable[str] = (),
+    **options: Unpack[Options],
+) -> Batch:
+    """Submit a program that volunteers run in containers; see :func:`program_batch`.
+
+    Called again with the same arguments and the same ``name``, it completes what an earlier call
+    began, or finds it done.
+
+    Raises:
+        BadRequest, StagingError: as :func:`program_batch`.
+        GahpError: as :meth:`boinc_gahp.Project.submit`.
+    """
+    made = program_batch(
+        project.session,
+        command,
+        image=image,
+        rows=rows,
+        inputs=inputs,
+        outputs=outputs,
+        environment=environment,
+        network=network,
+        cpus=cpus,
+        app=app,
+        find_files=find_files,
+        allow_environment=allow_environment,
+        **options,
+    )
+    return project.submit(made.app, made.jobs, **made.options)
+
+
+def program_batch(
+    session: Session,
+    command: Sequence[object] | str,
+    *,
+    image: str,
+    rows: str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Iterable[Job] | None = None,
+    inputs: Iterable[str | os.PathLike[str]] | Mapping[str, File] = (),
+    outputs: Sequence[str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    network: bool = False,
+    cpus: int = 1,
+    app: str | None = None,
+    find_files: bool = True,
+    allow_environment: Iterable[str] = (),
+    **options: Unpack[Options],
+) -> ProgramBatch:
+    """Return the jobs that run a program in containers; asks the project nothing.
+
+    Args:
+        session: the project and the account.
+        command: the program and its arguments: words, or one string, which is split as a shell
+            would. It may have placeholders, as the ``args`` of :func:`boinc_gahp.jobs_from`. A
+            program with a slash in its name, such as ``./fit.py``, goes with the job, if it is a
+            file here; ``python3`` is the image's. Other words that name files or directories of
+            this machine, and the part of a word behind ``=``, send these along. A relative path
+            stays as it is; of an absolute one, or one with ``..``, the job has the last part. Paths
+            in the system's directories, such as ``/usr``, are the image's.
+        image: in a registry (``python:3.12-slim``), or a file (``oci-archive:FILE``,
+            ``rootfs:FILE``).
+        rows: as for :func:`boinc_gahp.jobs_from`; or jobs, whose arguments are added to the
+            command, and whose inputs are files in the program's directory. None: one job.
+        inputs: further files and directories: paths, or files by the names that they have in the
+            program's directory. Both may have placeholders.
+        outputs: files and directories that the program makes, relative to its directory; None: all
+            new and changed files at the top of this directory (then the image needs ``tar``).
+        environment: variables in addition to the image's.
+        network: whether the program may use the network.
+        cpus: processors for each job.
+        app: the project's app for such jobs; None: the setting ``container_app``.
+        find_files: whether files are looked for in the command. The program itself always is.
+        allow_environment: names of variables that are no secrets, though they look so.
+        options: those of :meth:`boinc_gahp.Project.submit`.
+
+    Raises:
+        BadRequest: a value is wrong, or two files of a job have one name.
+        StagingError: an input cannot be read.
+        WrongRow: a row is wrong.
+    """
+    app_name = app or session.project_settings.container_app
+    if app_name is None:
+        raise BadRequest(
+            "it is not known which app of the project runs programs in containers: name it with "
+            'app (--app), or in the settings: container_app = "docker". Ask the project\'s admin '
+            "whether it has one"
+        )
+    for each in ("input_template_filename", "output_template_filename"):
+        if options.get(each) is not None:
+            raise BadRequest(f"{each} is for apps: a program has templates of its own")
+    if isinstance(cpus, bool) or not isinstance(cpus, int) or not 1 <= cpus <= _MOST_CPUS:
+        raise BadRequest(f"cpus is {cpus!r}: expected a whole number from 1")
+    shared = ContainerJob(
+        image=_image(image),
+        command="",
+        program=Program(environment=_environment(environment or {}, allow_environment)),
+        outputs=None if outputs is None else _outputs(outputs),
+        network=bool(network),
+        cpus=cpus,
+        all_packed=True,
+    )
+    finder = FileFinder()
+    image_source = None
+    if shared.image.source != "registry":
+        image_source = finder.local("image", shared.image.name)
+        path = cast("LocalFile", image_source.file).path
+        shared = replace(shared, image=replace(shared.image, name=path), image_file=LocalFile(path))
+    words = _words(command)
+    texts = [] if isinstance(inputs, Mapping) else _paths(inputs)
+    listed = _jobs(rows, [*words, *texts], inputs if isinstance(inputs, Mapping) else {})
+    described = []
+    largest = 0
+    for job in listed:
+        ready, nbytes = _described(job, shared, finder, len(words), len(texts), find=find_files)
+        described.append(ready)
+        largest = max(largest, nbytes)
+    parameters = options.get("parameters") or Parameters()
+    if not isinstance(parameters, Parameters):
+        raise BadRequest(
+            f"parameters is a {type(parameters).__name__}: expected boinc_gahp.Parameters"
+        )
+    if parameters.fpops_bound is None:
+        parameters = replace(parameters, fpops_bound=FPOPS_BOUND)
+    if parameters.disk_bound is None:
+        size = 0 if image_source is None else image_source.nbytes
+        parameters = replace(parameters, disk_bound=default_disk(largest, size))
+    options["parameters"] = parameters
+    output_bytes = DISK.read(parameters.disk_bound)
+    made = session.bridge.container_jobs(
+        [
+            (str(number), replace(job_in_it, output_bytes=output_bytes))
+            for number, (_, job_in_it) in enumerate(described)
+        ]
+    )
+    told = _told(shared)
+    return ProgramBatch(
+        app_name,
+        [
+            replace(
+                job,
+                args=sent.args,
+                inputs=sent.inputs,
+                input_template=sent.input_template,
+                output_template=sent.output_template,
+                program=ProgramWords(line, told),
+            )
+            for job, (line, _), (_, sent) in zip(listed, described, made, strict=True)
+        ],
+        options,
+    )
+
+
+def _words(command: Sequence[object] | str) -> list[object]:
+    words: list[object] = [*(split_args(command) if isinstance(command, str) else command)]
+    if not words:
+        raise BadRequest("the command has no words: expected a program and its arguments")
+    return words
+
+
+def _paths(inputs: Iterable[str | os.PathLike[str]]) -> list[str]:
+    if isinstance(inputs, (str, os.PathLike)):
+        raise BadRequest(f"inputs is one path: expected a list, so write [{os.fspath(inputs)!r}]")
+    return [os.fsdecode(each) for each in inputs]
+
+
+def _jobs(
+    rows: str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Iterable[Job] | None,
+    words: list[object],
+    inputs: Mapping[str, File],
+) -> list[Job]:
+    """Return the jobs, with the words of the command and of inputs as their arguments."""
+    if rows is None:
+        return jobs_from([{}], args=words, inputs=inputs)
+    if isinstance(rows, Job) or (
+        isinstance(rows, Sequence) and rows and all(isinstance(each, Job) for each in rows)
+    ):
+        given = list_of(rows)
+        [like] = jobs_from([{}], args=words, inputs=inputs)
+        return [
+            replace(
+                each,
+                args=(
+                    *like.args,
+                    *(split_args(each.args) if isinstance(each.args, str) else each.args),
+                ),
+                inputs={**like.inputs, **each.inputs},
+            )
+            for each in given
+        ]
+    made = jobs_from(cast("Iterable[Mapping[str, Any]]", rows), args=words, inputs=inputs)
+    if not made:
+        raise BadRequest("there are no rows: expected at least one job")
+    return made
+
+
+def _image(text: str) -> Image:
+    if not isinstance(text, str):
+        raise BadRequest(f"image is a {type(text).__name__}: expected a name such as python:3.12")
+    try:
+        return read_image(text)
+    except ValueError as error:
+        raise BadRequest(f"the image: {error}") from None
+
+
+def _outputs(names: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise BadRequest(f"outputs is one text: expected a list, so write [{names!r}]")
+    found: dict[str, None] = {}
+    for name in names:
+        if not isinstance(name, str):
+            raise BadRequest(f"outputs: expected names, found {name!r}")
+        try:
+            found[output_path(name)] = None
+        except ValueError as error:
+            raise BadRequest(f"the output {quoted(name)} {error}") from None
+    return tuple(found)
+
+
+def _environment(given: Mapping[str, str], allowed: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    for name, value in given.items():
+        if not isinstance(name, str) or not is_variable(name):
+            raise BadRequest(f"the environment has the variable {name!r}, which cannot be")
+        if not isinstance(value, str) or "\0" in value:
+            raise BadRequest(f"the environment's variable {name} is {value!r}: expected a text")
+    refused = [name for name in secret_names(given) if name not in set(allowed)]
+    if refused:
+        names = ", ".join(refused)
+        raise BadRequest(
+            f"the name of the variable {names} looks like that of a secret, and volunteers can "
+            "read the whole environment: leave it out, or, if it is no secret, allow it "
+            f"(--allow-env {refused[0]}, in Python allow_environment=[{refused[0]!r}])"
+        )
+    return tuple(given.items())
+
+
+def _described(
+    job: Job, shared: ContainerJob, finder: FileFinder, words: int, texts: int, *, find: bool
+) -> tuple[tuple[tuple[str, ...], ContainerJob], int]:
+    """Return a job's command line and what it runs, and how many bytes its inputs have."""
+    for each in ("input_template", "output_template"):
+        if getattr(job, each) is not None:
+            raise BadRequest(f"a row has an {each}: a program has templates of its own")
+    args = [_text(word) for word in job.args]
+    command = (*args[:words], *args[words + texts :])
+    program, rest = command[0], list(command[1:])
+    sources: list[Source] = [finder.given(text) for text in args[words : words + texts]]
+    sources += [finder.named(name, file) for name, file in job.inputs.items()]
+    if find:
+        rest, found = finder.in_words(rest)
+        sources += found
+    is_input = False
+    if "/" in program:
+        [word], found = finder.in_words([program])
+        if found and not isinstance(found[0].file, Tree):
+            sources += found
+            is_input, program = True, f"./{found[0].name}"
+        else:
+            _check_program(word, sources)
+    elif not program:
+        raise BadRequest("the first word of the command is empty: expected a program")
+    needed = together(sources)
+    return (
+        (
+            command,
+            replace(
+                shared,
+                command=program,
+                is_input=is_input,
+                program=replace(shared.program, arguments=tuple(rest)),
+                files=tuple(
+                    (name, each.file)
+                    for name, each in needed.items()
+                    if not isinstance(each.file, Tree)
+                ),
+                trees=tuple(each.file for each in needed.values() if isinstance(each.file, Tree)),
+            ),
+        ),
+        sum(each.nbytes for each in needed.values()),
+    )
+
+
+def _check_program(program: str, sources: Iterable[Source]) -> None:
+    """Raise BadRequest if a job cannot have a program of a relative path."""
+    name = os.path.normpath(program)
+    if name.startswith("/"):
+        return
+    for source in sources:
+        if source.name == name:
+            return
+        if isinstance(source.file, Tree) and name.startswith(f"{source.name}/"):
+            return
+    raise BadRequest(
+        f"the program {quoted(program)} is no file here: check its path; if it is in the image, "
+        "write its name or its absolute path there"
+    )
+
+
+def _text(word: object) -> str:
+    if isinstance(word, bool) or not isinstance(word, (str, int, float, os.PathLike)):
+        raise BadRequest(f"the command's word {word!r} is a {type(word).__name__}: expected a text")
+    return os.fsdecode(word) if isinstance(word, os.PathLike) else str(word)
+
+
+def _told(shared: ContainerJob) -> str:
+    """Return what the jobs have in common, as the manifest keeps it."""
+    return json.dumps(
+        {
+            "image": str(shared.image),
+            "outputs": None if shared.outputs is None else list(shared.outputs),
+            "environment": dict(shared.program.environment),
+            "network": shared.network,
+            "cpus": shared.cpus,
+        }
+    )
