@@ -5,6 +5,7 @@ beside ``boinc_gahp``. These modules import Snakemake's interface, so nothing el
 
 =============  ====================================================================================
 executor       Snakemake's executor: submits ready jobs, and waits for them
+options        what Snakemake has to know of it, and its options
 rule_jobs      a job of Snakemake as a command line with files in and files out
 =============  ====================================================================================
 """

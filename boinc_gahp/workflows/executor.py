@@ -13,15 +13,14 @@ import secrets
 import shutil
 import threading
 from collections import defaultdict
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
-from snakemake_interface_executor_plugins.settings import CommonSettings, ExecutorSettingsBase
 
 from boinc_gahp import api
+from boinc_gahp.api import programs
 from boinc_gahp.errors import (
     DatabaseTrouble,
     GahpError,
@@ -30,12 +29,13 @@ from boinc_gahp.errors import (
     ProjectDown,
     TransportError,
 )
+from boinc_gahp.workflows.options import ExecutorSettings
 from boinc_gahp.workflows.rule_jobs import COMMAND, RuleJob, check_rules, read_job
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Sequence
 
-__all__ = ["Executor", "ExecutorSettings", "common_settings"]
+__all__ = ["Executor"]
 
 #: Where the outputs of jobs wait to be moved, below the working directory.
 _DIRECTORY = Path(".snakemake", "boinc")
@@ -43,51 +43,6 @@ _DIRECTORY = Path(".snakemake", "boinc")
 _PASSING = (TransportError, ProjectDown, DatabaseTrouble)
 #: The most characters of a rule's name in a batch's name.
 _LONGEST = 40
-
-#: Files come and go through this machine, so Snakemake need not know that there is no shared file
-#: system, and a job never starts Snakemake.
-common_settings = CommonSettings(
-    non_local_exec=True,
-    implies_no_shared_fs=False,
-    job_deploy_sources=False,
-    pass_default_storage_provider_args=False,
-    pass_default_resources_args=False,
-    auto_deploy_default_storage_provider=False,
-    can_transfer_local_files=True,
-)
-
-
-@dataclass
-class ExecutorSettings(ExecutorSettingsBase):
-    """Options of ``snakemake``, as ``--boinc-image``."""
-
-    image: str | None = field(
-        default=None,
-        metadata={
-            "help": "Image for rules without container:, such as python:3.12-slim "
-            "(default: container_image in boinc_gahp's settings).",
-            "type": str,
-        },
-    )
-    project: str | None = field(
-        default=None,
-        metadata={
-            "help": "The NAME of a section [projects.NAME] in boinc_gahp's settings "
-            "(default: [project]).",
-            "type": str,
-        },
-    )
-    app: str | None = field(
-        default=None,
-        metadata={
-            "help": "The project's app that runs programs in containers "
-            "(default: container_app in boinc_gahp's settings).",
-            "type": str,
-        },
-    )
-    network: bool = field(
-        default=False, metadata={"help": "Let the jobs use the volunteers' network."}
-    )
 
 
 class _Place(NamedTuple):
@@ -238,9 +193,9 @@ class Executor(RemoteExecutor):
 
     def _send(self, name: str, several: list[_Sent]) -> None:
         like = several[0].job
-        image = like.image or self._settings.image or self._project.settings_image
+        image = like.image or self._settings.image or self._project.session.project_settings.container_image
         try:
-            batch = api.submit_program(
+            batch = programs.submit_program(
                 self._project,
                 COMMAND,
                 image=image,
@@ -321,7 +276,7 @@ class Executor(RemoteExecutor):
     def _retire(self, futures: api.JobFutures[api.JobResult]) -> None:
         try:
             batch = futures.batch.refresh()
-            if batch.is_over and not batch.error_jobs:
+            if batch.is_over and not batch.nerror_jobs:
                 batch.retire()
                 shutil.rmtree(futures.directory, ignore_errors=True)
         except GahpError as error:
