@@ -19,6 +19,7 @@
     │   └── ForeignBatch     ... it belongs to another account
     ├── NoSuchJob            the caller: the batch has no job of this name or id
     ├── JobFailed            the job's owner: see why it failed, and send it again
+    │   └── RemoteError      ... the call of a function raised an exception, or has no value
     ├── GatheringEnded       the caller: the project object was closed before the job was over
     ├── NotKnownHere         the caller: another machine submitted it, and only that one knows
     ├── LedgerError          the submit node's admin: the state directory
@@ -234,6 +235,39 @@ class JobFailed(GahpError):
         self.exit_status = exit_status
         self.why = why
         self.stderr = stderr
+
+
+class RemoteError(JobFailed):
+    """A call of a function raised an exception on a volunteer's computer, or has no value.
+
+    All texts come from there; they cannot control a terminal. What was raised is not here: it would
+    have to be unpickled.
+
+    Attributes:
+        type_name: the type of what was raised, such as ``ValueError``; "" if nothing was raised:
+            the image lacks a module, the value cannot be sent back, or is not what it has to be.
+        message: its message, or what is wrong.
+        traceback: as Python printed it there, with the lines of the function; "" without one.
+    """
+
+    code = "BG-REMOTE"
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        job: str,
+        exit_status: int | None = None,
+        why: str = "",
+        stderr: str = "",
+        type_name: str = "",
+        message: str = "",
+        traceback: str = "",
+    ) -> None:
+        super().__init__(text, job=job, exit_status=exit_status, why=why, stderr=stderr)
+        self.type_name = type_name
+        self.message = message
+        self.traceback = traceback
 
 
 class GatheringEnded(GahpError):

@@ -31,7 +31,7 @@ _PRIVATE = ":meta private:"
 #: The attribute of an error that IPython and Jupyter call for the lines of a traceback.
 _IPYTHONS = "_render_traceback_"
 #: What Python itself calls.
-_CALLED = {"__init__", "__len__", "__iter__", "__getitem__", "__contains__"}
+_CALLED = {"__call__", "__init__", "__len__", "__iter__", "__getitem__", "__contains__"}
 
 
 def concise(cls: type[T]) -> type[T]:

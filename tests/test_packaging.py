@@ -63,7 +63,9 @@ def test_scripts_know_what_is_missing() -> None:
 def test_scripts_say_which_extras_there_are() -> None:
     done = run(sys.executable, ROOT / "scripts/missing_requirements.py", "tets")
     assert done.returncode == 1
-    assert done.stderr == "setup.cfg has no extra tets; it has docs, local-project, test\n"
+    assert (
+        done.stderr == "setup.cfg has no extra tets; it has docs, functions, local-project, test\n"
+    )
 
 
 def test_scripts_find_all_requirements_missing_in_a_bare_environment(tmp_path: Path) -> None:

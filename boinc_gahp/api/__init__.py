@@ -22,6 +22,7 @@ app             what an app's templates say
 table, rows     jobs from a table: of Python, and of a file; row_csv and row_json read the files
 row_jobs        a row as a job; row_values checks its cells, patterns fills placeholders
 files           input files and arguments as text; remote_files measures those of other servers
+programs        commands as jobs in containers, with program_files from their words
 request         jobs as a request to the bridge; splitting divides what is too large
 submission      submits, plans and estimates
 manifest        what was submitted; manifest_files keeps it on this machine
@@ -31,11 +32,13 @@ control         the lease, abort, retire
 watching        asks until batches are over; counting and forecast make numbers of the answers
 progress        shows it on terminals and in notebooks
 fetching        outputs, with fetching_batch's threads, into folders or zips
+job_templates   which outputs jobs have; program_folders are for those of programs
 records         a row for each job, for DataFrames and for jobs_csv
 failures, logs  what the project tells about single jobs; reasons has each reason once
-mapping         from rows to futures over the jobs of an app
+runs, mapping   from rows to futures over the jobs of an app, or of a program
 futures         a future for each job; gathering sets their results as the jobs end
 naming          a batch's name that is made from its contents
+endings         programs that ended badly, though for the project their jobs are done
 family          a batch and its retries, and which of them count; retrying sends them
 ==============  ===================================================================================
 """
@@ -53,6 +56,10 @@ if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch as Batch
     from boinc_gahp.api.comparing import is_final as is_final
     from boinc_gahp.api.counting import Counts as Counts
+    from boinc_gahp.api.endings import (
+        ended_badly as ended_badly,
+        may_have_ended_badly as may_have_ended_badly,
+    )
     from boinc_gahp.api.failures import JobFailure as JobFailure, save_failure as save_failure
     from boinc_gahp.api.family import (
         Standing as Standing,
@@ -65,6 +72,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.finding import find_batch as find_batch, of_account as of_account
     from boinc_gahp.api.folders import folder_name as folder_name
     from boinc_gahp.api.forecast import Forecast as Forecast
+    from boinc_gahp.api.functions import Function as Function
     from boinc_gahp.api.futures import (
         JobFuture as JobFuture,
         JobFutures as JobFutures,
@@ -80,6 +88,13 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.api.manifest_files import Manifests as Manifests
     from boinc_gahp.api.patterns import Patterns as Patterns
+    from boinc_gahp.api.programs import (
+        ProgramBatch as ProgramBatch,
+        Programs as Programs,
+        made_programs as made_programs,
+        program_batch as program_batch,
+        submit_program as submit_program,
+    )
     from boinc_gahp.api.progress import (
         StepView as StepView,
         counts_words as counts_words,
@@ -133,6 +148,7 @@ __all__ = [
     "FetchedZip",
     "File",
     "Forecast",
+    "Function",
     "InlineFile",
     "Job",
     "JobFailure",
@@ -165,6 +181,7 @@ __getattr__, __dir__ = exports(
         "batch": ["Batch"],
         "comparing": ["is_final"],
         "counting": ["Counts"],
+        "endings": ["ended_badly", "may_have_ended_badly"],
         "failures": ["JobFailure", "save_failure"],
         "fetching": ["Fetched", "FetchedZip"],
         "fetching_batch": ["Jobs", "jobs_of"],
@@ -172,6 +189,7 @@ __getattr__, __dir__ = exports(
         "finding": ["find_batch", "of_account"],
         "folders": ["folder_name"],
         "forecast": ["Forecast"],
+        "functions": ["Function"],
         "futures": ["JobFuture", "JobFutures", "JobResult"],
         "job": ["BatchJob"],
         "logs": ["JobLog", "logs_of", "page_of"],
@@ -179,6 +197,13 @@ __getattr__, __dir__ = exports(
         "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
         "manifest_files": ["Manifests"],
         "patterns": ["Patterns"],
+        "programs": [
+            "ProgramBatch",
+            "Programs",
+            "made_programs",
+            "program_batch",
+            "submit_program",
+        ],
         "project": ["Project"],
         "reasons": ["Reason", "reasons_of"],
         "request": ["Options", "job_names", "new_batch_name", "similar_names"],

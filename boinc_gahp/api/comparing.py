@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.api.manifest import COMMON, NUMBERS, TEMPLATES, describe
 from boinc_gahp.api.manifest_files import Manifests, log as manifests_log, readable_md5s
+from boinc_gahp.containers import OWN_FILES, WORK
 from boinc_gahp.errors import (
     BatchConflict,
     GahpError,
@@ -27,7 +28,7 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.submit import Journal, LocalFile
-from boinc_gahp.text import quoted, visible
+from boinc_gahp.text import quoted, shorten, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -242,7 +243,7 @@ def difference(old: Manifest, new: Manifest) -> str:
         if before != now:
             return f"{_said(name)} was {_shown(before)}, now it is {_shown(now)}"
     texts = (
-        _job_difference(name, old.jobs.get(name), line)
+        _job_difference(name, old.jobs.get(name), line, (old.texts, new.texts))
         for name, line in new.jobs.items()
         if old.jobs.get(name) != line
     )
@@ -257,31 +258,73 @@ def difference(old: Manifest, new: Manifest) -> str:
     return differing[0] + (" (and 1 more job differs)" if count == 2 else more)
 
 
-def _job_difference(name: str, before: str | None, now: str) -> str:
+def _job_difference(
+    name: str,
+    before: str | None,
+    now: str,
+    texts: tuple[Mapping[str, str], Mapping[str, str]],
+) -> str:
     if before is None:
         return f"job {_name(name)} is new"
-    text = next(_differences(json.loads(before), json.loads(now)), "")
+    old, new = json.loads(before), json.loads(now)
+    if "command" in old and "command" in new:
+        shared = [
+            each.get(line.get("shared")) for each, line in zip(texts, (old, new), strict=True)
+        ]
+        text = _program_difference(old, new, shared) if None not in shared else ""
+        if text:
+            return text if text.startswith("the program's") else f"job {_name(name)}: {text}"
+        if None not in shared:
+            # These say the same, though another version of this program may write them otherwise.
+            old, new = _without_script(old), _without_script(new)
+    text = next(_differences(old, new), "")
     return text and f"job {_name(name)}: {text}"
+
+
+def _program_difference(
+    old: dict[str, Any], new: dict[str, Any], shared: Sequence[str | None]
+) -> str:
+    """Return how two programs differ, in what a person wrote; empty: in nothing."""
+    if old["command"] != new["command"]:
+        return _other_words(old["command"], new["command"])
+    before, now = (json.loads(each or "{}") for each in shared)
+    for key in now:
+        if before.get(key) != now[key]:
+            was, is_ = (shorten(json.dumps(each.get(key)), _LONGEST) for each in (before, now))
+            return f"the program's {key} was {visible(was)}, now it is {visible(is_)}"
+    return ""
+
+
+def _without_script(line: dict[str, Any]) -> dict[str, Any]:
+    """Return a job's line without what was made from its command line."""
+    inputs = {name: each for name, each in line["inputs"].items() if name not in OWN_FILES}
+    templates = dict.fromkeys(TEMPLATES)
+    return {**line, **templates, "args": [], "inputs": inputs}
 
 
 def _differences(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
     if old["args"] != new["args"]:
         yield _other_words(old["args"], new["args"])
     if old["inputs"].keys() != new["inputs"].keys():
-        was, is_ = (quoted(" ".join(sorted(each["inputs"]))) for each in (old, new))
+        was, is_ = (quoted(" ".join(sorted(map(_in_job, each["inputs"])))) for each in (old, new))
         yield f"its inputs were {was}, now they are {is_}"
     for open_name, content in new["inputs"].items():
         before = old["inputs"].get(open_name)
         if None not in (content, before) and content != before:
             source = new.get("sources", {}).get(open_name, "")
             place = f" ({visible(source)})" if source.startswith("/") else ""
-            yield f"the input {quoted(open_name)}{place} has other contents than it had"
+            yield f"the input {quoted(_in_job(open_name))}{place} has other contents than it had"
     for key in NUMBERS:
         if old.get(key) != new.get(key):
             yield f"{_said(key)} was {_shown(old.get(key))}, now it is {_shown(new.get(key))}"
     for key in TEMPLATES:
         if old.get(key) != new.get(key):
             yield f"the {key.replace('_', ' ')} has changed"
+
+
+def _in_job(open_name: str) -> str:
+    """Return an input's name as a person knows it: that of a program's file, in its directory."""
+    return open_name.removeprefix(WORK)
 
 
 def _other_words(old: Sequence[str], new: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api import finding
+from boinc_gahp.api.endings import ended_badly, may_have_ended_badly
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import BadRequest, NotFound, NotOwner
 from boinc_gahp.rpc import BatchState
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.folders import Note
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.session import Session
     from boinc_gahp.rpc import BatchInfo, JobInfo
@@ -154,12 +156,21 @@ class Family:
                 found[name] = found.get(name, 1) + 1
         return found
 
-    def latest(self, job: JobInfo) -> Attempt | None:
+    def latest(self, job: JobInfo, bad: int | None = None) -> Attempt | None:
         """Return the retry that counts for one of the parent's jobs; None: the job itself.
 
         The first that is done counts, or else the last one.
+
+        Args:
+            job: the job.
+            bad: the id of the attempt whose program ended badly; only later ones count instead.
         """
-        attempts = [] if job.state is JobState.DONE else self.attempts(job.name)
+        if bad is not None:
+            attempts = [each for each in self.attempts(job.name) if each.job.id >= bad]
+            # The bad one counts until there is another.
+            attempts = [each for each in attempts if each.job.id > bad] or attempts
+        else:
+            attempts = [] if job.state is JobState.DONE else self.attempts(job.name)
         done = (each for each in attempts if each.job.state is JobState.DONE)
         return next(done, attempts[-1] if attempts else None)
 
@@ -220,14 +231,11 @@ def retries_of(batch: Batch) -> list[Batch]:
     return [type(batch)(batch.project, each.info) for each in found]
 
 
-def as_they_count(
-    session: Session, batch_name: str, jobs: Iterable[JobInfo]
-) -> tuple[list[JobInfo], Family]:
+def as_they_count(batch: Batch, jobs: Iterable[JobInfo]) -> tuple[list[JobInfo], Family]:
     """Return jobs of a batch as they count: those that failed as their retries are.
 
     Args:
-        session: the project.
-        batch_name: the name of their batch.
+        batch: their batch.
         jobs: the jobs.
 
     Returns:
@@ -238,14 +246,16 @@ def as_they_count(
         RpcError: the project could not be asked.
     """
     listed = list(jobs)
-    if not any(job.state is JobState.FAILED for job in listed):
-        return listed, Family(batch_name)
-    family = family_of(session, batch_name)
+    bad = ended_badly(batch, listed)
+    if not bad and not any(job.state is JobState.FAILED for job in listed):
+        return listed, Family(batch.name)
+    family = family_of(batch.project.session, batch.name)
     if not family.retries:
         return listed, family
     originals = {}
     for number, job in enumerate(listed):
-        attempt = family.latest(job)
+        note = bad.get(job.name)
+        attempt = family.latest(job, None if note is None else note.job_id)
         if attempt is not None:
             originals[job.name] = job.id
             listed[number] = attempt.job._replace(name=job.name)
@@ -284,6 +294,8 @@ class Standing:
 def standing_of(batch: Batch, which: Iterable[int | str] | None = None) -> Standing:
     """Return how failed jobs of a batch stand; asks about retries only if a job has failed.
 
+    Jobs whose programs ended badly count as failed, once they are fetched.
+
     Args:
         batch: the batch.
         which: names or ids of jobs; None: all.
@@ -295,8 +307,13 @@ def standing_of(batch: Batch, which: Iterable[int | str] | None = None) -> Stand
     session = batch.project.session
     failed = []
     other = None
-    for job in finding.find_jobs(session, batch.id, batch.name, which):
-        if job.state is JobState.FAILED:
+    listed = finding.find_jobs(session, batch.id, batch.name, which)
+    bad: dict[str, Note] = {}
+    if may_have_ended_badly(batch):
+        listed = list(listed)
+        bad = ended_badly(batch, listed)
+    for job in listed:
+        if job.state is JobState.FAILED or job.name in bad:
             failed.append(job)
         else:
             other = other or job
@@ -304,8 +321,10 @@ def standing_of(batch: Batch, which: Iterable[int | str] | None = None) -> Stand
         family_of(session, batch.name) if failed else Family(batch.name), [], {}, {}, other
     )
     for job in failed:
-        attempt = found.family.latest(job)
-        if attempt is None or attempt.job.state is JobState.FAILED:
+        note = bad.get(job.name)
+        attempt = found.family.latest(job, None if note is None else note.job_id)
+        is_bad = note is not None and attempt is not None and attempt.job.id == note.job_id
+        if attempt is None or is_bad or attempt.job.state is JobState.FAILED:
             found.failed.append(job)
         elif attempt.job.state is JobState.DONE:
             found.saved[job.name] = attempt

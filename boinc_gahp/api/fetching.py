@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.folders import Folder, Note
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.errors import GahpError
-    from boinc_gahp.fetch import FetchResult
 
 __all__ = [
     "Fetched",
@@ -60,6 +60,8 @@ class Fetched:
             have its names.
         retried: of the jobs that are fetched or here, or could not be fetched, how many failed and
             are done in a retry (:meth:`Batch.retry`).
+        ended_badly: by job name: why the programs of jobs that are fetched or here count as failed,
+            such as ``exit status 3``; for the project these jobs are done.
     """
 
     directory: Path
@@ -72,11 +74,13 @@ class Fetched:
     stopped: bool = False
     table: Path | None = None
     retried: int = 0
+    ended_badly: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_complete(self) -> bool:
-        """Whether every job is done and all of its outputs are here."""
-        return not (self.failed or self.unfinished or self.errors or self.stopped)
+        """Whether every job is done, its program ended well, and all of its outputs are here."""
+        failed = self.failed or self.ended_badly
+        return not (failed or self.unfinished or self.errors or self.stopped)
 
 
 def fetch(
@@ -123,7 +127,8 @@ def fetch(
     _make(root)
     under_way = BatchFetch(batch, selected.finished, progress=progress, stop=stop)
     sizes: list[int] = []
-    results: dict[int, FetchResult | None] = {}
+    notes: dict[int, Note] = {}
+    bad: dict[str, str] = {}
     parent = root.stat()
     Manifests(batch.project.session).note_fetch(batch.id, root)
 
@@ -131,7 +136,11 @@ def fetch(
         path = root / folder_name(job.called)
         folder = under_way.folder(path, job, stderr=stderr, again=again)
         sizes.append(folder.fill(batch.project.url, under_way.bring, under_way.scope, parent))
-        results[job.id] = None if folder.note is None else folder.note.result
+        note = folder.note
+        assert note is not None  # noqa: S101  (fill has made it)
+        notes[job.id] = note
+        if note.failure:
+            bad[job.called] = note.failure
         if brought is not None:
             brought(job, folder)
 
@@ -141,7 +150,7 @@ def fetch(
         with suppress(OSError):
             sync_directory(root)
         raise
-    table = _table(batch, selected, root, results, under_way.errors)
+    table = _table(batch, selected, root, notes, under_way.errors)
     _sync(root)
     here = sizes.count(-1)
     return Fetched(
@@ -155,6 +164,7 @@ def fetch(
         stopped=under_way.stopped,
         table=table,
         retried=selected.retried,
+        ended_badly={name: bad[name] for name in sorted(bad)},
     )
 
 
@@ -162,7 +172,7 @@ def _table(
     batch: Batch,
     selected: Jobs,
     root: Path,
-    results: Mapping[int, FetchResult | None],
+    notes: Mapping[int, Note],
     errors: Mapping[str, GahpError],
 ) -> Path | None:
     """Write the file with a row for each job; return its path."""
@@ -172,7 +182,7 @@ def _table(
     rows = (
         maker.row(
             job,
-            as_fetched(root, job, results, texts.get(job.name, "")),
+            as_fetched(root, job, notes, texts.get(job.name, "")),
             attempts.get(job.name, 1),
         )
         for job in listed

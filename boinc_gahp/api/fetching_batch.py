@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.family import Family
+    from boinc_gahp.api.folders import Note
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.fetch import Directories, FetchedFiles
@@ -113,9 +114,8 @@ def jobs_of(batch: Batch, wanted: Iterable[int | str] | None) -> Jobs:
         NoSuchJob: the batch has no such job, or the word can mean two jobs.
         RpcError: the project could not be asked.
     """
-    session = batch.project.session
-    found = finding.find_jobs(session, batch.id, batch.name, wanted)
-    return sorted_out(*as_they_count(session, batch.name, found))
+    found = finding.find_jobs(batch.project.session, batch.id, batch.name, wanted)
+    return sorted_out(*as_they_count(batch, found))
 
 
 def sorted_out(listed: list[JobInfo], family: Family) -> Jobs:
@@ -284,15 +284,34 @@ class BatchFetch:
             raise fatal
         self._counter.report()
 
-    def folder(self, path: Path, job: FinishedJob, *, stderr: bool, again: bool) -> Folder:
-        """Return the folder for a job; raises RpcError."""
+    def folder(
+        self,
+        path: Path,
+        job: FinishedJob,
+        *,
+        stderr: bool,
+        again: bool,
+        streams_only: bool = False,
+    ) -> Folder:
+        """Return the folder for a job; of a program, perhaps only for its streams.
+
+        Raises:
+            RpcError: the project could not be asked what the job is.
+        """
         own = self._templates.of(job)
         if own is None or not own.is_program:
             made = Folder(path, job, stderr=stderr, again=again)
         else:
             from boinc_gahp.api.program_folders import ProgramFolder  # noqa: PLC0415  (few need it)
 
-            made = ProgramFolder(path, job, stderr=stderr, again=again, named=own.outputs)
+            made = ProgramFolder(
+                path,
+                job,
+                stderr=stderr,
+                again=again,
+                named=() if streams_only else own.outputs,
+                streams_only=streams_only,
+            )
         made.own_template = None if own is None else own.text
         return made
 
@@ -332,6 +351,29 @@ class BatchFetch:
             if self._unreachable >= _MAX_UNREACHABLE:
                 return error
         return None
+
+
+def fetch_streams(batch: Batch, job: JobInfo, path: Path) -> Note | None:
+    """Fetch only what a program wrote to its standard streams; return the note about it.
+
+    Args:
+        batch: the job's batch.
+        job: a job that is done.
+        path: a folder for them, in a directory that exists.
+
+    Returns:
+        None if the job did not run a program.
+
+    Raises:
+        OutputError, RpcError: as :meth:`BatchFetch.bring`.
+    """
+    finished = FinishedJob(job.name, job.id, job.canonical_instance_id)
+    under_way = BatchFetch(batch, [finished], progress=None)
+    folder = under_way.folder(path, finished, stderr=True, again=False, streams_only=True)
+    if not folder.stderr_is_output:
+        return None
+    folder.fill(batch.project.url, under_way.bring, under_way.scope, path.parent.stat())
+    return folder.note
 
 
 def _bare(error: GahpError) -> GahpError:

@@ -318,7 +318,8 @@ class Folder(Sink):
         _clear(self.directory)
         note = read_note(self.directory)
         if note is not None and note.project == project and self._is_of_another_attempt(note):
-            if not self.again and note.there(self.directory).keys() == note.files.keys():
+            is_whole = note.there(self.directory).keys() == note.files.keys()
+            if not self.again and is_whole and not note.failure:
                 # Another attempt was done when the folder was filled: its outputs are as good.
                 self.note = note
                 return -1

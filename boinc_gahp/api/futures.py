@@ -8,6 +8,7 @@ its :class:`JobResult`, other kinds of jobs what they computed.
 from __future__ import annotations
 
 import concurrent.futures
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.folders import Note
+    from boinc_gahp.errors import GahpError
     from boinc_gahp.submit import Parameter
 
 __all__ = ["JobFuture", "JobFutures", "JobResult"]
@@ -35,8 +37,6 @@ __all__ = ["JobFuture", "JobFutures", "JobResult"]
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: The file with the standard output of a program that runs in a container.
-_STDOUT = "stdout.txt"
 #: Seconds between two calls of a function that shows the progress.
 _PAUSE = 0.25
 
@@ -50,7 +50,9 @@ class JobResult:
         parameters: the values of its row, by their columns.
         folder: the folder with its outputs.
         outputs: the paths of its outputs by their open names.
-        exit_status: its exit status; None if it is not known.
+        exit_status: its exit status, or that of its program; negative if a signal ended this. None
+            if it is not known.
+        failure: why its program counts as failed, on one line; "" if it does not.
     """
 
     name: str
@@ -58,21 +60,24 @@ class JobResult:
     folder: Path
     outputs: Mapping[str, Path]
     exit_status: int | None = None
+    failure: str = field(default="", repr=False)
+    _stdout: str | None = field(default=None, repr=False)
     _stderr: str | None = field(default=None, repr=False)
 
     @property
     def stdout(self) -> str:
-        """What it wrote to its standard output; "" for an app that keeps none as an output."""
-        return self._text(_STDOUT)
+        """What its program wrote to standard output; "" if it runs an app, which keeps none."""
+        return self._text(self._stdout)
 
     @property
     def stderr(self) -> str:
         """What it wrote to its stderr; "" if nothing."""
-        return "" if self._stderr is None else self._text(self._stderr)
+        return self._text(self._stderr)
 
-    def _text(self, name: str) -> str:
-        with suppress(FileNotFoundError):
-            return (self.folder / name).read_text("utf-8", "replace")
+    def _text(self, name: str | None) -> str:
+        if name is not None:
+            with suppress(FileNotFoundError):
+                return (self.folder / name).read_text("utf-8", "replace")
         return ""
 
     @classmethod
@@ -84,8 +89,11 @@ class JobResult:
         :meta private:
         """
         outputs = {each: folder / path for each, path in note.outputs.items()}
-        status = None if note.result is None else note.result.exit_status
-        return cls(name, parameters, folder, outputs, status, note.stderr)
+        status = note.exit_status
+        if status is None and note.result is not None:
+            status = note.result.exit_status
+        files = note.stdout, note.stderr
+        return cls(name, parameters, folder, outputs, status, note.failure, *files)
 
 
 @concise
@@ -109,6 +117,7 @@ class JobFuture(concurrent.futures.Future[T]):
         self.job_name = job_name
         self.parameters = parameters
         self._gathering = gathering
+        self._dropping = threading.Lock()
 
     @property
     def batch(self) -> Batch:
@@ -155,12 +164,15 @@ class JobFuture(concurrent.futures.Future[T]):
 
         :meta private:
         """
-        if super().cancel():
-            # Waiting threads are told by this only.
-            self.set_running_or_notify_cancel()
+        with self._dropping:
+            if not self.done() and super().cancel():
+                # Waiting threads are told by this only.
+                self.set_running_or_notify_cancel()
 
     def __dir__(self) -> Iterable[str]:
-        return offered(self, super().__dir__(), "set_result", "set_exception")
+        # What concurrent.futures has for those that make futures.
+        internal = ("set_result", "set_exception", "set_running_or_notify_cancel")
+        return offered(self, super().__dir__(), *internal)
 
     def __repr__(self) -> str:
         return f"<JobFuture {self.job_name!r} {self._words()}>"
@@ -255,11 +267,13 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
                 if report is not None:
                     report(self)
                 if until is not None and time.monotonic() >= until:
+                    trouble = self.trouble
+                    why = "" if trouble is None else f"; the last attempt failed: {trouble}"
                     raise TimeoutError(
                         f"{len(self) - self.here:,} of {len(self):,} results of batch "
                         f"{self.batch.name!r} (id {self.batch.id}) of "
                         f"{self.batch.project.host} are not here after {seconds:g} s: "
-                        "its jobs go on on the project"
+                        f"its jobs continue on the project{why}"
                     )
             if report is not None:
                 report(self)
@@ -305,6 +319,11 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
         return sum(future.done() for future in self._futures)
 
     @property
+    def trouble(self) -> GahpError | None:
+        """Why the project could not be asked, or results not be fetched, the last time; or None."""
+        return self._gathering.trouble or self.batch.trouble
+
+    @property
     def failed(self) -> list[JobFuture[T]]:
         """The futures that have an error, in the order of the jobs."""
         return [
@@ -330,5 +349,7 @@ class JobFutures(Sequence[JobFuture[T]], Generic[T]):
 
     def __repr__(self) -> str:
         text = f"<JobFutures {self.batch.name!r} {self.here}/{len(self)} here"
-        failed = len(self.failed)
-        return f"{text}, {failed} failed>" if failed else f"{text}>"
+        cancelled = sum(each.cancelled() for each in self._futures)
+        for number, what in ((len(self.failed), "failed"), (cancelled, "cancelled")):
+            text += f", {number} {what}" if number else ""
+        return f"{text}>"

@@ -100,6 +100,9 @@ class Gathering(Generic[T]):
         make: returns the value of a job that is done: of its future, its folder, and the note of
             what is in it.
         poll: how often the project is asked.
+
+    Attributes:
+        trouble: why results cannot be fetched just now; None: there is no trouble.
     """
 
     def __init__(
@@ -110,6 +113,7 @@ class Gathering(Generic[T]):
         poll: Poll,
     ) -> None:
         self.batch = batch
+        self.trouble: GahpError | None = None
         self._session = batch.project.session
         self._directory = directory
         self._make = make
@@ -189,11 +193,13 @@ class Gathering(Generic[T]):
                     return
                 try:
                     self._look(watched)
+                    self.trouble = None
                 except _PASSING as error:
                     # The watch goes on, and asks again.
                     log.warning(
                         "The results of batch %d cannot be fetched now: %s", self.batch.id, error
                     )
+                    self.trouble = error
                     self._seen = []
                 if not self._left():
                     return
@@ -216,9 +222,7 @@ class Gathering(Generic[T]):
         if not is_last and (over == self._seen or began < self._not_before):
             return
         every = self._session.rpc.iter_jobs(batch.id)
-        listed, family = as_they_count(
-            self._session, batch.name, (job for job in every if job.name in self._open)
-        )
+        listed, family = as_they_count(batch, (job for job in every if job.name in self._open))
         self._not_before = time.monotonic() + _SHARE * (time.monotonic() - began)
         self._see_retries(listed, family)
         ended = [job for job in listed if job.state.is_over]

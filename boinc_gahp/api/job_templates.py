@@ -1,23 +1,43 @@
 """Which of a batch's jobs have an output template of their own, and which ran programs.
 
-The machine that submitted a batch has the templates in its manifest. Another one asks the project,
-about one job; only if that job ran a program, about the others, too.
+The machine that submitted a batch has the templates in its manifest. A project does not tell them
+(``web-rpcs.rst``, "Queries"); but programs' own files tell what they are.
 """
 
 from __future__ import annotations
 
 import json
 import threading
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.containers import ENDING
-from boinc_gahp.errors import ProjectError
+from boinc_gahp.errors import TemplatesMissing
 
 if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.fetching_batch import FinishedJob
 
-__all__ = ["JobTemplates", "OwnTemplate"]
+__all__ = ["MOST_UNKNOWN", "JobTemplates", "OwnTemplate", "unknown_template"]
+
+#: More outputs than this a job has only in archives, for a machine that did not submit it.
+MOST_UNKNOWN = 100
+#: Bytes; [jobs] max_output_bytes applies all the same.
+_NO_LIMIT = 1e15
+
+
+@cache
+def unknown_template() -> str:
+    """Return the output template of a program whose outputs have to be looked up.
+
+    ``work/3`` is the fourth.
+    """
+    from boinc_gahp.containers import Image  # noqa: PLC0415  (not for lists of batches)
+    from boinc_gahp.submit import ContainerJob, output_template  # noqa: PLC0415
+
+    names = tuple(map(str, range(MOST_UNKNOWN + 1)))
+    job = ContainerJob(Image("registry", "unknown"), "", outputs=names, output_bytes=_NO_LIMIT)
+    return output_template(job)
 
 
 class OwnTemplate(NamedTuple):
@@ -45,8 +65,8 @@ class JobTemplates:
         self._batch = batch
         self._manifest = batch.manifest
         self._lock = threading.Lock()
-        #: Whether the project is asked about each job; None: this is not known yet.
-        self._ask: bool | None = None
+        #: Whether all jobs ran programs, if there is no manifest; None: this was not asked yet.
+        self._programs: bool | None = None
 
     def of(self, job: FinishedJob) -> OwnTemplate | None:
         """Return a job's own template; None: it has none, or it is not known.
@@ -61,26 +81,23 @@ class JobTemplates:
             if sent.output_template is None:
                 return None
             outputs = None if sent.program is None else json.loads(sent.program.shared)["outputs"]
-            return _own(sent.output_template, None if outputs is None else tuple(outputs))
+            return OwnTemplate(
+                sent.output_template,
+                f"<open_name>{ENDING}</open_name>" in sent.output_template,
+                None if outputs is None else tuple(outputs),
+            )
         with self._lock:
-            if self._ask is None:
-                own = self._asked(job)
-                self._ask = own is not None
-                return own
-        return self._asked(job) if self._ask else None
+            if self._programs is None:
+                self._programs = self._runs_programs()
+        return OwnTemplate(unknown_template(), is_program=True) if self._programs else None
 
-    def _asked(self, job: FinishedJob) -> OwnTemplate | None:
-        """Return a program's own template, as the project has it."""
+    def _runs_programs(self) -> bool:
+        """Tell whether the batch's app is for programs: it has no templates, and needs none."""
+        app = self._batch.app_name
+        if app == self._batch.project.session.project_settings.container_app:
+            return True
         try:
-            text = self._batch.project.rpc.get_templates(job_name=job.name)
-        except ProjectError:
-            return None  # the app's are asked for, and that says what is wrong
-        own = _own(text)
-        return own if own.is_program else None
-
-
-def _own(text: str, outputs: tuple[str, ...] | None = None) -> OwnTemplate:
-    from boinc_gahp.templates import read_output_template  # noqa: PLC0415  (not for lists of batches)
-
-    files = read_output_template(text).files
-    return OwnTemplate(text, bool(files) and files[0].open_name == ENDING, outputs)
+            self._batch.project.rpc.get_templates(app_name=app)
+        except TemplatesMissing:
+            return True
+        return False

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import finding
-from boinc_gahp.api.fetching_batch import check_answers
+from boinc_gahp.api.endings import (
+    ended_badly,
+    may_have_ended_badly,
+    program_note,
+    ran_programs,
+    stream,
+)
+from boinc_gahp.api.fetching_batch import check_answers, fetch_streams
+from boinc_gahp.api.folders import folder_name
 from boinc_gahp.api.reasons import why
 from boinc_gahp.api.types import JobState
-from boinc_gahp.errors import RpcError
+from boinc_gahp.errors import OutputError, RpcError
 from boinc_gahp.fetch import unwrap
 from boinc_gahp.threads import in_order
 
@@ -18,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.folders import Note
     from boinc_gahp.rpc import JobInfo, ResultInfo
 
 __all__ = ["JobLog", "log_of", "logs_of", "page_of"]
@@ -45,6 +56,8 @@ class JobLog:
         instances: of a failed job: its instances, with the project's words for their states; empty
             if they are not known.
         trouble: why the project could not be asked about this job; None: it could.
+        stdout: what the job's program wrote to its standard output; None: it is not over, or the
+            job ran an app.
     """
 
     name: str
@@ -55,6 +68,7 @@ class JobLog:
     stderr: str | None = None
     instances: tuple[ResultInfo, ...] = ()
     trouble: RpcError | None = None
+    stdout: str | None = None
 
 
 def page_of(project: str, instance: ResultInfo) -> str:
@@ -69,14 +83,15 @@ def logs_of(
     batch: Batch,
     *,
     jobs: Iterable[int | str] | None = None,
-    wanted: Callable[[JobInfo], bool] | None = None,
+    wanted: Callable[[JobState], bool] | None = None,
 ) -> Iterator[JobLog]:
     """Yield what is known of each job, in order; asks the project about each job that is over.
 
     Args:
         batch: the batch.
         jobs: names or ids of jobs; None: all.
-        wanted: tells which of these to yield; None: all.
+        wanted: tells by their states which of these to yield; None: all. A job whose program is
+            known to have ended badly counts as failed.
 
     Raises:
         NoSuchJob: one of ``jobs`` does not exist.
@@ -84,7 +99,15 @@ def logs_of(
     """
     session = batch.project.session
     listed = finding.find_jobs(session, batch.id, batch.name, jobs)
-    chosen = (job for job in listed if wanted is None or wanted(job))
+    bad: dict[str, Note] = {}
+    if may_have_ended_badly(batch):
+        listed = list(listed)
+        bad = ended_badly(batch, listed)
+
+    def counts_as(job: JobInfo) -> JobState:
+        return JobState.FAILED if job.name in bad else job.state
+
+    chosen = (job for job in listed if wanted is None or wanted(counts_as(job)))
     yield from in_order(partial(log_of, batch), chosen, threads=_THREADS, name="logs")
 
 
@@ -111,6 +134,8 @@ def log_of(batch: Batch, job: JobInfo) -> JobLog:
         )
     if job.state is not JobState.DONE:
         return JobLog(job.name, job.id, job.state)
+    if ran_programs(batch):
+        return _of_program(batch, job)
     try:
         completed = session.rpc.query_completed_job(job.name)
     except RpcError as error:
@@ -123,4 +148,36 @@ def log_of(batch: Batch, job: JobInfo) -> JobLog:
         "",
         (completed.exit_status,),
         unwrap(completed.stderr_out),
+    )
+
+
+def _of_program(batch: Batch, job: JobInfo) -> JobLog:
+    """Return what is known of a program that has ended; what was fetched is not asked for again."""
+    root = batch.directory
+    note = program_note(batch, job, root)
+    if note is not None and root is not None:
+        return _told(job, note, root / folder_name(job.name))
+    with TemporaryDirectory(prefix="boinc_gahp-") as room:
+        try:
+            note = fetch_streams(batch, job, Path(room, "job"))
+        except RpcError as error:
+            check_answers(batch.project.session, error)
+            return JobLog(job.name, job.id, job.state, trouble=error)
+        except OutputError as error:
+            return JobLog(job.name, job.id, job.state, why=str(error))
+        if note is None:
+            return JobLog(job.name, job.id, job.state)
+        return _told(job, note, Path(room, "job"))
+
+
+def _told(job: JobInfo, note: Note, folder: Path) -> JobLog:
+    state = JobState.FAILED if note.failure else job.state
+    return JobLog(
+        job.name,
+        job.id,
+        state,
+        note.failure,
+        () if note.exit_status is None else (note.exit_status,),
+        stream(folder, note.stderr),
+        stdout=stream(folder, note.stdout),
     )

@@ -118,6 +118,19 @@ class SubmittedJob:
         return self.args if self.program is None else self.program.command
 
     @property
+    def files(self) -> dict[str, SubmittedInput]:
+        """The inputs as a person knows them: of a program, by their names in its directory."""
+        from boinc_gahp.containers import OWN_FILES, WORK  # noqa: PLC0415  (not for lists of batches)
+
+        if self.program is None:
+            return dict(self.inputs)
+        return {
+            name.removeprefix(WORK): item
+            for name, item in self.inputs.items()
+            if name not in OWN_FILES
+        }
+
+    @property
     def paths(self) -> list[str]:
         """The paths of the local files."""
         return [item.source for item in self.inputs.values() if item.source.startswith("/")]
@@ -255,13 +268,17 @@ class Manifest:
         )
 
     def columns(self) -> tuple[list[str], list[str]]:
-        """Return the names of all parameters and the open names of all inputs of the jobs."""
+        """Return the names of all parameters and the open names of all inputs of the jobs.
+
+        Without those of programs, whose command lines tell them: each job may have its own.
+        """
         parameters: dict[str, None] = {}
         inputs: dict[str, None] = {}
         for text in self.jobs.values():
             line = json.loads(text)
             parameters.update(dict.fromkeys(line.get("parameters", ())))
-            inputs.update(dict.fromkeys(line["inputs"]))
+            if "command" not in line:
+                inputs.update(dict.fromkeys(line["inputs"]))
         return list(parameters), list(inputs)
 
     def _program(self, line: Mapping[str, Any]) -> ProgramWords | None:

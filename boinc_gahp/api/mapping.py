@@ -1,17 +1,20 @@
-"""From a table of parameters to futures over the jobs of an app."""
+"""From a table of parameters to futures: over the jobs of an app, and over those of a program."""
 
 from __future__ import annotations
 
 import os
+import posixpath
+import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from boinc_gahp.api.app import look_up
 from boinc_gahp.api.folders import folder_name
 from boinc_gahp.api.futures import JobFutures, JobResult
 from boinc_gahp.api.gathering import failed_job
-from boinc_gahp.api.naming import named_by_contents
+from boinc_gahp.api.naming import contents_name, free_name
 from boinc_gahp.api.progress import of_steps
 from boinc_gahp.api.request import job_names
 from boinc_gahp.api.table import jobs_from
@@ -31,10 +34,14 @@ if TYPE_CHECKING:
     from boinc_gahp.api.watching import Poll
     from boinc_gahp.submit import File
 
-__all__ = ["directory_for", "map_jobs", "with_outputs"]
+__all__ = ["directory_for", "futures_of", "map_jobs", "run_program"]
+
+T = TypeVar("T")
 
 #: How many names an error lists.
 _NAMED = 5
+#: Characters of a program's name that its batch's name does not have.
+_ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def map_jobs(
@@ -54,50 +61,108 @@ def map_jobs(
     wanted = (outputs,) if isinstance(outputs, str) else tuple(outputs or ())
     if wanted:
         _check_outputs(project.session, app_name, jobs, wanted, options)
+    make = partial(_checked, wanted)
+    return futures_of(project, app_name, jobs, make, directory=directory, poll=poll, **options)
+
+
+def run_program(
+    project: Project,
+    command: Sequence[object] | str,
+    *,
+    image: str,
+    directory: str | os.PathLike[str] | None,
+    poll: Poll,
+    **given: Any,
+) -> JobFutures[JobResult]:
+    """Submit a program, and return futures; see :meth:`Project.run`."""
+    from boinc_gahp.api.programs import program_batch  # noqa: PLC0415  (not for apps)
+
+    made = program_batch(project.session, command, image=image, **given)
+    words = made.jobs[0].program
+    called = "" if words is None else _ODD.sub("", posixpath.basename(words.command[0]))
+    return futures_of(
+        project,
+        made.app,
+        made.jobs,
+        partial(_checked, ()),
+        stem=called or made.app,
+        directory=directory,
+        poll=poll,
+        **made.options,
+    )
+
+
+def futures_of(
+    project: Project,
+    app_name: str,
+    jobs: Sequence[Job],
+    make: Callable[[Batch, JobResult], T],
+    *,
+    stem: str | None = None,
+    directory: str | os.PathLike[str] | None,
+    poll: Poll,
+    **options: Unpack[Options],
+) -> JobFutures[T]:
+    """Submit jobs, and return a future for each.
+
+    Args:
+        project: the project.
+        app_name: the app that runs the jobs.
+        jobs: the jobs.
+        make: returns the value of a job that is done, of its batch and its result; what it raises
+            is raised by the job's future.
+        stem: what the batch's name begins with, if none is given; None: the app's name.
+        directory: where the outputs are put; None: a folder with the batch's name in the working
+            directory.
+        poll: how often to ask the project.
+        options: those of :meth:`Project.submit`.
+
+    Raises:
+        GahpError: as :meth:`Project.submit`.
+    """
+    session = project.session
     with of_steps(options.get("progress")) as report:
         options["progress"] = report
         if options.get("name") is None:
-            name, jobs = named_by_contents(project.session, app_name, jobs, **options)
-            options["name"] = name
+            name, jobs = contents_name(session, app_name, jobs, stem=stem, **options)
+            options["name"] = free_name(session, name)
         batch = project.submit(app_name, jobs, **options)
     names = job_names(batch.name, jobs)
     return JobFutures(
         batch,
         [(name, job.parameters) for name, job in zip(names, jobs, strict=True)],
         directory_for(batch, directory),
-        with_outputs(batch, wanted),
+        partial(make, batch),
         poll=poll,
     )
 
 
 def directory_for(batch: Batch, directory: str | os.PathLike[str] | None) -> Path:
     """Return where the outputs of a batch's futures go: a folder of its name, if none is named."""
-    # The working directory may change before the first job is over.
-    return Path(os.path.abspath(directory or folder_name(batch.name)))  # noqa: PTH100  (a link's target is not looked for)
+    # The working directory may change before the first job is over. A link's target is not used.
+    return Path(os.path.abspath(directory or folder_name(batch.name)))  # noqa: PTH100
 
 
-def with_outputs(batch: Batch, wanted: Collection[str]) -> Callable[[JobResult], JobResult]:
-    """Return a function that returns a job's result, if it ended well and has its outputs.
-
-    The function raises JobFailed for other results.
+def _checked(wanted: Collection[str], batch: Batch, result: JobResult) -> JobResult:
+    """Return a job's result, if it ended well and has its outputs.
 
     Args:
-        batch: the batch.
-        wanted: open names of the outputs that each job has to have.
+        wanted: open names of the outputs that it has to have.
+        batch: its batch.
+        result: the result.
+
+    Raises:
+        JobFailed: it failed, or lacks an output.
     """
-
-    def made(result: JobResult) -> JobResult:
+    reason = result.failure
+    missing = [name for name in wanted if name not in result.outputs]
+    if missing and not reason:
+        there = listed([repr(name) for name in result.outputs], _NAMED)
+        reason = f"it has no output {missing[0]!r}; its outputs are: {there}"
+    if reason:
         status = result.exit_status
-        missing = [name for name in wanted if name not in result.outputs]
-        if not status and not missing:
-            return result
-        reason = f"exit status {status}"
-        if not status:
-            there = listed([repr(name) for name in result.outputs], _NAMED)
-            reason = f"it has no output {missing[0]!r}; its outputs are: {there}"
         raise failed_job(batch, result.name, reason, exit_status=status, stderr=result.stderr)
-
-    return made
+    return result
 
 
 def _jobs(
@@ -136,7 +201,8 @@ def _check_outputs(
     made = [info.open_name for info in look_up(session, app_name).outputs if info.open_name]
     for name in wanted:
         if name not in made:
+            there = listed([repr(each) for each in made], _NAMED)
             raise BadRequest(
                 f"outputs has {name!r}, which jobs of {app_name} do not make; their outputs are: "
-                f"{listed([repr(each) for each in made], _NAMED)}{did_you_mean(name, made, show=repr)}"
+                f"{there}{did_you_mean(name, made, show=repr)}"
             )

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.types import Job
     from boinc_gahp.submit import SubmitRequest
 
-__all__ = ["free_name", "name_of", "named_by_contents"]
+__all__ = ["contents_name", "free_name", "name_of"]
 
 #: How many hex digits of the digest a name has. Should two requests have the same, the second is
 #: refused, because its jobs are others than those of the first.
@@ -44,10 +44,15 @@ _NOT_SENT = ("sources", "parameters", "retry_of")
 _TAKES_NO_MORE = (BatchState.ABORTED, BatchState.RETIRED)
 
 
-def named_by_contents(
-    session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]
+def contents_name(
+    session: Session,
+    app_name: str,
+    jobs: Iterable[Job],
+    *,
+    stem: str | None = None,
+    **options: Unpack[Options],
 ) -> tuple[str, list[Job]]:
-    """Return a name for a batch of these jobs that is always the same, and the jobs.
+    """Return the name for the contents of these jobs, and the jobs; see :func:`free_name`.
 
     The name depends on the account, the app, and on all that is sent for the jobs: arguments, open
     names and contents of the files, sizes, priorities and templates. It does not depend on where
@@ -57,6 +62,7 @@ def named_by_contents(
         session: the project and the account.
         app_name: the app.
         jobs: those of the batch.
+        stem: what the name begins with; None: the app's name.
         options: those of :meth:`boinc_gahp.api.Project.submit`; ``name`` is not used.
 
     Returns:
@@ -65,13 +71,12 @@ def named_by_contents(
 
     Raises:
         BadRequest, JobRefused, StagingError: as :meth:`boinc_gahp.api.Project.submit`.
-        RpcError: the project could not be asked.
     """
     progress = called(options)
     options["name"] = f"{{{BATCH}}}"
     request = build_request(app_name, jobs, measure=partial(measured, session, progress), **options)
-    name = name_of(session, app_name, _contents(session, request))
-    return free_name(session, name), [job for _, job in request.jobs]
+    name = name_of(session, stem or app_name, _contents(session, request))
+    return name, [job for _, job in request.jobs]
 
 
 def name_of(session: Session, stem: str, contents: Iterable[object]) -> str:

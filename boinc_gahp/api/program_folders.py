@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api.folders import Folder, size_of
+from boinc_gahp.api.job_templates import MOST_UNKNOWN, unknown_template
 from boinc_gahp.containers import (
     ENDING,
     LARGEST,
@@ -22,6 +23,7 @@ from boinc_gahp.containers import (
     Ending,
     read_ending,
 )
+from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import Delivery, Members, new_file, shown
 from boinc_gahp.text import listed
 
@@ -45,6 +47,7 @@ class ProgramFolder(Folder):
 
     Args:
         path, job, stderr, again: see :class:`~boinc_gahp.api.folders.Folder`.
+        streams_only: whether only stdout and stderr are wanted.
         named: the outputs that the job names; None: it names none, or they are only known from its
             template.
 
@@ -64,10 +67,12 @@ class ProgramFolder(Folder):
         stderr: bool,
         again: bool,
         named: tuple[str, ...] | None = None,
+        streams_only: bool = False,
     ) -> None:
         super().__init__(path, job, stderr=stderr, again=again)
         self.ending = Ending()
         self.named = named
+        self._streams_only = streams_only
         #: The files that are outputs by themselves, by their names in the job's directory.
         self._alone: dict[str, Path] = {}
         #: Files and directories of the archive.
@@ -77,31 +82,27 @@ class ProgramFolder(Folder):
     def read(self, content: bytes) -> None:
         """Note how the program ended. If it was not run, only the streams are wanted."""
         self.ending = read_ending(content)
-        if self.ending.problem is not None:
+        if self.ending.problem is not None or self._streams_only:
             self.packed = None
 
     def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
         """Return what is wanted beside the archive's files."""
         self._alone.clear()
         files = []
-        for output in outputs:
-            if output.startswith(WORK):
-                name = output.removeprefix(WORK)
-                files.append(self._file(output, name))
-                self._alone[name] = files[-1].destination
+        for output, name in self._names(outputs).items():
+            files.append(self._file(output, name))
+            self._alone[name] = files[-1].destination
         taken = {self._name(item.destination) for item in files}
         self._streams = {
             stream: self._delivery(stream, next((n for n in names if n not in taken), names[-1]))
             for stream, names in _STREAMS.items()
             if stream in outputs and (stream != STDERR or self.wants_stderr)
         }
-        if self.ending.problem is not None:
+        if self.ending.problem is not None or self._streams_only:
             self._alone.clear()
             files = []
         found = self.distinct((*self._streams.values(), *files))
-        self._outputs = {
-            item.output.removeprefix(WORK): self._name(item.destination) for item in files
-        }
+        self._outputs = {name: self._name(place) for name, place in self._alone.items()}
         return found
 
     def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
@@ -153,7 +154,7 @@ class ProgramFolder(Folder):
 
     def describe(self, output: str) -> str:
         """Return a description of an output, for errors."""
-        if output == PACKED:
+        if output in (PACKED, self.packed):
             return f"the archive of the outputs of job {self.job_name!r}"
         return super().describe(output.removeprefix(WORK))
 
@@ -181,6 +182,22 @@ class ProgramFolder(Folder):
             failure=failure,
             result=None if result is None else replace(result, exit_status=ending.exit_status),
         )
+
+    def _names(self, outputs: Mapping[str, str]) -> dict[str, str]:
+        """Return the names in the program's directory, by those in the template."""
+        if self.own_template != unknown_template():
+            return {each: each.removeprefix(WORK) for each in outputs if each.startswith(WORK)}
+        # They are at the same places as in the job's own template.
+        told = self.ending.outputs
+        if self.ending.problem is not None:
+            return {}
+        if told is None:
+            raise OutputError(
+                f"the names of the outputs of job {self.job_name!r} are only known on the machine "
+                "that submitted it: fetch there"
+            )
+        self.packed = f"{WORK}{len(told)}" if self.packed else None
+        return {f"{WORK}{number}": name for number, name in enumerate(told[:MOST_UNKNOWN])}
 
     def _missing(self, there: Mapping[str, int]) -> list[str]:
         """Return the named outputs that the program did not make."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from boinc_gahp.api.files import split_args
@@ -44,10 +44,24 @@ if TYPE_CHECKING:
     from boinc_gahp.containers import Image
     from boinc_gahp.submit import File
 
-__all__ = ["ProgramBatch", "program_batch", "submit_program"]
+__all__ = ["ProgramBatch", "Programs", "made_programs", "program_batch", "submit_program"]
 
 #: A job with more processors than this is no job for one computer of a volunteer.
 _MOST_CPUS = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Programs:
+    """What the programs of a batch have in common; see :func:`program_batch`."""
+
+    image: str
+    outputs: Sequence[str] | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    network: bool = False
+    cpus: int = 1
+    app: str | None = None
+    find_files: bool = True
+    allow_environment: tuple[str, ...] = ()
 
 
 class ProgramBatch(NamedTuple):
@@ -155,7 +169,44 @@ def program_batch(
         StagingError: an input cannot be read.
         WrongRow: a row is wrong.
     """
-    app_name = app or session.project_settings.container_app
+    words = _words(command)
+    texts = [] if isinstance(inputs, Mapping) else _paths(inputs)
+    listed = _jobs(rows, [*words, *texts], inputs if isinstance(inputs, Mapping) else {})
+    common = Programs(
+        image=image,
+        outputs=outputs,
+        environment=environment or {},
+        network=network,
+        cpus=cpus,
+        app=app,
+        find_files=find_files,
+        allow_environment=tuple(allow_environment),
+    )
+    return made_programs(session, listed, (len(words), len(texts)), common, options)
+
+
+def made_programs(
+    session: Session,
+    jobs: Sequence[Job],
+    lengths: tuple[int, int],
+    common: Programs,
+    options: Options,
+) -> ProgramBatch:
+    """Return jobs that run programs, as :func:`program_batch` does.
+
+    Args:
+        session: the project and the account.
+        jobs: their arguments are the words of a command, then the texts of inputs, then further
+            words; all filled in.
+        lengths: how many words and how many texts these are.
+        common: what the jobs have in common.
+        options: what is given for the whole batch.
+
+    Raises:
+        BadRequest, StagingError: as :func:`program_batch`.
+    """
+    options = {**options}
+    app_name = common.app or session.project_settings.container_app
     if app_name is None:
         raise BadRequest(
             "it is not known which app of the project runs programs in containers: name it with "
@@ -165,16 +216,14 @@ def program_batch(
     for each in ("input_template_filename", "output_template_filename"):
         if options.get(each) is not None:
             raise BadRequest(f"{each} is for apps: a program has templates of its own")
-    if isinstance(cpus, bool) or not isinstance(cpus, int) or not 1 <= cpus <= _MOST_CPUS:
-        raise BadRequest(f"cpus is {cpus!r}: expected a whole number from 1")
     shared = ContainerJob(
-        image=_image(image),
+        image=_image(common.image),
         command="",
-        program=Program(environment=_environment(environment or {}, allow_environment)),
-        outputs=None if outputs is None else _outputs(outputs),
-        network=bool(network),
-        cpus=cpus,
-        all_packed=True,
+        program=Program(environment=_environment(common.environment, common.allow_environment)),
+        outputs=None if common.outputs is None else _outputs(common.outputs),
+        network=bool(common.network),
+        cpus=_cpus(common.cpus),
+        is_persons=True,
     )
     finder = FileFinder()
     image_source = None
@@ -182,13 +231,10 @@ def program_batch(
         image_source = finder.local("image", shared.image.name)
         path = cast("LocalFile", image_source.file).path
         shared = replace(shared, image=replace(shared.image, name=path), image_file=LocalFile(path))
-    words = _words(command)
-    texts = [] if isinstance(inputs, Mapping) else _paths(inputs)
-    listed = _jobs(rows, [*words, *texts], inputs if isinstance(inputs, Mapping) else {})
     described = []
     largest = 0
-    for job in listed:
-        ready, nbytes = _described(job, shared, finder, len(words), len(texts), find=find_files)
+    for job in jobs:
+        ready, nbytes = _described(job, shared, finder, *lengths, find=common.find_files)
         described.append(ready)
         largest = max(largest, nbytes)
     parameters = options.get("parameters") or Parameters()
@@ -221,7 +267,7 @@ def program_batch(
                 output_template=sent.output_template,
                 program=ProgramWords(line, told),
             )
-            for job, (line, _), (_, sent) in zip(listed, described, made, strict=True)
+            for job, (line, _), (_, sent) in zip(jobs, described, made, strict=True)
         ],
         options,
     )
@@ -277,6 +323,12 @@ def _image(text: str) -> Image:
         return read_image(text)
     except ValueError as error:
         raise BadRequest(f"the image: {error}") from None
+
+
+def _cpus(number: int) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= _MOST_CPUS:
+        raise BadRequest(f"cpus is {number!r}: expected a whole number from 1")
+    return number
 
 
 def _outputs(names: Sequence[str]) -> tuple[str, ...]:

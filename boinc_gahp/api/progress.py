@@ -161,6 +161,8 @@ def _gathering(show: Show) -> Callable[[JobFutures[Any]], None]:
     def report(futures: JobFutures[Any]) -> None:
         batch, here = futures.batch, futures.here
         news = f"{here:,} here; {_news(batch, words.now())}"
+        if batch.is_over and futures.trouble is not None:
+            news += f"; results cannot be fetched: {words.printable(str(futures.trouble))}"
         show(_called(batch), here, len(futures), news, left=False)
 
     return report

@@ -11,24 +11,23 @@ from boinc_gahp.api.app import look_up
 from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.comparing import is_final
 from boinc_gahp.api.progress import of_steps
+from boinc_gahp.api.runs import ProjectRuns, name_of_app
 from boinc_gahp.api.session import impatient, open_session
 from boinc_gahp.api.types import Parameters
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.config import authenticator_of, find_project
-from boinc_gahp.errors import BadRequest, GahpError
+from boinc_gahp.errors import GahpError
 from boinc_gahp.tracebacks import concise, offered
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Iterable, Iterator
 
     from typing_extensions import Self, Unpack
 
     from boinc_gahp.api.app import App
-    from boinc_gahp.api.futures import JobFutures, JobResult
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.submission import Plan
-    from boinc_gahp.api.types import File, Job
+    from boinc_gahp.api.types import Job
     from boinc_gahp.bridge import Bridge
     from boinc_gahp.config import Settings
     from boinc_gahp.rpc import WebRpcs as Rpc
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @concise
-class Project:
+class Project(ProjectRuns):
     """A BOINC project, as one account sees it.
 
     ::
@@ -228,7 +227,7 @@ class Project:
             TemplateError: the app's templates cannot be read.
             RpcError: the project refused, or could not be asked.
         """
-        app_name = _name(app)
+        app_name = name_of_app(app)
         is_made_up = name is None
         name = submission.new_batch_name(app_name) if name is None else name
         sending = False
@@ -265,64 +264,6 @@ class Project:
             control.renew(batch)
         return batch
 
-    def map(
-        self,
-        app: App | str,
-        rows: str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Iterable[Job],
-        *,
-        args: Sequence[object] | str | None = None,
-        inputs: Mapping[str, File] | None = None,
-        outputs: Collection[str] | None = None,
-        directory: str | os.PathLike[str] | None = None,
-        poll: Poll = Poll(),  # noqa: B008  (frozen)
-        **options: Unpack[Options],
-    ) -> JobFutures[JobResult]:
-        """Run an app for each row of a table; return a future for each job, in one batch.
-
-        ::
-
-            rows = [{"seed": seed} for seed in range(100)]
-            futures = project.map("uppercase", rows, args="--seed {seed}", inputs={"in": "a.txt"})
-            for future in futures.as_completed():
-                print(future.parameters["seed"], future.result().outputs["out"].read_text())
-
-        A thread fetches the outputs as the jobs end. They outlive this program: the same call, at
-        any time later, finds the same batch, submits nothing twice, and fetches only what is
-        missing. For this the batch's name is made from the contents of the request: the app,
-        arguments, contents of files, sizes and templates. If that batch was aborted or retired,
-        the call submits a new one.
-
-        Args:
-            app: the app that the jobs run.
-            rows: as for :func:`jobs_from`: the path of a file, mappings, or a DataFrame; or jobs.
-            args: as for :func:`jobs_from`.
-            inputs: as for :func:`jobs_from`.
-            outputs: open names of the outputs that each job has to have; None: whatever there is.
-            directory: where the outputs are put, with a folder for each job; None: a folder with
-                the batch's name in the working directory.
-            poll: how often to ask the project.
-            options: those of :meth:`submit`. With ``name`` the batch has this name; then the same
-                call with other jobs is an error.
-
-        Raises:
-            WrongRow: a row is wrong, or the file cannot be read.
-            BadRequest, JobRefused, BatchConflict, StagingError, NotFound, PermissionDenied,
-                TemplateError, RpcError: as :meth:`submit`.
-        """
-        from boinc_gahp.api.mapping import map_jobs  # noqa: PLC0415  (not for lists of batches)
-
-        return map_jobs(
-            self,
-            _name(app),
-            rows,
-            args=args,
-            inputs=inputs,
-            outputs=outputs,
-            directory=directory,
-            poll=poll,
-            **options,
-        )
-
     def submit_split(
         self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]
     ) -> list[Batch]:
@@ -343,7 +284,7 @@ class Project:
                 TemplateError, RpcError: as :meth:`submit`; the batches before the one that failed
                 are submitted.
         """
-        parts = splitting.split(self.session, _name(app), jobs, **options)
+        parts = splitting.split(self.session, name_of_app(app), jobs, **options)
         batches = []
         for name, part in parts:
             options["name"] = name
@@ -366,7 +307,7 @@ class Project:
         """
         with of_steps(options.get("progress")) as report:
             options["progress"] = report
-            return submission.plan(self.session, _name(app), jobs, **options)
+            return submission.plan(self.session, name_of_app(app), jobs, **options)
 
     def estimate(self, app: App | str, jobs: Iterable[Job], **options: Unpack[Options]) -> float:
         """Return how many seconds the project thinks the jobs would take; creates nothing.
@@ -380,7 +321,7 @@ class Project:
             BadRequest, JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
                 :meth:`submit`.
         """
-        return submission.estimate(self.session, _name(app), jobs, **options)
+        return submission.estimate(self.session, name_of_app(app), jobs, **options)
 
     def watch(
         self,
@@ -421,10 +362,3 @@ class Project:
     def __repr__(self) -> str:
         called = f"{self.name!r} " if self.name else ""
         return f"<Project {called}{self.url} account {self.account}>"
-
-
-def _name(app: App | str) -> str:
-    name = app if isinstance(app, str) else getattr(app, "name", None)
-    if not isinstance(name, str):
-        raise BadRequest(f"app is a {type(app).__name__}: expected the app's name")
-    return name

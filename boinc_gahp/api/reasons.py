@@ -1,18 +1,22 @@
 """The distinct reasons for which jobs of a batch failed.
 
 The project tells the errors and exit statuses of all jobs in one reply. Only the last line of a
-stderr takes RPCs of its own: two for each reason, about one of its jobs.
+stderr takes RPCs of its own: two for each reason, about one of its jobs. Of programs that ended
+badly, the folders of the last fetch tell all of it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp import client_exits
+from boinc_gahp.api.endings import program_note, stream
 from boinc_gahp.api.family import standing_of
+from boinc_gahp.api.folders import folder_name
 from boinc_gahp.fetch import last_line
-from boinc_gahp.states import ERROR_MEANINGS, is_aborted
+from boinc_gahp.states import ERROR_MEANINGS, JobState, is_aborted
 from boinc_gahp.text import printable, quoted, shorten
 
 if TYPE_CHECKING:
@@ -95,34 +99,37 @@ def reasons(
 
 def reasons_of(batch: Batch, failed: Iterable[JobInfo], *, stderr: bool = True) -> list[Reason]:
     """Return the distinct reasons for which these jobs failed; see :func:`reasons`."""
-    first: dict[str, JobInfo] = {}
-    counts: dict[str, int] = {}
+    first: dict[Reason, JobInfo] = {}
+    counts: dict[Reason, int] = {}
     is_over = batch.lease_is_over
+    root = batch.directory
     for job in failed:
-        text = why(job, lease_is_over=is_over)
-        first.setdefault(text, job)
-        counts[text] = counts.get(text, 0) + 1
+        note = program_note(batch, job, root)
+        if note is None:
+            status = None if is_aborted(job.errors) else client_exits.telling(job.exit_statuses)
+            alike = Reason(why(job, lease_is_over=is_over), 0, "", status, ())
+        else:
+            text = stream(Path(root or "", folder_name(job.name)), note.stderr, tail=True)
+            line = shorten(last_line(text), _LONGEST)
+            alike = Reason(note.failure, 0, "", note.exit_status or None, (), line)
+        first.setdefault(alike, job)
+        counts[alike] = counts.get(alike, 0) + 1
     found = [
-        Reason(
-            text,
-            counts[text],
-            job.name,
-            None if is_aborted(job.errors) else client_exits.telling(job.exit_statuses),
-            job.errors,
-        )
-        for text, job in first.items()
+        replace(alike, count=counts[alike], job=job.name, errors=job.errors)
+        for alike, job in first.items()
     ]
     found.sort(key=lambda reason: -reason.count)
-    return _with_stderr(batch, found, first) if stderr else found
+    jobs = {job.name: job for job in first.values()}
+    return _with_stderr(batch, found, jobs) if stderr else found
 
 
-def _with_stderr(batch: Batch, found: list[Reason], first: dict[str, JobInfo]) -> list[Reason]:
+def _with_stderr(batch: Batch, found: list[Reason], jobs: dict[str, JobInfo]) -> list[Reason]:
     """Return the reasons with lines of stderr, and with what became of instances."""
     told = list(found)
     bridge = batch.project.session.bridge
     for number, reason in enumerate(found[:ASKED]):
-        job = first[reason.text]
-        if is_aborted(job.errors):
+        job = jobs[reason.job]
+        if is_aborted(job.errors) or job.state is JobState.DONE:
             continue
         failure = bridge.failure_of(job)
         text = reason.text

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.folders import Note
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.fetch import FetchResult
     from boinc_gahp.rpc import JobInfo
@@ -52,11 +53,15 @@ class Ended(NamedTuple):
         result: exit status and times; None: they were not fetched.
         folder: the folder of its outputs; None: it has none.
         trouble: why its outputs could not be fetched; "": nothing went wrong.
+        failure: why its program counts as failed; "": it does not, or there is none.
+        exit_status: its program's; None: it is not known, or there is none.
     """
 
     result: FetchResult | None = None
     folder: str | None = None
     trouble: str = ""
+    failure: str = ""
+    exit_status: int | None = None
 
 
 def parameter_key(name: str) -> str:
@@ -112,6 +117,10 @@ class RowMaker:
             row["exit_status"] = ended.result.exit_status
             row["cpu_time"] = ended.result.cpu_time
             row["elapsed_time"] = ended.result.elapsed_time
+        if ended.exit_status is not None:
+            row["exit_status"] = ended.exit_status
+        if ended.failure:
+            row["state"], row["why"] = JobState.FAILED.value, ended.failure
         row["attempts"] = attempts
         row["folder"] = ended.folder
         return row
@@ -123,7 +132,7 @@ class RowMaker:
         for parameter, value in sent.parameters.items():
             yield parameter_key(parameter), value
         yield _ARGS, shlex.join(sent.words)
-        for open_name, item in sent.inputs.items():
+        for open_name, item in () if sent.program else sent.inputs.items():
             source = item.source
             if source.startswith("inline:"):
                 source = shorten(source, _LONGEST)
@@ -138,7 +147,7 @@ def records(batch: Batch, which: Iterable[int | str] | None) -> list[Row]:
     root = batch.directory
     session = batch.project.session
     listed = finding.find_jobs(session, batch.id, batch.name, which)
-    found, family = as_they_count(session, batch.name, listed)
+    found, family = as_they_count(batch, listed)
     counts = family.counts
     return [maker.row(job, ended_in(root, job, url), counts.get(job.name, 1)) for job in found]
 
@@ -159,20 +168,24 @@ def ended_in(root: Path | None, job: JobInfo, project: str) -> Ended:
         return Ended(folder=str(folder) if job.state.is_over and folder.is_dir() else None)
     # Of a retry and the job that it repeats, the outputs of either count.
     is_older = note.job_id == job.id and note.instance_id != job.canonical_instance_id
-    return Ended(None if is_older else note.result, str(folder))
+    if is_older:
+        return Ended(folder=str(folder))
+    return Ended(note.result, str(folder), "", note.failure, note.exit_status)
 
 
-def as_fetched(
-    root: Path, job: JobInfo, results: Mapping[int, FetchResult | None], trouble: str
-) -> Ended:
+def as_fetched(root: Path, job: JobInfo, notes: Mapping[int, Note], trouble: str) -> Ended:
     """Return how a job ended that was fetched just now; the folder is its name in ``root``.
 
     Args:
         root: where the folders are.
         job: the job.
-        results: what was learned, by the jobs' ids.
+        notes: those of the folders, by the jobs' ids.
         trouble: why it could not be fetched.
     """
     folder = folder_name(job.name)
-    there = job.state.is_over and (job.id in results or (root / folder).is_dir())
-    return Ended(results.get(job.id), folder if there else None, trouble)
+    note = notes.get(job.id)
+    there = job.state.is_over and (note is not None or (root / folder).is_dir())
+    where = folder if there else None
+    if note is None:
+        return Ended(None, where, trouble)
+    return Ended(note.result, where, trouble, note.failure, note.exit_status)

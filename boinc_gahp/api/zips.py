@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.api import jobs_csv
 from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, Jobs, jobs_of
-from boinc_gahp.api.folders import folder_name, result_of
+from boinc_gahp.api.folders import Note, folder_name, result_of
 from boinc_gahp.api.records import Ended, RowMaker
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import Directories, explain, registry
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.records import Row
     from boinc_gahp.api.types import OnProgress
     from boinc_gahp.errors import GahpError
-    from boinc_gahp.fetch import FetchResult
     from boinc_gahp.rpc import JobInfo
 
 __all__ = ["FetchedZip", "fetch_zip"]
@@ -53,6 +52,7 @@ class FetchedZip:
         unfinished: jobs that are not done yet.
         errors: by job name: errors of jobs that are done but are not in the archive.
         retried: of the jobs that are done, how many failed and are done in a retry.
+        ended_badly: see :class:`~boinc_gahp.api.fetching.Fetched`.
     """
 
     path: Path
@@ -63,11 +63,12 @@ class FetchedZip:
     unfinished: int = 0
     errors: dict[str, GahpError] = field(default_factory=dict)
     retried: int = 0
+    ended_badly: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_complete(self) -> bool:
-        """Whether every job is done and in the archive."""
-        return not (self.failed or self.unfinished or self.errors)
+        """Whether every job is done, its program ended well, and it is in the archive."""
+        return not (self.failed or self.ended_badly or self.unfinished or self.errors)
 
 
 def fetch_zip(
@@ -110,7 +111,7 @@ def fetch_zip(
                     with suppress(OSError, ValueError):  # a thread may still be writing to it
                         archive.close()
                     raise
-                archive.writestr(*_table(batch, selected, packer.results, under_way.errors))
+                archive.writestr(*_table(batch, selected, packer.ended, under_way.errors))
                 archive.close()
         except OSError as error:
             raise explain(error, target) from error
@@ -129,13 +130,14 @@ def fetch_zip(
         unfinished=selected.unfinished,
         errors=under_way.errors,
         retried=selected.retried,
+        ended_badly={name: packer.bad[name] for name in sorted(packer.bad)},
     )
 
 
 def _table(
     batch: Batch,
     selected: Jobs,
-    results: Mapping[int, FetchResult | None],
+    ended: Mapping[int, Ended],
     errors: Mapping[str, GahpError],
 ) -> tuple[str, bytes]:
     """Return the name and the contents of the file with a row for each job."""
@@ -144,9 +146,10 @@ def _table(
     listed, attempts = selected.listed, selected.attempts
 
     def row(job: JobInfo) -> Row:
-        folder = folder_name(job.name) if job.id in results else None
-        ended = Ended(results.get(job.id), folder, texts.get(job.name, ""))
-        return maker.row(job, ended, attempts.get(job.name, 1))
+        how = ended.get(job.id, Ended())
+        folder = folder_name(job.name) if job.id in ended else None
+        how = how._replace(folder=folder, trouble=texts.get(job.name, ""))
+        return maker.row(job, how, attempts.get(job.name, 1))
 
     name = jobs_csv.name_for({job.name for job in listed})
     return name, jobs_csv.contents(maker.keys, map(row, listed))
@@ -156,14 +159,16 @@ class _Packer:
     """Adds one job after the other to an archive; thread-safe.
 
     Attributes:
-        results: how the jobs ended that are in it, by their ids; None: that was not asked.
+        ended: how the jobs ended that are in it, by their ids.
+        bad: why programs count as failed, by the names of their jobs.
     """
 
     def __init__(
         self, archive: zipfile.ZipFile, under_way: BatchFetch, room: Path, *, stderr: bool
     ) -> None:
         self.jobs = self.files = self.nbytes = 0
-        self.results: dict[int, FetchResult | None] = {}
+        self.ended: dict[int, Ended] = {}
+        self.bad: dict[str, str] = {}
         self._archive = archive
         self._under_way = under_way
         self._room = room
@@ -183,7 +188,11 @@ class _Packer:
                     name = path.relative_to(folder.directory)
                     self._add(path, f"{folder_name(job.called)}/{name}")
                 self.jobs += 1
-                self.results[job.id] = result_of(brought)
+                note = folder.told(Note("", job.id, 0, {}, None, result=result_of(brought)))
+                failure = note.failure
+                self.ended[job.id] = Ended(note.result, None, "", failure, note.exit_status)
+                if failure:
+                    self.bad[job.called] = failure
         finally:
             shutil.rmtree(folder.directory, ignore_errors=True)
 

@@ -28,7 +28,9 @@ PROBLEMS = {
 
 _TEXT = re.compile(r"\s*(?:([0-9]{1,3})|([a-z-]{1,40})(?: ([^\n]{1,4096}))?)\s*")
 #: The most bytes that an ``_exit`` of ours has.
-LARGEST = 5000
+LARGEST = 1 << 16
+#: The line between the status and the names of outputs.
+OUTPUTS = "outputs:"
 
 #: A status above this may mean that a signal ended the program (POSIX, "Exit Status for Commands").
 _SIGNALS = 128
@@ -44,10 +46,13 @@ class Ending:
             of the signal, as far as a shell can tell: a program that ends with the status 137 by
             itself looks as if SIGKILL had ended it.
         problem: why it could not be run, or its outputs not be packed, for people; None: it ran.
+        outputs: the names of the outputs that are files of the result by themselves, in their
+            order; None: the script does not tell them.
     """
 
     exit_status: int = 0
     problem: str | None = None
+    outputs: tuple[str, ...] | None = None
 
     @property
     def failure(self) -> str:
@@ -69,12 +74,15 @@ def read_ending(content: bytes) -> Ending:
     Args:
         content: of the output ``_exit``. It comes from a volunteer's computer: it may be anything.
     """
-    found = _TEXT.fullmatch(content[:LARGEST].decode("utf-8", "replace"))
+    text = content[:LARGEST].decode("utf-8", "replace")
+    told, line, names = text.partition(f"\n{OUTPUTS}\n")
+    outputs = tuple(names.splitlines()) if line else None
+    found = _TEXT.fullmatch(told)
     if found is None or (found[2] is not None and found[2] not in PROBLEMS):
         return Ending(problem="a volunteer's computer did not tell how the program ended")
     if found[2] is not None:
         return Ending(problem=PROBLEMS[found[2]].format(repr(found[3] or "")))
     status = int(found[1])
     if _SIGNALS < status <= _SIGNALS + _LAST_SIGNAL:
-        return Ending(_SIGNALS - status)
-    return Ending(status)
+        status = _SIGNALS - status
+    return Ending(status, outputs=outputs)

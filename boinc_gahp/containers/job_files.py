@@ -38,8 +38,7 @@ def output_files(layout: Layout) -> list[tuple[str, bool]]:
         files.append((STDOUT, True))
     if layout.stderr and not layout.merged:
         files.append((STDERR, True))
-    alone = [name for name in layout.outputs or () if name not in layout.packed]
-    files += [(WORK + name, True) for name in alone]
+    files += [(WORK + name, True) for name in layout.alone]
     if layout.outputs is None or layout.outputs:
         files.append((PACKED, True))
     return files

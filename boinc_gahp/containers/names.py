@@ -13,6 +13,9 @@ JOB_TOML = "job.toml"
 #: What the container runs.
 SCRIPT = "run.sh"
 
+#: What a job has beside its user's files and archives of them.
+OWN_FILES = frozenset({DOCKERFILE, JOB_TOML, SCRIPT})
+
 #: The directory of the user's files.
 WORK = "work/"
 

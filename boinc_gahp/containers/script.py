@@ -15,6 +15,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.containers.build_files import APP
+from boinc_gahp.containers.ending import OUTPUTS
 from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
 
 if TYPE_CHECKING:
@@ -95,6 +96,9 @@ class Layout:
         stdout: whether the standard output is kept.
         stderr: whether the standard error is kept.
         merged: whether the standard error goes where the standard output goes.
+        tells: whether the names of the outputs are written beside the status: a project does not
+            tell them to another machine (``web-rpcs.rst``, "Queries"). Then ``inputs`` is empty:
+            all files that are there at the start are inputs.
     """
 
     program: str
@@ -106,6 +110,12 @@ class Layout:
     stdout: bool = True
     stderr: bool = True
     merged: bool = False
+    tells: bool = False
+
+    @property
+    def alone(self) -> list[str]:
+        """Those of the outputs that are files of the result by themselves."""
+        return [name for name in self.outputs or () if name not in self.packed]
 
 
 def write_script(layout: Layout, programs: Sequence[Program]) -> bytes:
@@ -120,7 +130,10 @@ def write_script(layout: Layout, programs: Sequence[Program]) -> bytes:
     lines += _packing(layout)
     # The engine may run as another user than the client, which has to read and remove the files.
     lines.append(f"chmod -R a+rwX {APP}/{WORK} 2>/dev/null\n")
-    lines.append(f"printf '%s\\n' \"$status\" >{APP}/{ENDING}\nexit 0\n")
+    told = ['"$status"']
+    if layout.tells:
+        told += map(quote, (OUTPUTS, *layout.alone))
+    lines.append(f"printf '%s\\n' {' '.join(told)} >{APP}/{ENDING}\nexit 0\n")
     return "".join(lines).encode("utf-8", "surrogateescape")
 
 
@@ -145,7 +158,11 @@ def _unpacking(layout: Layout) -> Iterator[str]:
         yield "    command -v tar >/dev/null 2>&1 || tell no-tar\n"
     for name in layout.archives:
         yield f"    tar -xf {quote(f'{APP}/{name}')} || tell no-unpacking {quote(name)}\n"
-    if layout.outputs is None and layout.inputs:
+    if layout.outputs is None and layout.tells:
+        # Without their names, so that jobs with other files have the same script.
+        yield "    for name in * .[!.]* ..?*; do\n"
+        yield '        [ -f "$name" ] && touch -t 200001010000 "./$name" 2>/dev/null\n    done\n'
+    elif layout.outputs is None and layout.inputs:
         # Some shells compare times in whole seconds; unpacked files are of 1970.
         names = " ".join(quote(f"./{name}") for name in layout.inputs)
         yield f"    touch -t 200001010000 {names} 2>/dev/null\n"
@@ -242,7 +259,7 @@ def _new_files(layout: Layout) -> Iterator[str]:
     if layout.is_input:
         yield f'    [ "./$name" = {quote(layout.program)} ] && continue\n'
     older = f'[ "$name" -ot {_STARTED} ] && continue'
-    if layout.archives:
+    if layout.archives or layout.tells:
         yield f"    {older}\n"
     elif layout.inputs:
         inputs = "|".join(quote(f"./{name}") for name in layout.inputs)

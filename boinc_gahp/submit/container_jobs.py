@@ -91,8 +91,9 @@ class ContainerJob:
         cpus: processors.
         quorum: results that have to agree.
         output_bytes: the largest size of each output.
-        all_packed: whether all outputs are in the archive if one of them has to be: then the
-            output template tells whether there is anything to look for in it.
+        is_persons: whether a person fetches it, perhaps on another machine. Then its outputs tell
+            their names; and all of them are in the archive if one has to be, so that there is
+            something to look for in it only if not all others are there.
     """
 
     image: Image
@@ -110,7 +111,7 @@ class ContainerJob:
     cpus: int = 1
     quorum: int = 1
     output_bytes: float = 1e9
-    all_packed: bool = False
+    is_persons: bool = False
 
     @property
     def layout(self) -> Layout:
@@ -121,12 +122,15 @@ class ContainerJob:
             self.command,
             is_input=self.is_input,
             archives=tuple(map(archive_name, range(len(self.archives)))),
-            inputs=tuple(name for name, _ in self.files) if outputs is None else (),
+            inputs=()
+            if self.is_persons or outputs is not None
+            else tuple(name for name, _ in self.files),
             outputs=outputs,
-            packed=frozenset(outputs or ()) if packed and self.all_packed else packed,
+            packed=frozenset(outputs or ()) if packed and self.is_persons else packed,
             stdout=self.stdout,
             stderr=self.stderr,
             merged=self.merged,
+            tells=self.is_persons,
         )
 
     @property

@@ -108,8 +108,10 @@ def test_a_wrong_option_gets_one_line_and_status_2(
 ) -> None:
     # What is required comes first, so it is given.
     given = next(words for example in PARSERS[path].examples for words in command_lines(example))
+    words = _arguments(given, path)
+    end = words.index("--") if "--" in words else len(words)
     with pytest.raises(SystemExit) as left:
-        PARSERS[path].read([*_arguments(given, path), "--hepl"])
+        PARSERS[path].read([*words[:end], "--hepl", *words[end:]])
     assert left.value.code == 2
     out, err = capsys.readouterr()
     assert out == ""

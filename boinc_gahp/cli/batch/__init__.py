@@ -29,6 +29,7 @@ ACTIONS = {
     "show": ("showing", "show", "show a batch and its jobs"),
     "estimate": ("estimating", "estimate", "ask the project how long jobs would take"),
     "submit": ("submitting", "submit", "send jobs as a batch, with their input files"),
+    "run": ("running", "run_program", "let volunteers run your own program, in containers"),
     "wait": ("waiting", "wait", "wait until batches are complete, and show the progress"),
     "fetch": ("fetching", "fetch", "fetch the outputs of finished jobs"),
     "logs": ("logs", "logs", "show what jobs wrote to stderr, and why jobs failed"),

@@ -46,8 +46,10 @@ def estimate(arguments: list[str], config: str | None) -> int:
 
         app = options.app
         with Work(stream=sys.stderr) as work:
-            jobs = look_up_jobs(project, options, work, new_batch_name(app))
-            seconds = project.estimate(app, jobs.jobs, **submit_options(options))
+            more = submit_options(options)
+            more["name"] = new_batch_name(app)
+            jobs = look_up_jobs(project, options, work, more)
+            seconds = project.estimate(app, jobs.jobs, **more)
         count = len(jobs.jobs)
         if options.json:
             print_json({"app": app, "project": project.url, "jobs": count, "seconds": seconds})

@@ -37,15 +37,22 @@ class Typed:
     """The command line that failed.
 
     Args:
-        arguments: its words after ``submit``.
+        arguments: its words after the action.
         config: the value of ``--config`` before them.
         options: what they say.
         name: the name of the batch, given or made up.
+        action: ``submit`` or ``run``.
     """
 
     def __init__(
-        self, arguments: Sequence[str], config: str | None, options: Namespace, name: str
+        self,
+        arguments: Sequence[str],
+        config: str | None,
+        options: Namespace,
+        name: str,
+        action: str = "submit",
     ) -> None:
+        self._action = action
         self._arguments = list(arguments)
         self._config = config
         self.options = options
@@ -65,14 +72,15 @@ class Typed:
         """Return the command with another name for the batch."""
         kept = []
         skip = False
-        for word in self._arguments:
+        end = self._arguments.index("--") if "--" in self._arguments else len(self._arguments)
+        for word in self._arguments[:end]:
             if not skip and word != "--name" and not word.startswith("--name="):
                 kept.append(word)
             skip = word == "--name"
-        return self._shown([*kept, "--name", name])
+        return self._shown([*kept, "--name", name, *self._arguments[end:]])
 
     def _shown(self, arguments: Sequence[str]) -> str:
-        return command_line(words_as_typed("submit", arguments, self._config))
+        return command_line(words_as_typed(self._action, arguments, self._config))
 
 
 def what_next(project: Project, typed: Typed, error: GahpError, njobs: int) -> Iterator[str]:

@@ -61,6 +61,8 @@ def summary(fetched: Fetched | FetchedZip, here: int, where: Path) -> str:
         parts.append(f"{here:,} already here")
     if fetched.retried:
         parts.append(f"{fetched.retried:,} of them from retries")
+    if fetched.ended_badly:
+        parts.append(f"{len(fetched.ended_badly):,} of them ended badly")
     if fetched.errors:
         parts.append(f"{len(fetched.errors):,} could not be fetched")
     parts += nothing_to_fetch(fetched.failed, fetched.unfinished)
@@ -119,6 +121,7 @@ def fetched_json(batch: Batch, fetched: Fetched) -> dict[str, Any]:
         "jobs_failed": fetched.failed,
         "jobs_unfinished": fetched.unfinished,
         "jobs_retried": fetched.retried,
+        "jobs_ended_badly": len(fetched.ended_badly),
         "bytes": fetched.nbytes,
     }
 
@@ -134,6 +137,7 @@ def zip_json(batch: Batch, fetched: FetchedZip) -> dict[str, Any]:
         "jobs_failed": fetched.failed,
         "jobs_unfinished": fetched.unfinished,
         "jobs_retried": fetched.retried,
+        "jobs_ended_badly": len(fetched.ended_badly),
         "bytes": fetched.nbytes,
     }
 

@@ -29,6 +29,9 @@ submitted it), state, exit status, CPU and elapsed time, and why it failed.
 
 Files from the project are never hidden: a dot at the beginning of a name is written as %2E.
 
+Of a job of "batch run" DIR also gets the program's stdout as stdout.txt. If the program ended with
+a status other than 0, its job counts as failed from now on; its outputs are fetched all the same.
+
 A job that was submitted with its own output template may have more outputs than the app's template
 lists. The project does not tell their names; they are called output_1, output_2 and so on.
 
@@ -246,7 +249,9 @@ def _say_more(batch: Batch, options: Namespace, fetched: Fetched | FetchedZip) -
 def _status(batch: Batch, fetched: Fetched | FetchedZip, here: int) -> int:
     if fetched.errors:
         return 1
-    return _exit_status(batch, fetched.fetched + here, fetched.failed, fetched.unfinished)
+    bad = len(fetched.ended_badly)
+    done = fetched.fetched + here - bad
+    return _exit_status(batch, done, fetched.failed + bad, fetched.unfinished)
 
 
 def _exit_status(batch: Batch, done: int, failed: int, unfinished: int) -> int:

@@ -1,4 +1,4 @@
-"""Options of ``batch submit`` and ``batch estimate`` that describe the jobs.
+"""Options of ``batch submit``, ``estimate`` and ``run`` that describe the jobs.
 
 Jobs come from one of three places: the command line itself (``--input``, ``--args``, ``--count``),
 a file with a row per job (``--rows``), or a set of files with a job per file (``--each``).
@@ -25,13 +25,13 @@ from boinc_gahp.text import listed
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from boinc_gahp.api import Job, LocalFile, Options, Patterns
+    from boinc_gahp.api import Job, LocalFile, Options, Parameters, Patterns
     from boinc_gahp.terminal import Parser
 
 #: Options whose value may begin with a dash.
 _DASHED = ("--args",)
 #: In errors: a placeholder for part of a file's path.
-_OF_FILE = re.compile(r"\{(path|name|stem)(:[0-9]+)?\} is not a placeholder")
+_OF_FILE = re.compile(r"\{(path|file|name|stem)(:[0-9]+)?\} is not a placeholder")
 
 #: The most jobs that --count makes: each takes memory, and has to be sent.
 _MOST_JOBS = 1_000_000
@@ -82,49 +82,13 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
         "{path}, {name} and {stem} are those of the file; {index:4} is 0000, 0001, ...; {{ and }} "
         "are braces",
     )
-    which.add_argument(
-        "--count", type=_count, metavar="N", help="submit N jobs, which differ only in {index}"
-    )
-    parser.completes(
-        which.add_argument(
-            "--each",
-            nargs="+",
-            metavar="FILES",
-            help="submit a job for each of these files; a pattern in quotes works, too "
-            "('data/*.dat', 'a/**/*')",
-        ),
-        "file",
-    )
+    add_which(parser, which, "--args")
     which.add_argument(
         "--as",
         dest="as_",
         metavar="NAME",
         help="the input that gets the file of --each (default: the only input of the app "
         "that has no --input)",
-    )
-    parser.completes(
-        which.add_argument(
-            "--rows",
-            metavar="FILE",
-            type=not_empty,
-            help="submit a job for each row of a table of parameters: a CSV file with a header, "
-            "or JSON; each column is a placeholder, except name, args, inputs, input:NAME, "
-            "template, output_template, priority, fpops, memory, disk and delay, which set this "
-            "for the job; - is standard input",
-        ),
-        "file",
-    )
-    which.add_argument(
-        "--format",
-        choices=("csv", "json", "jsonl"),
-        help="the format of --rows (default: from the file's name or its first character)",
-    )
-    which.add_argument(
-        "--name-jobs",
-        metavar="PATTERN",
-        help="names for jobs that have none, with the placeholders of --args, as in "
-        "'{batch}_{seed}': a project accepts a job's name only once, for ever (default: the "
-        "batch's name and the job's number)",
     )
     needs = parser.add_argument_group("what the jobs need", "The app's template has the defaults.")
     for name in ("input", "output"):
@@ -149,6 +113,53 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
         metavar="N",
         help="use only this version of the app; boinc_gahp cannot check that it exists",
     )
+    add_needs(needs)
+    add_common(parser, config, json=json)
+
+
+def add_which(parser: Parser, which: argparse._ArgumentGroup, words: str) -> None:
+    """Add the options that tell how many jobs there are; ``words`` is where placeholders are."""
+    which.add_argument(
+        "--count", type=_count, metavar="N", help="submit N jobs, which differ only in {index}"
+    )
+    parser.completes(
+        which.add_argument(
+            "--each",
+            nargs="+",
+            metavar="FILES",
+            help="submit a job for each of these files; a pattern in quotes works, too "
+            "('data/*.dat', 'a/**/*')",
+        ),
+        "file",
+    )
+    parser.completes(
+        which.add_argument(
+            "--rows",
+            metavar="FILE",
+            type=not_empty,
+            help="submit a job for each row of a table of parameters: a CSV file with a header, "
+            "or JSON; each column is a placeholder, except name, args, inputs, input:NAME, "
+            "template, output_template, priority, fpops, memory, disk and delay, which set this "
+            "for the job; - is standard input",
+        ),
+        "file",
+    )
+    which.add_argument(
+        "--format",
+        choices=("csv", "json", "jsonl"),
+        help="the format of --rows (default: from the file's name or its first character)",
+    )
+    which.add_argument(
+        "--name-jobs",
+        metavar="PATTERN",
+        help=f"names for jobs that have none, with the placeholders of {words}, as in "
+        "'{batch}_{seed}': a project accepts a job's name only once, for ever (default: the "
+        "batch's name and the job's number)",
+    )
+
+
+def add_needs(needs: argparse._ArgumentGroup) -> None:
+    """Add the options that tell what a job needs."""
     needs.add_argument(
         "--fpops-est",
         type=quantity(OPERATIONS),
@@ -176,12 +187,20 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
         metavar="SPAN",
         help="time that a volunteer has for a job: 12h, 7d, 2w",
     )
-    add_common(parser, config, json=json)
 
 
 def read_options(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
     """Return the options; exits with status 2 if some do not go together."""
     options = parser.read(list(_joined(arguments)))
+    check_which(parser, options)
+    if options.each is None and options.as_ is not None:
+        parser.error("--as is for the files of --each, and there is no --each")
+    check_patterns(parser, options, lambda: _patterns(options, ""))
+    return options
+
+
+def check_which(parser: Parser, options: argparse.Namespace) -> None:
+    """Refuse options of :func:`add_which` that do not go together."""
     ways = [f"--{way}" for way in ("rows", "each", "count") if getattr(options, way) is not None]
     if len(ways) > 1:
         parser.error(
@@ -189,10 +208,14 @@ def read_options(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace
         )
     if options.rows is None and options.format is not None:
         parser.error("--format is the format of --rows, and there is no --rows")
-    if options.each is None and options.as_ is not None:
-        parser.error("--as is for the files of --each, and there is no --each")
+
+
+def check_patterns(
+    parser: Parser, options: argparse.Namespace, read: Callable[[], Patterns]
+) -> None:
+    """Exit with status 2 if placeholders are wrong, as far as that is known without rows."""
     try:
-        patterns = _patterns(options, "")
+        patterns = read()
         if options.rows is None:
             patterns.used(_values(0, "", None if options.each is None else ""))
     except BadRequest as error:
@@ -200,7 +223,6 @@ def read_options(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace
         if options.each is None and options.rows is None and _OF_FILE.search(str(error)):
             hint = " (path, name and stem are for files of --each, and there is no --each)"
         parser.error(f"{error}{hint}")
-    return options
 
 
 def _patterns(options: argparse.Namespace, batch_name: str) -> Patterns:
@@ -221,7 +243,7 @@ def _values(number: int, batch_name: str, path: str | None) -> dict[str, str | N
     values: dict[str, str | None] = {"index": str(number), "batch": batch_name}
     if path is not None:
         pure = PurePath(path)
-        values.update(path=path, name=pure.name, stem=pure.stem)
+        values.update(path=path, file=path, name=pure.name, stem=pure.stem)
     return values
 
 
@@ -236,18 +258,23 @@ def _joined(arguments: Sequence[str]) -> list[str]:
     return joined
 
 
-def submit_options(options: argparse.Namespace) -> Options:
-    """Return the arguments for the Python API other than the jobs."""
+def sizes_of(options: argparse.Namespace) -> Parameters:
+    """Return what the options of :func:`add_needs` say."""
     from boinc_gahp.api import Parameters
 
+    return Parameters(
+        fpops_est=options.fpops_est,
+        fpops_bound=options.fpops_bound,
+        memory_bound=options.memory,
+        disk_bound=options.disk,
+        delay_bound=options.delay,
+    )
+
+
+def submit_options(options: argparse.Namespace) -> Options:
+    """Return the arguments for the Python API other than the jobs."""
     made: Options = {
-        "parameters": Parameters(
-            fpops_est=options.fpops_est,
-            fpops_bound=options.fpops_bound,
-            memory_bound=options.memory,
-            disk_bound=options.disk,
-            delay_bound=options.delay,
-        ),
+        "parameters": sizes_of(options),
         "priority": options.priority,
         "app_version_num": options.app_version,
         "input_template_filename": on_project(options.input_template),
@@ -274,24 +301,55 @@ def read_jobs(
         BadRequest: an option's value is wrong, or a template cannot be read.
         WrongRow: a row is wrong.
     """
-    from boinc_gahp.api import Job
-
     templates = {
         "input_template": own_template(options.input_template, is_input=True),
         "output_template": own_template(options.output_template, is_input=False),
     }
     patterns = _patterns(options, batch_name)
-    if options.rows is not None:
-        return _row_jobs(options, patterns, templates, progress)
-    files: list[str] | None = None
-    name = ""
-    if options.each is not None:
-        files = _matching(options.each)
+
+    def of_each() -> str:
         name = options.as_ or _only_input(patterns.open_names, options, inputs)
         if name in patterns.open_names:
             raise BadRequest(
                 f"--as {name} and --input {name}=… do not go together: give the input one file"
             )
+        return name
+
+    return filled_jobs(
+        options, batch_name, patterns, progress, templates=templates, of_each=of_each
+    )
+
+
+def filled_jobs(
+    options: argparse.Namespace,
+    batch_name: str,
+    patterns: Patterns,
+    progress: Callable[[int], None],
+    *,
+    templates: dict[str, str | None] | None = None,
+    of_each: Callable[[], str] | None = None,
+) -> CommandLineJobs:
+    """Return the jobs that the options of :func:`add_which` tell.
+
+    Args:
+        options: the options.
+        batch_name: the name of their batch.
+        patterns: what a job's values are filled into.
+        progress: called now and then with the number of rows read.
+        templates: the templates of jobs that have none of their own.
+        of_each: returns the name of the input that gets the file of ``--each``; None: none does.
+
+    Raises:
+        BadRequest: an option's value is wrong.
+        WrongRow: a row is wrong.
+    """
+    from boinc_gahp.api import Job
+
+    templates = templates or {}
+    if options.rows is not None:
+        return _row_jobs(options, patterns, templates, progress)
+    files = None if options.each is None else _matching(options.each)
+    name = None if files is None or of_each is None else of_each()
     made = CommandLineJobs()
     for number in range(len(files) if files is not None else options.count or 1):
         path = None if files is None else files[number]
@@ -300,10 +358,10 @@ def read_jobs(
         made.jobs.append(
             Job(
                 args=patterns.args(values),  # type: ignore[arg-type]
-                inputs=shared if path is None else {**shared, name: _local(path)},
+                inputs=shared if path is None or name is None else {**shared, name: _local(path)},
                 name=patterns.name(values),
-                input_template=templates["input_template"],
-                output_template=templates["output_template"],
+                input_template=templates.get("input_template"),
+                output_template=templates.get("output_template"),
             )
         )
     return made
@@ -333,10 +391,14 @@ def _row_jobs(
         raise BadRequest(f"{made.rows}: it has no rows, so there are no jobs")
     unused = list(made.jobs[0].parameters)
     if unused and patterns.seen.isdisjoint(unused):
+        way = f"'--{unused[0]} {{{unused[0]}}}'"
         remark(
             f"boinc_gahp: {made.rows}: no placeholder uses the columns ({listed(unused, 3)}), so "
-            f"they are only recorded; --args '--{unused[0]} {{{unused[0]}}}' would give one to the "
-            "app"
+            + (
+                f"they are only recorded; --args {way} would give one to the app"
+                if templates
+                else f"they are only recorded; {{{unused[0]}}} in the command would be its value"
+            )
         )
     return made
 

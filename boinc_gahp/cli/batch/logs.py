@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from boinc_gahp.api import Batch, JobLog
-    from boinc_gahp.rpc import JobInfo
 
 _DESCRIPTION = """\
 Shows what jobs wrote to their stderr. Without JOB it shows the jobs that are over, on a terminal
 the first 20 of them; those that ended well and wrote nothing are only counted.
+
+Of a job of "batch run" it also shows what its program wrote to its stdout.
 
 Of a failed job it shows why it failed, and what became of its instances: its runs on volunteers'
 computers. Few projects tell programs the stderr of a failed job. But a project's web site shows it
@@ -95,11 +96,11 @@ class _Choice:
         self.others: Counter[JobState] = Counter()
         self.left_out = 0
 
-    def __call__(self, job: JobInfo) -> bool:
-        """Tell whether a job is to be shown."""
+    def __call__(self, state: JobState) -> bool:
+        """Tell whether a job in this state is to be shown."""
         named, failed = bool(self._options.job), self._options.failed
-        if (failed and job.state is not JobState.FAILED) or not (named or job.state.is_over):
-            self.others[job.state] += 1
+        if (failed and state is not JobState.FAILED) or not (named or state.is_over):
+            self.others[state] += 1
             return False
         if self._most is not None and self._chosen >= self._most:
             self.left_out += 1
@@ -124,7 +125,8 @@ def _print(options: Namespace, batch: Batch) -> int:
     number = silent = 0
     for log in _chain(first, coming):
         # Those that somebody looks for would be lost among them.
-        if not is_single and not options.job and log.state is JobState.DONE and log.stderr == "":
+        is_silent = log.state is JobState.DONE and log.stderr == "" and not log.stdout
+        if not is_single and not options.job and is_silent:
             silent += 1
             continue
         if not is_single:
@@ -164,7 +166,13 @@ def _body(options: Namespace, batch: Batch, log: JobLog, *, is_single: bool) -> 
 
     if is_single and log.state is not JobState.DONE:
         yield f"{printable(log.name)}: {_state(log)}"
-    if log.state is JobState.FAILED:
+    if log.stdout is not None:
+        if log.stdout:
+            yield "stdout:"
+            yield from _lines(log.stdout, options.lines)
+        if log.stderr:
+            yield "stderr:"
+    elif log.state is JobState.FAILED:
         if log.exit_statuses:
             yield f"exit statuses of its instances: {', '.join(map(str, log.exit_statuses))}"
         for each in log.instances:
@@ -176,7 +184,7 @@ def _body(options: Namespace, batch: Batch, log: JobLog, *, is_single: bool) -> 
         yield "It is not over yet: a job's stderr comes with its outputs."
     if log.stderr is not None:
         yield from _lines(log.stderr, options.lines)
-    if log.stderr == "":
+    if log.stderr == "" and log.stdout is None:
         remark(f"Job {printable(log.name)} wrote nothing to stderr.")
 
 
@@ -216,6 +224,7 @@ def _print_json(options: Namespace, batch: Batch) -> int:
                 "why": log.why or None,
                 "exit_statuses": list(log.exit_statuses),
                 "stderr": _tail(log.stderr, options.lines),
+                "stdout": _tail(log.stdout, options.lines),
                 "instances": [
                     {
                         "id": instance.id,

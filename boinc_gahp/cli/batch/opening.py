@@ -138,12 +138,14 @@ class _Warnings(logging.Handler):
 
 def words_as_typed(action: str, arguments: Sequence[str], config: str | None) -> list[str]:
     """Return the words of the command line as typed, including those before the command."""
-    words = ["boinc_gahp", "batch", action, *arguments]
+    # Words behind -- are no options.
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    words = ["boinc_gahp", "batch", action, *arguments[:end]]
     if config is not None and not any(
-        word == "--config" or word.startswith("--config=") for word in arguments
+        word == "--config" or word.startswith("--config=") for word in arguments[:end]
     ):
         words += ["--config", config]
-    return words
+    return [*words, *arguments[end:]]
 
 
 def command(options: Namespace, action: str, *words: object) -> str:

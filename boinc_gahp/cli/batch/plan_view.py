@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import print_json
-from boinc_gahp.cli.batch.reading_jobs import look_up_jobs, show_progress
+from boinc_gahp.cli.batch.reading_jobs import show_progress
+from boinc_gahp.containers import OWN_FILES, WORK
 from boinc_gahp.errors import JobRefused
 from boinc_gahp.submit import InlineFile, LocalFile, RemoteFile
 from boinc_gahp.terminal import Column, Work, complain, table, words
@@ -18,11 +19,13 @@ from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from boinc_gahp.api import Job, Options, Plan, Project
     from boinc_gahp.cli.batch.job_options import CommandLineJobs
     from boinc_gahp.submit import Input
+
+    LookUp = Callable[[Project, Namespace, Work, Options], CommandLineJobs]
 
 #: The most jobs, files and problems to show.
 _SHOWN = 10
@@ -42,15 +45,18 @@ _FILES = (
 )
 
 
-def dry_run(project: Project, options: Namespace, more: Options) -> int:
-    """Print the plan of a submit; return 0 if nothing is wrong with it, else 1."""
-    from boinc_gahp.api import new_batch_name
+def dry_run(project: Project, options: Namespace, more: Options, look_up: LookUp) -> int:
+    """Print the plan of a submit; return 0 if nothing is wrong with it, else 1.
 
+    Args:
+        project: the project.
+        options: the options.
+        more: what is given for the whole batch; its name is set, since placeholders may have it.
+        look_up: returns the jobs.
+    """
     plans: list[Plan] = []
     with Work(stream=sys.stderr) as work:
-        # Placeholders may have the name.
-        more["name"] = name = options.name or new_batch_name(options.app)
-        jobs = look_up_jobs(project, options, work, name)
+        jobs = look_up(project, options, work, more)
         more["progress"] = partial(show_progress, work)
         for part in _parts(project, options, jobs.jobs, more):
             plans.append(project.plan(options.app, part, **more))
@@ -131,7 +137,7 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
     print()
     _print_some(
         _JOBS,
-        [(name, shlex.join(job.args), _inputs(job)) for name, job in request.jobs[:_SHOWN]],
+        [(name, shlex.join(_words(job)), _inputs(job)) for name, job in request.jobs[:_SHOWN]],
         len(request.jobs),
     )
     _print_files(plan)
@@ -232,8 +238,16 @@ def _print_some(columns: tuple[Column, ...], rows: list[tuple[str, ...]], total:
         print()
 
 
+def _words(job: Job) -> Sequence[str]:
+    return job.args if job.program is None else job.program.command
+
+
 def _inputs(job: Job) -> str:
-    return " ".join(f"{name}={_file(item)}" for name, item in job.files.items())
+    files = job.files
+    if job.program is not None:
+        own = {name for name in files if name in OWN_FILES}
+        files = {name.removeprefix(WORK): files[name] for name in files if name not in own}
+    return " ".join(f"{name}={_file(item)}" for name, item in files.items())
 
 
 def _file(item: Input) -> str:

@@ -10,18 +10,25 @@ from boinc_gahp.terminal import words
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from boinc_gahp.api import Progress, Project
+    from boinc_gahp.api import Options, Progress, Project
     from boinc_gahp.cli.batch.job_options import CommandLineJobs
     from boinc_gahp.terminal import Work
 
 
 def look_up_jobs(
-    project: Project, options: Namespace, work: Work, batch_name: str
+    project: Project, options: Namespace, work: Work, more: Options
 ) -> CommandLineJobs:
-    """Return the jobs that the options describe, for a batch; shows the progress."""
+    """Return the jobs that the options describe, for a batch; shows the progress.
+
+    Args:
+        project: the project.
+        options: the options.
+        work: shows the progress.
+        more: what is given for the whole batch; its name is set.
+    """
     jobs = read_jobs(
         options,
-        batch_name,
+        more["name"] or "",
         lambda: [file.open_name for file in project.app(options.app).inputs],
         lambda number: work.show("reading rows", number, 0),
     )

@@ -42,13 +42,20 @@ def failed_in(batch: Batch, jobs: Sequence[str] | None = None) -> Failed | None:
     """
     from boinc_gahp.api import reasons_of, standing_of
 
-    if not batch.nerror_jobs:
+    if not _may_have_failed(batch):
         return None
     try:
         standing = standing_of(batch, jobs)
         return Failed(reasons_of(batch, standing.failed), standing)
     except GahpError:
         return None
+
+
+def _may_have_failed(batch: Batch) -> bool:
+    """Tell whether jobs may have failed, for the project or for people; asks nothing."""
+    from boinc_gahp.api import may_have_ended_badly
+
+    return bool(batch.nerror_jobs) or may_have_ended_badly(batch)
 
 
 def reason_lines(
@@ -63,7 +70,7 @@ def reason_lines(
         batch: the batch, as the project last described it.
         jobs: names or ids of the jobs that matter; None: all.
     """
-    if not batch.nerror_jobs:
+    if not _may_have_failed(batch):
         return
     found = failed_in(batch, jobs)
     if found is None:

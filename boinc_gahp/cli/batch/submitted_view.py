@@ -38,7 +38,7 @@ def parameters(job: BatchJob) -> str:
 def arguments(job: BatchJob) -> str:
     """Return a job's arguments as in a shell."""
     sent = _submitted(job)
-    return "" if sent is None else shlex.join(sent.args)
+    return "" if sent is None else shlex.join(sent.words)
 
 
 def inputs(job: BatchJob) -> str:
@@ -46,7 +46,7 @@ def inputs(job: BatchJob) -> str:
     sent = _submitted(job)
     if sent is None:
         return ""
-    return " ".join(f"{name}={item.source}" for name, item in sent.inputs.items())
+    return " ".join(f"{name}={item.source}" for name, item in sent.files.items())
 
 
 def submitted_json(job: BatchJob) -> dict[str, Any]:
@@ -55,11 +55,11 @@ def submitted_json(job: BatchJob) -> dict[str, Any]:
     if sent is None:
         return {"args": None, "parameters": None, "inputs": None}
     return {
-        "args": list(sent.args),
+        "args": list(sent.words),
         "parameters": {name: _finite(value) for name, value in sent.parameters.items()},
         "inputs": [
             {"name": name, "md5": item.md5, "source": item.source}
-            for name, item in sent.inputs.items()
+            for name, item in sent.files.items()
         ],
     }
 

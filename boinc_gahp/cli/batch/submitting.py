@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api import Batch, Options, Project
     from boinc_gahp.cli.batch.job_options import CommandLineJobs
+    from boinc_gahp.cli.batch.plan_view import LookUp
 
 _DESCRIPTION = """\
 Submits jobs to the project as a batch, and uploads their input files, each file once. You cannot
@@ -85,8 +86,16 @@ def submit_parser(config: str | None = None) -> Parser:
         ),
     )
     add_job_options(parser, config, json="print the batch as JSON; with --dry-run, the plan")
+    add_sending(parser, "APP")
+    return parser
+
+
+def add_sending(parser: Parser, named_after: str) -> None:
+    """Add the options about the batch that is sent, and what is done then."""
     parser.add_argument(
-        "--name", metavar="BATCH", help="name of the batch (default: APP, the time, four letters)"
+        "--name",
+        metavar="BATCH",
+        help=f"name of the batch (default: {named_after}, the time, four letters)",
     )
     parser.add_argument(
         "--lease",
@@ -108,7 +117,6 @@ def submit_parser(config: str | None = None) -> Parser:
         help="show what would be sent, and what is wrong; the exit status is 1 if anything "
         "is wrong",
     )
-    return parser
 
 
 def submit(arguments: list[str], config: str | None) -> int:
@@ -116,21 +124,43 @@ def submit(arguments: list[str], config: str | None) -> int:
     parser = submit_parser(config)
     options = read_options(parser, arguments)
     check_following(parser, options)
+    more = submit_options(options)
+    return send(arguments, config, options, action="submit", more=more, look_up=look_up_jobs)
+
+
+def send(
+    arguments: list[str],
+    config: str | None,
+    options: Namespace,
+    *,
+    action: str,
+    more: Options,
+    look_up: LookUp,
+) -> int:
+    """Send a batch, or show what would be sent.
+
+    Args:
+        arguments: those of the action.
+        config: the value of ``--config`` before it.
+        options: what the arguments say; ``app`` is what the name of the batch is made of.
+        action: the word before ``arguments``.
+        more: what is given for the whole batch.
+        look_up: returns the jobs; may change ``options.app`` and ``more``.
+    """
     with opened(options) as project:
-        more = submit_options(options)
+        from boinc_gahp.api import new_batch_name
+
         more["lease"] = options.lease
+        # Whatever happens from here on, this name finds what was begun.
+        more["name"] = new_batch_name(options.app) if options.name is None else options.name
         if options.dry_run:
             from boinc_gahp.cli.batch.plan_view import dry_run
 
-            return dry_run(project, options, more)
-        from boinc_gahp.api import new_batch_name
-
-        # Whatever happens from here on, this name finds what was begun.
-        more["name"] = new_batch_name(options.app) if options.name is None else options.name
-        typed = Typed(arguments, config, options, more["name"] or "")
+            return dry_run(project, options, more, look_up)
+        typed = Typed(arguments, config, options, more["name"] or "", action)
         try:
             with Work(stream=sys.stderr) as work:
-                batches = _sent(project, options, more, work)
+                batches = _sent(project, options, more, work, look_up)
         except KeyboardInterrupt:
             complain(f"interrupted; to continue: {typed.to_continue}")
             return INTERRUPTED
@@ -173,8 +203,10 @@ class _Failed(Exception):
         self.njobs = njobs
 
 
-def _sent(project: Project, options: Namespace, more: Options, work: Work) -> list[Batch]:
-    jobs = look_up_jobs(project, options, work, more["name"] or "")
+def _sent(
+    project: Project, options: Namespace, more: Options, work: Work, look_up: LookUp
+) -> list[Batch]:
+    jobs = look_up(project, options, work, more)
     more["progress"] = partial(show_progress, work)
     try:
         if options.split:

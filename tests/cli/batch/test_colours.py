@@ -26,6 +26,7 @@ LINES = {
     "batch show": "{batch}",
     "batch estimate": "uppercase --input in={data}",
     "batch submit": "uppercase --input in={data}",
+    "batch run": "--image debian:12-slim --app uppercase --dry-run -- sh -c id",
     "batch wait": "{batch}",
     "batch fetch": "{batch} {out}",
     "batch logs": "{batch}",

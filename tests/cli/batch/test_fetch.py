@@ -107,6 +107,7 @@ def test_json(batch: Command, here: Path, mixed: tuple[int, str]) -> None:
         "jobs_failed": 1,
         "jobs_unfinished": 0,
         "jobs_retried": 0,
+        "jobs_ended_badly": 0,
         "bytes": 55,
         "errors": [],
         "reasons": [

@@ -1,0 +1,237 @@
+"""``boinc_gahp batch run``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from boinc_gahp.cli.batch.arguments import add_common, whole_number
+from boinc_gahp.cli.batch.following import FOLLOWED, check_following
+from boinc_gahp.cli.batch.job_options import (
+    add_needs,
+    add_which,
+    check_patterns,
+    check_which,
+    filled_jobs,
+    sizes_of,
+)
+from boinc_gahp.cli.batch.submitting import add_sending, send
+from boinc_gahp.terminal import Parser, not_empty, words
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from boinc_gahp.api import Options, Patterns, Project
+    from boinc_gahp.cli.batch.job_options import CommandLineJobs
+    from boinc_gahp.terminal import Work
+
+_DESCRIPTION = """\
+Lets volunteers run your own program. Each job runs a command line in a container, which has the
+files of an image and the job's own files. The project needs an app for this; boinc_gahp check says
+whether it is ready.
+
+Behind -- is the command, with placeholders. A program with a slash in its name, such as ./fit.py,
+is sent along; python3 is the image's. Other words that name files or directories here send these
+along, too, and so does FILE in --option=FILE. They have the same paths in the program's working
+directory; a file that is not below this directory has only its name there. What is in directories
+of the system, such as /usr, is the image's.
+
+The program's outputs come back into a folder for each job, with stdout.txt and stderr.txt. If the
+program ends with a status other than 0, its job counts as failed when it is fetched.
+
+Volunteers can read everything: the program, its files, the command and the outputs.
+
+It is safe to repeat a command that has a --name: it completes the batch, or finds it complete, and
+creates no job twice. --dry-run shows which files would be sent, and sends nothing.
+"""
+
+#: Characters of a program's name that the name of a batch has.
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.+-]+")
+
+
+class _ProgramParser(Parser):
+    """A parser that leaves the words behind ``--`` as they are, as ``options.command``."""
+
+    def read(self, arguments: Sequence[str]) -> Namespace:
+        end = arguments.index("--") if "--" in arguments else len(arguments)
+        options = super().read(arguments[:end])
+        if options.command or end == len(arguments):
+            before = "".join(
+                f" (found {words.printable(each)!r} before it)" for each in options.command[:1]
+            )
+            self.error(f"the command is expected behind --, as in: -- ./fit.py {{index}}{before}")
+        options.command = list(arguments[end + 1 :])
+        if not options.command or not options.command[0]:
+            self.error("there is no command behind --: expected a program and its arguments")
+        return options
+
+
+def run_program_parser(config: str | None = None) -> Parser:
+    """Return the parser of ``batch run``."""
+    parser = _ProgramParser(
+        "batch run",
+        _DESCRIPTION,
+        usage="--image IMAGE [OPTION ...] -- CMD [WORD ...]",
+        statuses=FOLLOWED,
+        examples=(
+            "boinc_gahp batch run --image python:3.12-slim --count 100 -- ./fit.py --seed {index}",
+            "boinc_gahp batch run --image python:3.12-slim --each 'data/*.csv' --name fit "
+            "--fetch results -- ./fit.py --title 'two words' {file}",
+            "boinc_gahp batch run --image debian:12-slim --rows params.csv --output result.json "
+            "--dry-run -- ./scan --n {n} --config=model.toml",
+        ),
+    )
+    parser.add_argument(
+        "command",
+        nargs="*",
+        metavar="CMD",
+        help="the program and its arguments, behind --. {index} is the job's number, from 0, "
+        "{batch} the batch's name; with --rows, {COLUMN} is the row's value; with --each, {file} "
+        "is the file's path, {name} and {stem} its name with and without its extension; "
+        "{index:4} is 0000, 0001, ...; {{ and }} are braces",
+    )
+    runs = parser.add_argument_group("what runs")
+    runs.add_argument(
+        "--image",
+        required=True,
+        type=not_empty,
+        metavar="IMAGE",
+        help="the image: python:3.12-slim, ghcr.io/owner/name:tag, or a file: oci-archive:FILE, "
+        "rootfs:FILE",
+    )
+    parser.completes(
+        runs.add_argument(
+            "--input",
+            action="append",
+            default=[],
+            metavar="[NAME=]FILE",
+            help="another file or directory for the program, with placeholders: a path, or "
+            "NAME=FILE for another name in its working directory, where FILE can also be "
+            "http(s)://…, staged:PHYSICAL_NAME or inline:TEXT; may be repeated",
+        ),
+        "file",
+    )
+    runs.add_argument(
+        "--output",
+        action="append",
+        metavar="NAME",
+        help="a file or directory that the program makes, relative to its working directory; may "
+        "be repeated (default: all new and changed files there; the image needs tar for these, "
+        "and for directories)",
+    )
+    runs.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a variable of the program's environment; may be repeated",
+    )
+    runs.add_argument(
+        "--allow-env",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a variable that is no secret, though its name looks so; may be repeated",
+    )
+    runs.add_argument(
+        "--network",
+        action="store_true",
+        help="let the program use the network (default: it cannot)",
+    )
+    runs.add_argument(
+        "--no-find",
+        action="store_true",
+        help="send no files because words of the command name them; only the program and --input",
+    )
+    parser.completes(
+        runs.add_argument(
+            "--app",
+            metavar="APP",
+            type=not_empty,
+            help="the project's app for containers (default: the setting container_app)",
+        ),
+        "app",
+    )
+    add_which(parser, parser.add_argument_group("which jobs"), "CMD")
+    needs = parser.add_argument_group("what the jobs need")
+    needs.add_argument(
+        "--cpus",
+        type=whole_number,
+        default=1,
+        metavar="N",
+        help="processors for each job (default: 1)",
+    )
+    add_needs(needs)
+    add_common(parser, config, json="print the batch as JSON; with --dry-run, the plan")
+    add_sending(parser, "CMD")
+    return parser
+
+
+def run_program(arguments: list[str], config: str | None) -> int:
+    """Send a program's jobs, or show what would be sent."""
+    parser = run_program_parser(config)
+    options = parser.read(arguments)
+    check_which(parser, options)
+    check_patterns(parser, options, lambda: _patterns(options, ""))
+    if options.each is not None and not _patterns(options, "").used(
+        ["file", "path", "name", "stem", "index", "batch"]
+    ) & {"file", "path", "name", "stem"}:
+        parser.error("--each: nothing tells the files to the program; write {file} in the command")
+    check_following(parser, options)
+    program = _NOT_IN_NAMES.sub("_", PurePath(options.command[0]).stem)
+    options.program, options.app = options.app, program.lstrip(".-") or "program"
+    options.app_version = None
+    more: Options = {"parameters": sizes_of(options)}
+    return send(arguments, config, options, action="run", more=more, look_up=_look_up)
+
+
+def _environment(options: Namespace) -> dict[str, str]:
+    from boinc_gahp.errors import BadRequest
+
+    found: dict[str, str] = {}
+    for text in options.env:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise BadRequest(f"--env {words.printable(text)!r}: expected NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def _patterns(options: Namespace, batch_name: str) -> Patterns:
+    """Return the command's and inputs' placeholders; raises BadRequest."""
+    from boinc_gahp.api import Patterns
+
+    return Patterns([*options.command, *options.input], None, options.name_jobs, batch_name)
+
+
+def _look_up(project: Project, options: Namespace, work: Work, more: Options) -> CommandLineJobs:
+    """Return the jobs, and set what else is known of them."""
+    from boinc_gahp.api import Programs, made_programs
+
+    name = more["name"] or ""
+    found = filled_jobs(
+        options,
+        name,
+        _patterns(options, name),
+        lambda number: work.show("reading rows", number, 0),
+    )
+    count = len(found.jobs)
+    work.show("checking jobs", 0, count, words.count(count, "job"))
+    common = Programs(
+        image=options.image,
+        outputs=options.output,
+        environment=_environment(options),
+        network=options.network,
+        cpus=options.cpus,
+        app=options.program,
+        find_files=not options.no_find,
+        allow_environment=tuple(options.allow_env),
+    )
+    lengths = len(options.command), len(options.input)
+    made = made_programs(project.session, found.jobs, lengths, common, more)
+    options.app = made.app
+    more.update(made.options)
+    found.jobs = made.jobs
+    return found

@@ -1,0 +1,328 @@
+"""Functions that volunteers call, from the call to the value, in real containers."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from boinc_gahp import Project
+from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import BatchConflict, JobFailed, RemoteError
+from boinc_gahp.functions import pack_call, pack_function
+from boinc_gahp.localproject import LocalProject, Quirks
+from tests.localproject.in_containers import APP, add_container_app
+from tests.python_image import PYTHON_IMAGE, python_image
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.containers_engine import Engine
+
+pytestmark = [pytest.mark.long, pytest.mark.containers]
+
+_TIMEOUT = 250
+
+
+@pytest.fixture(scope="module")
+def volunteers(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    """A project as a real server, with volunteers that have an engine and an image of Python."""
+    python_image(engine)
+    directory = tmp_path_factory.mktemp("project")
+    with LocalProject(directory, hosts=0):
+        pass
+    add_container_app(directory)
+    with LocalProject(directory, hosts=4, quirks=Quirks.as_is()) as project:
+        yield project
+
+
+@pytest.fixture
+def authenticator(volunteers: LocalProject, tmp_path: Path) -> str:
+    return volunteers.add_user(tmp_path.name.replace("_", "").lower()[-40:])
+
+
+@pytest.fixture
+def project(
+    volunteers: LocalProject, authenticator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Project]:
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(
+        project=ProjectSettings(ProjectUrl(volunteers.url), container_app=APP),
+        timeouts=Timeouts(connect=5, read=20, retry=20),
+        state=State(dir=tmp_path / "state", cache_dir=tmp_path / "cache"),
+    )
+    with Project(volunteers.url, authenticator, settings=settings) as opened:
+        yield opened
+
+
+def divide(number: int, by: int) -> float:
+    sys.stdout.write(f"dividing {number}")
+    return number / by
+
+
+def test_a_call_returns_its_value_and_what_it_raises(project: Project) -> None:
+    function = project.function(divide, image=PYTHON_IMAGE)
+    good, bad = function.starmap([(3, 2), {"number": 1, "by": 0}])
+    assert good.result(_TIMEOUT) == 1.5
+    [folder] = Path(good.batch.name).glob("*_0")
+    assert (folder / "stdout.txt").read_text() == "dividing 3"
+    assert good.parameters == {"number": 3, "by": 2}
+    error = bad.exception(_TIMEOUT)
+    assert isinstance(error, RemoteError)
+    assert (error.type_name, error.message) == ("ZeroDivisionError", "division by zero")
+    assert "return number / by" in error.traceback
+    assert "divide(number=1, by=0), job" in str(error)
+
+
+def test_two_hundred_calls_of_which_five_raise(project: Project) -> None:
+    def root(number: int) -> tuple[int, float]:
+        if number % 40 == 7:
+            raise ValueError(f"not {number}")
+        return number, number**0.5
+
+    futures = project.function(root, image=PYTHON_IMAGE).map(range(200), name="roots")
+    futures.wait(_TIMEOUT)
+    failed = {future.parameters["number"]: future.exception() for future in futures.failed}
+    assert list(failed) == [7, 47, 87, 127, 167]
+    for number, error in failed.items():
+        assert isinstance(error, RemoteError)
+        assert (error.type_name, error.message) == ("ValueError", f"not {number}")
+        assert error.exit_status == 1
+    for number, future in enumerate(futures):
+        if number not in failed:
+            assert future.result() == (number, number**0.5)
+    fetched = futures.batch.fetch(futures.directory)
+    assert fetched.here == 200
+
+
+SCRIPT = """
+import sys, time
+from boinc_gahp import Project
+from boinc_gahp.config import ProjectSettings, Settings, State
+from boinc_gahp.config.urls import ProjectUrl
+from pathlib import Path
+
+WORDS = {"alpha", "beta", "gamma", "delta"}
+
+class Point:
+    def __init__(self, x):
+        self.x = x
+
+def slow(point, words=WORDS):
+    time.sleep(0.1)
+    return point.x, sorted(words)
+
+url, authenticator, image, when = sys.argv[1:]
+
+def report(news):
+    if news.step == when:
+        print("now", flush=True)
+        time.sleep(100)
+
+settings = Settings(
+    project=ProjectSettings(ProjectUrl(url), container_app="docker"),
+    state=State(dir=Path("state"), cache_dir=Path("cache")),
+)
+with Project(url, authenticator, settings=settings) as project:
+    futures = project.function(slow, image=image, progress=report).starmap(
+        [(Point(number), WORDS) for number in range(20)]
+    )
+    for future in futures.as_completed(250):
+        future.result()
+        if when == "result":
+            print("now", flush=True)
+    print(futures.batch.id, futures.batch.existed, sum(each.result()[0] for each in futures))
+"""
+
+
+@pytest.mark.parametrize("when", ["staging", "submitting", "result"])
+def test_a_program_that_was_killed_finds_its_calls_again(
+    when: str,
+    project: Project,
+    volunteers: LocalProject,
+    authenticator: str,
+    tmp_path: Path,
+) -> None:
+    def workunits() -> int:
+        with volunteers.core.db.read() as connection:
+            [(number,)] = connection.execute("SELECT count(*) FROM workunit")
+        return int(number)
+
+    def started(when: str) -> subprocess.Popen[str]:
+        words = [sys.executable, "-c", SCRIPT, volunteers.url, authenticator, PYTHON_IMAGE, when]
+        return subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+
+    before = workunits()
+    with started(when) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "now\n"
+        process.send_signal(signal.SIGKILL)
+    with started("never") as process:
+        out, _ = process.communicate(timeout=_TIMEOUT)
+    batch_id, _, total = out.split()
+    assert int(total) == sum(range(20))
+    assert workunits() - before == 20
+    [batch] = [each for each in project.batches() if each.njobs]
+    assert batch.id == int(batch_id)
+
+
+def forged(kind: str, key: str) -> None:
+    """Do what a hostile computer might do: forge what comes back, and end well."""
+    import pathlib
+
+    directory = pathlib.Path("returned")
+    result, other = directory / "result.json", directory / "0.npy"
+    own = sys.argv[1]
+    head = f'{{"format": 1, "call": "{own}", "value": '
+    array = head + '{"!": "array", "of": "0.npy"}}'
+    if kind == "pickle":
+        result.write_bytes(pickle.dumps(pathlib.Path("x")))
+    elif kind == "pickle in an array":
+        result.write_text(array)
+        line = b"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}\n"
+        head_bytes = b"\x93NUMPY\x01\x00" + bytes([len(line), 0])
+        code = b"cos\nsystem\n(S'touch executed'\ntR."
+        other.write_bytes(head_bytes + line + code)
+    elif kind == "claims terabytes":
+        result.write_text(array)
+        line = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 1000000)}\n"
+        other.write_bytes(b"\x93NUMPY\x01\x00" + bytes([len(line), 0]) + line)
+    elif kind == "deep":
+        result.write_text(head + "[" * 1_000_000)
+    elif kind == "large":
+        with result.open("wb") as file:
+            file.truncate(50_000_000)
+    elif kind == "huge number":
+        result.write_text(head + "9" * 5_000_000 + "}")
+    elif kind == "wrong type":
+        result.write_text(head + '{"!": "set", "of": [[1]]}}')
+    elif kind == "another job's output":
+        result.write_text(f'{{"format": 1, "call": "{key}", "value": 1}}')
+    elif kind == "link":
+        result.symlink_to("/etc/passwd")
+    elif kind == "way out":
+        result.write_text(head + '{"!": "path", "of": "../../../../etc/passwd"}}')
+    elif kind == "directory":
+        result.mkdir()
+    elif kind == "terminal":
+        result.write_text(f'{{"format": 1, "call": "{own}", "problem": "\\u001b[2J"}}')
+    os._exit(0)
+
+
+HOSTILE = {
+    "pickle": "not the JSON that was expected",
+    "pickle in an array": "pickled objects, which are not read",
+    "claims terabytes": "says that it has 8,000,000,000,000 bytes",
+    "deep": "too deep in each other",
+    "large": "no more than 10 MB are read",
+    "huge number": "a number of 5,000,000 digits",
+    "wrong type": "its value cannot be read",
+    "another job's output": "the result of another call",
+    "link": "",
+    "way out": "did not come back",
+    "directory": "is no file",
+    "terminal": r"\x1b[2J",
+    "nothing": "ended without a result",
+}
+
+
+def test_nothing_from_a_hostile_computer_is_executed_or_taken_for_a_value(
+    project: Project, tmp_path: Path
+) -> None:
+    function = project.function(forged, image=PYTHON_IMAGE)
+    other = pack_call(pack_function(forged), ("pickle", ""))
+    futures = function.starmap([(kind, other.key) for kind in HOSTILE])
+    futures.wait(_TIMEOUT)
+    for (kind, words), future in zip(HOSTILE.items(), futures, strict=True):
+        error = future.exception()
+        assert isinstance(error, JobFailed), kind
+        assert words in str(error), kind
+        assert str(error).isprintable()
+    assert not list(tmp_path.rglob("executed"))
+
+
+def test_arrays_tables_files_and_large_arguments_travel(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "data.txt").write_text("from a file")
+
+    def both(data: bytes) -> tuple[int, Path, str]:
+        Path("plot.txt").write_text("a plot")
+        return len(data), Path("plot.txt"), Path("data.txt").read_text()
+
+    function = project.function(both, image=PYTHON_IMAGE, inputs=["data.txt"])
+    future = function(os.urandom(100_000))
+    nbytes, path, text = future.result(_TIMEOUT)
+    assert (nbytes, text) == (100_000, "from a file")
+    assert path.read_text() == "a plot"
+    assert path.is_relative_to(tmp_path)
+
+
+def test_the_same_name_with_another_function_or_other_arguments_is_refused(
+    project: Project,
+) -> None:
+    def double(number: int) -> int:
+        return 2 * number
+
+    first = project.function(double, image=PYTHON_IMAGE)
+    futures = first.map([1, 2], name="numbers")
+    again = first.map([1, 2], name="numbers")
+    assert again.batch.id == futures.batch.id
+    assert again.batch.existed
+    with pytest.raises(BatchConflict, match="call 1 was number=2, and now is number=3"):
+        first.map([1, 3], name="numbers")
+    with pytest.raises(BatchConflict, match="there were 2 calls, and now there are 3"):
+        first.map([1, 2, 3], name="numbers")
+    with pytest.raises(BatchConflict, match="the image, the input files or the options are others"):
+        project.function(double, image=f"{PYTHON_IMAGE}:latest").map([1, 2], name="numbers")
+
+    def double(number: int) -> int:  # type: ignore[no-redef]
+        return 3 * number
+
+    with pytest.raises(BatchConflict, match="the function double has changed"):
+        project.function(double, image=PYTHON_IMAGE).map([1, 2], name="numbers")
+    assert again.results(_TIMEOUT) == futures.results(_TIMEOUT) == [2, 4]
+
+
+def test_the_examples_of_the_page_are_as_it_says(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = Project.function
+
+    def here(self: Project, function: Any, **options: Any) -> Any:
+        return plain(self, function, image=PYTHON_IMAGE, **options)
+
+    monkeypatch.setattr(Project, "function", here)
+    monkeypatch.setattr(Project, "from_settings", lambda: project)
+    page = (Path(__file__).parent.parent.parent / "docs" / "functions.rst").read_text("utf-8")
+    blocks = re.findall(r"\.\. code-block:: python\n\n((?:   .*\n|\n)+)", page)
+    text = "".join(map(textwrap.dedent, blocks))
+    exec(compile(text, "functions.rst", "exec"), {"__name__": "__main__"})
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith("1209.5")
+    assert sorted(out[1:4]) == [
+        "{'number': 1, 'by': 0} ZeroDivisionError",
+        "{'number': 1, 'by': 2} 0.5",
+        "{'number': 1, 'by': 4} 0.25",
+    ]
+    assert out[4] == "1 999"
+    assert out[5] == "ZeroDivisionError division by zero"
+    assert "return number / by" in "\n".join(out) or "in divide" in "\n".join(out)
+
+
+def test_a_call_that_failed_can_be_sent_again(project: Project) -> None:
+    def flaky(number: int) -> int:
+        raise ValueError(f"not {number}")
+
+    futures = project.function(flaky, image=PYTHON_IMAGE).map([1, 2])
+    futures.wait(_TIMEOUT)
+    assert len(futures.failed) == 2
+    reasons = futures.batch.reasons()
+    assert sum(reason.count for reason in reasons) == 2

@@ -1,0 +1,174 @@
+"""Calls of functions as jobs, on a project without volunteers."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from boinc_gahp import Parameters, Project
+from boinc_gahp.config import ProjectSettings, Settings, State
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import BadRequest, BatchConflict
+from boinc_gahp.functions import PYTHON
+from boinc_gahp.localproject import LocalProject
+from tests.localproject.in_containers import APP, add_container_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from boinc_gahp.api import Function
+
+
+@pytest.fixture(scope="module")
+def nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    """A project with an app for containers, and without volunteers."""
+    directory = tmp_path_factory.mktemp("project")
+    with LocalProject(directory, hosts=0):
+        pass
+    add_container_app(directory)
+    with LocalProject(directory, hosts=0) as project:
+        yield project
+
+
+@pytest.fixture
+def project(
+    nobody: LocalProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Project]:
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(
+        project=ProjectSettings(ProjectUrl(nobody.url), container_app=APP),
+        state=State(dir=tmp_path / "state", cache_dir=tmp_path / "cache"),
+    )
+    authenticator = nobody.add_user(tmp_path.name.replace("_", "").lower()[-40:])
+    with Project(nobody.url, authenticator, settings=settings) as opened:
+        yield opened
+
+
+def scale(number: int, factor: float = 2.0) -> float:
+    return number * factor
+
+
+@pytest.fixture
+def function(project: Project) -> Function[float]:
+    return project.function(scale)
+
+
+def test_calls_are_jobs_of_one_batch_which_share_their_files(function: Function[float]) -> None:
+    futures = function.map(range(300))
+    assert function.image == f"python:{PYTHON}-slim"
+    assert futures.batch.njobs == len(futures) == 300
+    assert futures[7].parameters == {"number": 7}
+    jobs = [futures.batch[future.job_name] for future in futures]
+    names = {name for job in jobs for name in job.inputs}
+    assert {name for name in names if name.endswith(".pkl")} == {
+        f"work/{function._payload.file_name}"
+    }
+    files = {item.md5 for job in jobs for item in job.inputs.values()}
+    assert len(files) < 12
+
+
+def test_a_large_argument_is_a_file_that_equal_calls_share(function: Function[float]) -> None:
+    large = list(range(100_000))
+    futures = function.starmap([(large, 1), (large, 2), (large, 2)])
+    found = [
+        item.md5
+        for future in futures
+        for name, item in futures.batch[future.job_name].inputs.items()
+        if name.startswith("work/arguments-")
+    ]
+    assert len(found) == 3
+    assert len(set(found)) == 2
+
+
+def test_the_same_calls_are_the_same_batch_and_others_are_another(
+    project: Project, function: Function[float]
+) -> None:
+    first = function.map([1, 2])
+    assert function.map([1, 2]).batch.id == first.batch.id
+    assert project.function(scale).map(iter([1, 2])).batch.id == first.batch.id
+    others = [
+        function.map([1, 3]),
+        function.map([1, 2, 3]),
+        function.map([1, 2], [2.0, 2.0]),
+        function.map([1.0, 2.0]),
+        project.function(scale, image="python:3.9").map([1, 2]),
+        project.function(scale, environment={"A": "b"}).map([1, 2]),
+        project.function(scale, cpus=2).map([1, 2]),
+        project.function(scale, parameters=Parameters(memory_bound="3GB")).map([1, 2]),
+    ]
+    ids = {each.batch.id for each in others} | {first.batch.id}
+    assert len(ids) == len(others) + 1
+    assert first.batch.name.startswith("scale-")
+
+
+def test_a_batch_that_was_aborted_is_not_taken_up_again(function: Function[float]) -> None:
+    first = function.map([1, 2])
+    first.cancel()
+    second = function.map([1, 2])
+    assert second.batch.name == f"{first.batch.name}-2"
+    assert function.map([1, 2]).batch.id == second.batch.id
+
+
+def test_an_input_file_that_has_changed_makes_another_batch(
+    project: Project, tmp_path: Path
+) -> None:
+    (tmp_path / "data.csv").write_text("1")
+    function = project.function(scale, inputs=["data.csv"])
+    first = function.map([1])
+    named = function.map([1], name="scales")
+    (tmp_path / "data.csv").write_text("two")
+    assert function.map([1]).batch.id != first.batch.id
+    with pytest.raises(BatchConflict, match="the image, the input files or the options are other"):
+        function.map([1], name="scales")
+    (tmp_path / "data.csv").write_text("1")
+    assert function.map([1], name="scales").batch.id == named.batch.id
+
+
+def test_a_name_of_a_batch_that_ran_no_function_is_refused(
+    project: Project, function: Function[float], tmp_path: Path
+) -> None:
+    (tmp_path / "fit.sh").write_text("#!/bin/sh\n")
+    project.run("./fit.sh", image="debian:12", name="fits")
+    with pytest.raises(BatchConflict, match="they ran no function"):
+        function.map([1], name="fits")
+
+
+@pytest.mark.parametrize(
+    ("calls", "words"),
+    [
+        ([], "there are no calls of scale"),
+        ([3], r"calls\[0\] is a int: expected a tuple"),
+        (["ab"], r"calls\[0\] is a str: expected a tuple"),
+        ([(1, 2, 3)], r"scale\(number: .* has wrong arguments: too many positional"),
+        ([{"nothing": 1}], "wrong arguments: missing a required argument"),
+        ([(threading.Lock(),)], "the arguments of scale cannot be sent"),
+    ],
+    ids=["none", "number", "text", "many", "name", "lock"],
+)
+def test_wrong_calls_are_refused_before_anything_is_sent(
+    calls: list[Any], words: str, project: Project, function: Function[float]
+) -> None:
+    with pytest.raises(BadRequest, match=words):
+        function.starmap(calls)
+    assert project.batches() == ()
+
+
+def test_a_single_call_with_wrong_arguments_has_a_short_traceback(
+    function: Function[float],
+) -> None:
+    with pytest.raises(BadRequest) as found:
+        function(1, 2, 3)  # type: ignore[call-arg, arg-type, unused-ignore]
+    assert len(found.traceback) == 2
+    with pytest.raises(BadRequest, match="an iterable for each argument"):
+        function.map()
+
+
+def test_what_the_batch_keeps_of_a_call_is_for_people(function: Function[float]) -> None:
+    futures = function.starmap([(3, 0.5), ({"a": list(range(1000))},)])
+    [first, second] = futures.batch.to_records()
+    assert (first["number"], first["factor"]) == (3, 0.5)
+    assert len(str(second["number"])) < 80
+    assert "base64" not in str(first)

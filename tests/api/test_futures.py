@@ -1,0 +1,368 @@
+"""Futures over jobs: results as they come, errors, cancelling, and the same call again."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.api import InlineFile, Job, JobFutures, Poll, Project
+from boinc_gahp.errors import (
+    BadRequest,
+    BatchConflict,
+    GatheringEnded,
+    JobFailed,
+    NotFound,
+    OutputError,
+)
+from boinc_gahp.states import BatchState
+from tests import faultproxy
+from tests.helpers import wait_for
+
+if TYPE_CHECKING:
+    from boinc_gahp.api import JobResult
+    from tests.api.conftest import Site
+
+QUICK = Poll(0.02, 0.1)
+LIMIT = 60
+
+
+def mapped(
+    site: Site,
+    count: int = 4,
+    args: str = "--n {n}",
+    project: Project | None = None,
+    **more: object,
+) -> JobFutures[JobResult]:
+    """Return futures of jobs whose batch no other test has."""
+    options = {"inputs": {"in": InlineFile(f"{site.authenticator}\n")}, "poll": QUICK, **more}
+    options.setdefault("directory", site.directory / "results")
+    rows = [{"n": n} for n in range(count)]
+    return (project or site.project).map("uppercase", rows, args=args, **options)  # type: ignore[arg-type]
+
+
+def error_of(future: concurrent.futures.Future[JobResult]) -> BaseException:
+    error = future.exception(LIMIT)
+    assert error is not None
+    return error
+
+
+def test_results_come_in_the_order_of_the_rows(working: Site) -> None:
+    futures = mapped(working, 5, outputs=["out"])
+    results = futures.results(LIMIT)
+    assert [result.parameters for result in results] == [{"n": n} for n in range(5)]
+    assert [future.parameters["n"] for future in futures] == list(range(5))
+    names = [job.name for job in futures.batch.jobs()]
+    assert [result.name for result in results] == names
+    assert [future.job_name for future in futures] == names
+    first = results[0]
+    assert first.outputs["out"].read_text() == f"{working.authenticator.upper()}\n"
+    assert first.folder == working.directory / "results" / names[0]
+    assert (first.exit_status, first.stdout) == (0, "")
+    assert "called boinc_finish(0)" in first.stderr
+    assert (working.directory / "results" / "jobs.csv").read_text().count("\n") == 6
+
+
+def test_what_concurrent_futures_and_asyncio_have_works(working: Site) -> None:
+    futures = mapped(working, 3)
+    assert {each.job_name for each in futures.as_completed(LIMIT)} == {
+        each.job_name for each in futures
+    }
+    done, left = concurrent.futures.wait(futures, LIMIT)
+    assert (len(done), len(left)) == (3, 0)
+    assert all(each in done for each in concurrent.futures.as_completed(futures))
+
+    async def gathered() -> list[JobResult]:
+        return await asyncio.gather(*map(asyncio.wrap_future, futures))
+
+    assert asyncio.run(gathered()) == futures.results()
+
+
+def test_a_future_calls_back_when_its_job_is_here(working: Site) -> None:
+    futures = mapped(working, 1)
+    called = threading.Event()
+    futures[0].add_done_callback(lambda _: called.set())
+    assert called.wait(LIMIT)
+    assert futures[0].done()
+
+
+def test_the_same_call_finds_the_same_batch_and_fetches_nothing_again(working: Site) -> None:
+    before = mapped(working)
+    results = before.results(LIMIT)
+    asked = working.proxy.count("get_output2"), working.proxy.count("get_output")
+    again = mapped(working, project=working.open())
+    assert again.batch.existed
+    assert again.batch.id == before.batch.id
+    assert again.results(LIMIT) == results
+    assert asked == (working.proxy.count("get_output2"), working.proxy.count("get_output"))
+    assert working.proxy.count("submit_batch") == 1
+
+
+def test_another_machine_finds_the_same_batch_too(working: Site) -> None:
+    before = mapped(working)
+    before.wait(LIMIT)
+    there = working.directory / "there"
+    again = mapped(working, project=working.elsewhere(), directory=there)
+    assert again.batch.id == before.batch.id
+    assert [each.parameters for each in again.results(LIMIT)] == [{"n": n} for n in range(4)]
+
+
+def test_a_failed_job_raises_why_with_its_stderr(working: Site) -> None:
+    futures = mapped(working, 3, args="--fail {n}")
+    futures.wait(LIMIT)
+    error = error_of(futures[2])
+    assert isinstance(error, JobFailed)
+    assert (error.job, error.exit_status, error.why) == (futures[2].job_name, 2, "exit status 2")
+    said = (
+        f"job {futures[2].job_name!r} of batch {futures.batch.name!r} (id {futures.batch.id}) of "
+        f"{futures.batch.project.host} failed: exit status 2"
+    )
+    if working.local.core.quirks.fatal_failed_job:  # few projects tell a failed job's stderr
+        assert (str(error), error.stderr) == (said, "")
+    else:
+        assert str(error) == f'{said}; the last line of its stderr: "failing with 2 as asked"'
+        assert "starting uppercase" in error.stderr
+    assert futures[0].exception() is None
+    assert [each.job_name for each in futures.failed] == [each.job_name for each in futures[1:]]
+    with pytest.raises(JobFailed, match="exit status 1"):
+        futures.results()
+    assert repr(futures).endswith("3/3 here, 2 failed>")
+
+
+def test_a_job_that_was_sent_again_counts_as_its_retry(working: Site) -> None:
+    # The first instance of a job fails as the project says; its retry runs.
+    working.local.pause_volunteers()
+    futures = mapped(working, 2)
+    working.local.fail_workunit(futures[1].job_name)
+    assert isinstance(error_of(futures[1]), JobFailed)
+    retry = futures.batch.retry()
+    assert retry is not None
+    again = mapped(working, 2, project=working.open())
+    assert not again[1].done()
+    working.local.resume_volunteers()
+    results = again.results(LIMIT)
+    assert results[1].name == futures[1].job_name
+    assert results[1].outputs["out"].read_text()
+    assert futures[0].result(LIMIT) == results[0]
+
+
+def test_an_output_that_a_job_has_to_have(working: Site) -> None:
+    with pytest.raises(
+        BadRequest, match=r"which jobs of uppercase do not make.*did you mean 'out'"
+    ):
+        mapped(working, outputs=["outt"])
+    assert not working.project.batches()
+    # An optional one may be missing.
+    futures = working.project.map(
+        "optmid",
+        [{"n": 1}],
+        inputs={"in": InlineFile(f"{working.authenticator}\n")},
+        outputs=["out1"],
+        directory=working.directory / "o",
+        poll=QUICK,
+    )
+    error = error_of(futures[0])
+    assert isinstance(error, JobFailed)
+    assert error.why == "it has no output 'out1'; its outputs are: 'out0', 'out2'"
+
+
+def test_a_cancelled_future_aborts_its_job_only(site: Site) -> None:
+    futures = mapped(site, 3)
+    assert futures[1].cancel()
+    assert futures[1].cancel()
+    assert futures[1].cancelled()
+    done, _ = concurrent.futures.wait(futures, LIMIT, concurrent.futures.FIRST_COMPLETED)
+    assert done == {futures[1]}
+    with pytest.raises(concurrent.futures.CancelledError):
+        futures[1].result()
+    assert futures.batch.counts().failed == 1
+    assert [repr(each).split()[-1] for each in futures] == ["pending>", "cancelled>", "pending>"]
+
+
+def test_cancelling_all_aborts_the_batch_and_the_same_call_makes_a_new_one(site: Site) -> None:
+    futures = mapped(site, 3)
+    futures.cancel()
+    assert futures.wait(LIMIT).here == 3
+    assert all(each.cancelled() for each in futures)
+    assert futures.batch.refresh().state is BatchState.ABORTED
+    again = mapped(site, 3)
+    assert again.batch.name == f"{futures.batch.name}-2"
+    assert mapped(site, 3).batch == again.batch
+    again.batch.retire()
+    assert mapped(site, 3).batch.name == f"{futures.batch.name}-3"
+
+
+def test_a_future_that_has_its_result_cannot_be_cancelled(working: Site) -> None:
+    futures = mapped(working, 1)
+    result = futures[0].result(LIMIT)
+    assert not futures[0].cancel()
+    assert futures[0].result() is result
+
+
+def test_nothing_is_cancelled_if_the_project_cannot_be_asked(site: Site) -> None:
+    project = site.open(retry=0)
+    futures = mapped(site, 1, project=project)
+    site.proxy.fail("abort_jobs", faultproxy.status(503), times=None)
+    with pytest.raises(Exception, match="abort_jobs"):
+        futures[0].cancel()
+    assert not futures[0].done()
+
+
+def test_jobs_that_somebody_aborts_have_failed(site: Site) -> None:
+    futures = mapped(site, 2)
+    site.open().batch(futures.batch.id).abort()
+    assert "aborted" in str(error_of(futures[1]))
+
+
+def test_a_closed_project_ends_the_futures_and_not_the_jobs(site: Site) -> None:
+    with site.open() as project:
+        futures = mapped(site, 2, project=project)
+    error = error_of(futures[0])
+    assert isinstance(error, GatheringEnded)
+    assert "the job goes on, and the same call picks it up" in str(error)
+    again = mapped(site, 2)
+    assert again.batch.id == futures.batch.id
+    assert again.batch.counts().queued == 2
+
+
+def test_a_project_that_is_down_for_a_while_only_delays_results(working: Site) -> None:
+    working.local.pause_volunteers()
+    futures = mapped(working, 2, project=working.open(retry=0))
+    working.local.stop_web()
+    try:
+        wait_for(lambda: futures.batch.trouble is not None, "a query that fails")
+        assert futures.here == 0
+    finally:
+        working.local.stop_web(on=False)
+    working.local.resume_volunteers()
+    assert len(futures.results(LIMIT)) == 2
+
+
+def test_outputs_that_do_not_come_at_first_come_later(working: Site) -> None:
+    for rpc in ("get_output", "get_output2"):
+        working.proxy.fail(rpc, faultproxy.status(500), times=2)
+    futures = mapped(working, 2, project=working.open(retry=0))
+    assert len(futures.results(LIMIT)) == 2
+
+
+def test_a_directory_that_cannot_be_written_is_told(working: Site) -> None:
+    (working.directory / "file").write_text("x")
+    futures = mapped(working, 2, directory=working.directory / "file")
+    assert isinstance(error_of(futures[0]), OutputError)
+    assert "is not a directory" in str(error_of(futures[1]))
+
+
+def test_a_project_that_refuses_the_account_ends_the_futures(site: Site) -> None:
+    futures = mapped(site, 1)
+    site.proxy.fail("query_batch", faultproxy.body(_REFUSED), times=None)
+    assert "bad authenticator" in str(error_of(futures[0]))
+
+
+_REFUSED = b"<error><error_num>-136</error_num><error_msg>bad authenticator</error_msg></error>"
+
+
+def test_waiting_has_a_limit_and_shows_progress(site: Site) -> None:
+    futures = mapped(site, 2)
+    seen: list[int] = []
+    with pytest.raises(TimeoutError, match=r"2 of 2 results of batch .* not here after 0\.3 s"):
+        futures.wait("0.3s", progress=lambda each: seen.append(each.here))
+    assert seen
+    assert set(seen) == {0}
+    with pytest.raises(concurrent.futures.TimeoutError):
+        next(futures.as_completed(0.01))
+    with pytest.raises(concurrent.futures.TimeoutError):
+        futures[0].result(0)
+
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        futures.results(progress=stop)
+
+
+def test_the_rows_may_be_jobs_of_any_kind(site: Site) -> None:
+    jobs = [Job(args=["--x", "1"], inputs={"in": InlineFile("a\n")}, parameters={"x": 1})]
+    futures = site.project.map("uppercase", iter(jobs), poll=QUICK, directory=site.directory)
+    assert futures[0].parameters == {"x": 1}
+    with pytest.raises(BadRequest, match="rows has jobs"):
+        site.project.map("uppercase", jobs, args="--y")
+    table = site.directory / "rows.csv"
+    table.write_text("n\n1\n2\n")
+    futures = site.project.map(
+        "uppercase", table, args="-n {n}", inputs={"in": InlineFile("a\n")}, name="own-name"
+    )
+    assert futures.batch.name == "own-name"
+    assert [each.parameters for each in futures] == [{"n": 1}, {"n": 2}]
+    with pytest.raises(BatchConflict):
+        site.project.map(
+            "uppercase", table, args="-m {n}", inputs={"in": InlineFile("a\n")}, name="own-name"
+        )
+    with pytest.raises(NotFound):
+        site.project.map("upercase", table, inputs={"in": InlineFile("a\n")})
+    with pytest.raises(BadRequest, match="rows is a int"):
+        site.project.map("uppercase", 3)  # type: ignore[arg-type]
+
+
+def test_the_folder_is_called_like_the_batch(
+    working: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(working.directory)
+    futures = mapped(working, 1, directory=None)
+    monkeypatch.chdir("/")
+    folder = futures[0].result(LIMIT).folder
+    assert folder == working.directory / futures.batch.name / futures[0].job_name
+
+
+MAPPER = """
+import json, sys
+from pathlib import Path
+from boinc_gahp import InlineFile, Project
+from boinc_gahp.api import Poll
+given = json.loads(sys.argv[1])
+project = Project(given["url"], given["authenticator"])
+rows = [{"n": n, "sleep": n / 50} for n in range(40)]
+futures = project.map(
+    "uppercase", rows, args="--n {n} --sleep {sleep}", inputs={"in": InlineFile("a\\n")},
+    outputs=["out"], directory=given["directory"], poll=Poll(0.02, 0.1),
+)
+for future in futures.as_completed(60):
+    print(future.parameters["n"], future.result().outputs["out"].read_text().strip(), flush=True)
+print(futures.batch.id)
+"""
+
+
+@pytest.mark.processes
+def test_a_killed_interpreter_finds_its_batch_with_all_results(working: Site) -> None:
+    directory = working.directory / "results"
+    given = {
+        "url": working.proxy.url,
+        "authenticator": working.authenticator,
+        "directory": str(directory),
+    }
+    command = [sys.executable, "-c", MAPPER, json.dumps(given)]
+    first = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert first.stdout is not None
+        seen = [first.stdout.readline() for _ in range(10)]
+    finally:
+        os.kill(first.pid, signal.SIGKILL)
+        first.communicate(timeout=60)
+    there = {path: path.stat().st_ino for path in directory.glob("*/out")}
+    assert len(there) >= 10
+    *lines, number = subprocess.run(
+        command, check=True, capture_output=True, text=True, timeout=120
+    ).stdout.splitlines()
+    assert sorted(lines) == sorted(f"{n} A" for n in range(40))
+    assert {line.strip() for line in seen} <= set(lines)
+    assert working.proxy.count("submit_batch") == 1
+    assert [batch.id for batch in working.project.batches()] == [int(number)]
+    assert len(list(working.project.batch(int(number)).jobs())) == 40
+    assert all(path.stat().st_ino == inode for path, inode in there.items())

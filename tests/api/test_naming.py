@@ -1,0 +1,93 @@
+"""Names of batches that are made from their contents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from boinc_gahp.api import InlineFile, Job, Parameters, RemoteFile, jobs_from
+from boinc_gahp.api.naming import contents_name, free_name, name_of
+from boinc_gahp.submit import MAX_BATCH_NAME
+from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.api.conftest import Site
+
+JOB: dict[str, Any] = {"args": ["-n", "1"], "inputs": {"in": InlineFile("a\n")}}
+
+CHANGES: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
+    "args": lambda job, _: job.update(args=["-n", "2"]),
+    "contents": lambda job, _: job.update(inputs={"in": InlineFile("b\n")}),
+    "open name": lambda job, _: job.update(inputs={"inn": InlineFile("a\n")}),
+    "memory": lambda job, _: job.update(memory="1GB"),
+    "priority": lambda job, _: job.update(priority=3),
+    "template": lambda job, _: job.update(input_template="<x/>"),
+    "name": lambda job, _: job.update(name="x"),
+    "batch's memory": lambda _, batch: batch.update(parameters=Parameters(memory_bound="1GB")),
+    "version": lambda _, batch: batch.update(app_version_num=2),
+}
+
+
+def named(site: Site, *jobs: Job, app: str = "uppercase", **options: Any) -> str:
+    return contents_name(site.project.session, app, jobs, **options)[0]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_sent_changes_the_name(site: Site, change: str) -> None:
+    job, batch = dict(JOB), dict[str, Any]()
+    before = named(site, Job(**job))
+    CHANGES[change](job, batch)
+    assert named(site, Job(**job), **batch) != before
+
+
+def test_what_is_not_sent_leaves_the_name_as_it_is(site: Site) -> None:
+    one, two = site.directory / "one", site.directory / "two"
+    for path in (one, two):
+        path.write_text("a\n")
+    before = named(site, Job(**JOB))
+    assert before == named(site, Job(**JOB, parameters={"x": 1}), lease="30d", name="other")
+    assert before == named(site, Job(args="-n 1", inputs={"in": one}))
+    assert before == named(site, Job(args="-n 1", inputs={"in": two}))
+    assert before.startswith("uppercase-")
+
+
+def test_the_app_the_number_of_jobs_and_the_account_change_the_name(site: Site) -> None:
+    names = {
+        named(site, Job(**JOB)),
+        named(site, Job(**JOB), app="gzipped"),
+        named(site, Job(**JOB), Job(**JOB)),
+        contents_name(site.somebody_else().session, "uppercase", [Job(**JOB)])[0],
+    }
+    assert len(names) == 4
+
+
+def test_names_of_jobs_may_have_the_batchs_name(site: Site) -> None:
+    jobs = jobs_from([{"n": 1}], name="{batch}_{n}", inputs={"in": InlineFile("a\n")})
+    name, same = contents_name(site.project.session, "uppercase", jobs)
+    batch = site.project.submit("uppercase", same, name=name)
+    assert [job.name for job in batch.jobs()] == [f"{name}_1"]
+
+
+def test_a_remote_file_is_measured_once(site: Site) -> None:
+    url = f"{site.local.url}get_project_config.php"
+    _, jobs = contents_name(
+        site.project.session, "uppercase", [Job(inputs={"in": RemoteFile(url)})]
+    )
+    file = jobs[0].inputs["in"]
+    assert isinstance(file, RemoteFile)
+    assert file.nbytes
+    assert file.md5
+
+
+def test_another_accounts_batch_takes_a_name(site: Site) -> None:
+    name = name_of(site.project.session, "x", ["contents"])
+    assert free_name(site.project.session, name) == name
+    site.batch(1, name, project=site.somebody_else())
+    assert free_name(site.project.session, name) == f"{name}-2"
+
+
+def test_a_long_stem_leaves_room(site: Site) -> None:
+    assert len(name_of(site.project.session, "x" * 300, [])) <= MAX_BATCH_NAME - 20

@@ -1,0 +1,92 @@
+"""Runs calls as a volunteer's computer does: the runner, in a directory of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.functions import (
+    PROGRAM,
+    RESULT,
+    RETURNED,
+    CallPayload,
+    FunctionPayload,
+    Raised,
+    pack_call,
+    pack_function,
+    read_result,
+    shared_files,
+    words,
+)
+from boinc_gahp.functions.runner import FORMAT, Encoder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+CALL = "c0ffee"
+
+
+class Place:
+    """A directory in which a call runs."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.function: FunctionPayload | None = None
+        self.call: CallPayload | None = None
+        self.stderr = ""
+
+    def send(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        self.function = pack_function(function)
+        self.call = pack_call(self.function, args, kwargs)
+        files = {**shared_files(), self.function.file_name: self.function.content}
+        if self.call.is_file:
+            files[self.call.file_name] = self.call.content
+        for name, content in files.items():
+            (self.directory / name).write_bytes(content)
+
+    def run(self, python: str = sys.executable) -> int:
+        assert self.function is not None
+        assert self.call is not None
+        done = subprocess.run(
+            [python, PROGRAM, *words(self.function, self.call)],
+            cwd=self.directory,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+        self.stderr = done.stderr
+        return done.returncode
+
+    def outcome(self) -> tuple[Any, Raised | None]:
+        assert self.call is not None
+        return read_result(self.directory / RETURNED, self.call.key)
+
+    def raised(self) -> Raised:
+        value, raised = self.outcome()
+        assert raised is not None, value
+        return raised
+
+
+def there_and_back(value: Any, directory: Path) -> Any:
+    """Encode a value as the runner does, and read it."""
+    (directory / RETURNED).mkdir(exist_ok=True)
+    encoded = Encoder(directory / RETURNED).encode(value)
+    found, raised = forged(directory, {"value": encoded})
+    assert raised is None
+    return found
+
+
+def forged(directory: Path, outcome: dict[str, Any], **head: Any) -> tuple[Any, Raised | None]:
+    """Read a result that a host made up."""
+    document = {"format": FORMAT, "call": CALL, **outcome, **head}
+    return forged_bytes(directory, json.dumps(document).encode())
+
+
+def forged_bytes(directory: Path, content: bytes) -> tuple[Any, Raised | None]:
+    (directory / RETURNED).mkdir(exist_ok=True)
+    (directory / RETURNED / RESULT).write_bytes(content)
+    return read_result(directory / RETURNED, CALL)

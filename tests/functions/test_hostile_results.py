@@ -1,0 +1,353 @@
+"""A host returns what it likes: nothing is executed, and the call fails with words."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import resource
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from boinc_gahp.functions import RESULT, RETURNED, WrongResult, read_result
+from boinc_gahp.functions.runner import DEEPEST, MOST_BYTES
+from tests.functions.calls import CALL, forged, forged_bytes
+
+
+class Bomb:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> Any:
+        return (Path.touch, (self.mark,))
+
+
+def npy(header: str, content: bytes = b"") -> bytes:
+    raw = header.encode()
+    return b"\x93NUMPY\x01\x00" + len(raw).to_bytes(2, "little") + raw + content
+
+
+def test_a_pickle_is_not_loaded(tmp_path: Path) -> None:
+    mark = tmp_path / "executed"
+    with pytest.raises(WrongResult, match="not the JSON that was expected"):
+        forged_bytes(tmp_path, pickle.dumps(Bomb(mark)))
+    assert not mark.exists()
+
+
+def test_an_array_with_a_pickle_is_not_loaded(tmp_path: Path) -> None:
+    mark, files = tmp_path / "executed", tmp_path / RETURNED
+    files.mkdir(exist_ok=True)
+    np.save(files / "0.npy", np.array([Bomb(mark)], object), allow_pickle=True)
+    (files / "1.npy").write_bytes(pickle.dumps(Bomb(mark)))
+    with zipfile.ZipFile(files / "2.npy", "w") as archive:
+        archive.writestr("a.npy", (files / "0.npy").read_bytes())
+    for name, words in (("0", "pickled objects"), ("1", "no array"), ("2", "no array")):
+        with pytest.raises(WrongResult, match=words):
+            forged(tmp_path, {"value": {"!": "array", "of": f"{name}.npy"}})
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 1000000)}", "bytes of num"),
+        ("{'descr': '<f8', 'fortran_order': False, 'shape': (-1, -1)}", "impossible shape"),
+        ("{'descr': '<U0', 'fortran_order': False, 'shape': (9223372036854775807,)}", "impossible"),
+        ("{'descr': '<U99999999', 'fortran_order': False, 'shape': (3,)}", "bytes of numbers"),
+        ("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", "pickled objects"),
+        ("{'descr': [('a', '|O')], 'fortran_order': False, 'shape': (1,)}", "pickled objects"),
+        ("__import__('os').system('touch executed')", "no array"),
+        ("(" * 9000, "no array"),
+        ("-" * 9000 + "1", "no array"),
+        ("{}", "no array"),
+    ],
+    ids=["terabytes", "negative", "empty", "wide", "objects", "hidden", "code", "deep", "m", "no"],
+)
+def test_an_array_that_claims_what_it_is_not_is_refused(
+    header: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = tmp_path / RETURNED
+    files.mkdir(exist_ok=True)
+    (files / "0.npy").write_bytes(npy(header + "\n", b"\0" * 8))
+    with pytest.raises(WrongResult, match=words):
+        forged(tmp_path, {"value": {"!": "array", "of": "0.npy"}})
+    assert not (tmp_path / "executed").exists()
+
+
+def test_the_result_of_another_call_is_refused(tmp_path: Path) -> None:
+    for other in ("0" * 32, None, 0, [CALL], ""):
+        with pytest.raises(WrongResult, match="the result of another call"):
+            forged(tmp_path, {"value": 1}, call=other)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "not the JSON"),
+        (b"\xff\xfe", "not the JSON"),
+        (b"[]", "not an object"),
+        (b"1", "not an object"),
+        (b"[" * 1_000_000, "too deep"),
+        (b'{"a":' * 1_000_000, "too deep"),
+        (b"[" + b"[]," * 3_200_000 + b"[]]", "too many lists"),
+        (b'{"format": 1, "call": "c0ffee", "value": ' + b"1" * 1_000_000 + b"}", "1,000,000 digi"),
+        (b'{"format": 1, "call": "c0ffee", "value": NaN}', "NaN is no number"),
+        (b'{"format": 1, "call": "c0ffee"}', "no value"),
+        (b'{"format": 2, "call": "c0ffee", "value": 1}', "this version reads 1"),
+        (b'{"format": "' + b"x" * 5000 + b'"}', "this version reads 1"),
+        (b" " * (MOST_BYTES + 1), "no more than 10 MB are read"),
+    ],
+    ids=str,
+)
+def test_json_that_is_too_much_or_wrong_is_refused(
+    content: bytes, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(WrongResult, match=words) as found:
+        forged_bytes(tmp_path, content)
+    assert len(str(found.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"!": "nothing"},
+        {"!": ["list"]},
+        {"!": None},
+        {"!": {"!": "dict", "of": []}},
+        {"!": "tuple", "of": 3},
+        {"!": "set", "of": [[1]]},
+        {"!": "dict", "of": [[1]]},
+        {"!": "dict", "of": [[[1], 2]]},
+        {"!": "int", "of": "0x" + "g"},
+        {"!": "int", "of": 1},
+        {"!": "float", "of": "1e400"},
+        {"!": "float", "of": ["nan"]},
+        {"!": "complex", "of": ["a", 1]},
+        {"!": "bytes", "of": "no base64!"},
+        {"!": "bytes", "of": "ü"},
+        {"!": "str", "of": "//79"},
+        {"!": "date", "of": "2020-13-01"},
+        {"!": "datetime", "of": 5},
+        {"!": "timedelta", "of": [10**12, 0, 0]},
+        {"!": "timedelta", "of": ["a", 0, 0]},
+        {"!": "array", "of": 5},
+        {"!": "table", "of": "0.csv"},
+        {"!": "path", "of": "/etc/passwd"},
+        {"!": "path", "of": "../result.json"},
+        {"!": "path", "of": ".."},
+        {"!": "path", "of": "."},
+        {"!": "path", "of": ""},
+        {"!": "path", "of": "a\0b"},
+        {"!": "path", "of": "link"},
+        {"!": "path", "of": "pipe"},
+        {"!": "array", "of": "link"},
+        {"!": "array", "of": "pipe"},
+    ],
+    ids=json.dumps,
+)
+def test_a_value_of_a_wrong_form_is_refused(value: Any, tmp_path: Path) -> None:
+    files = tmp_path / RETURNED
+    files.mkdir(exist_ok=True)
+    (files / "link").symlink_to("/etc/passwd")
+    os.mkfifo(files / "pipe")
+    with pytest.raises(WrongResult):
+        forged(tmp_path, {"value": [value]})
+
+
+def test_a_result_that_is_a_link_or_a_pipe_is_not_opened(tmp_path: Path) -> None:
+    for each in ("link", "pipe", "directory", "nothing"):
+        (tmp_path / each).mkdir()
+    (tmp_path / "link" / RESULT).symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "pipe" / RESULT)
+    (tmp_path / "directory" / RESULT).mkdir()
+    for name in ("link", "pipe", "directory", "nothing", "not-even-this"):
+        with pytest.raises(WrongResult, match=r"result\.json"):
+            read_result(tmp_path / name, CALL)
+
+
+TABLE = {
+    "!": "table",
+    "of": "0.csv",
+    "columns": [{"name": "a", "type": "int64", "missing": []}],
+    "rows": 1,
+    "index": False,
+    "series": False,
+}
+COLUMN = {"name": "a", "type": "int64", "missing": []}
+
+
+@pytest.mark.parametrize(
+    ("content", "changes"),
+    [
+        (b'"a"\n"1"\n"2"\n', {}),
+        (b'"a"\n', {}),
+        (b'"a"\n"1","2"\n', {}),
+        (b'"b"\n"1"\n', {}),
+        (b'"a"\n"one"\n', {}),
+        (b'"a"\n"' + b"1" * 50_000 + b'"\n', {}),
+        (b'"a"\n"' + b"1" * 500_000 + b'"\n', {}),
+        (b'"a"\n"\xff"\n', {}),
+        (b'"a"\n"1\n', {}),
+        (b'"a"' + b",a" * 1_000_000, {}),
+        (b'"a"\n"1"\n', {"rows": 10**12}),
+        (b'"a"\n"1"\n', {"rows": -1}),
+        (b'"a"\n"1"\n', {"rows": True}),
+        (b'"a"\n"1"\n', {"columns": [COLUMN] * 20_000}),
+        (b'"a"\n"1"\n', {"columns": [{**COLUMN, "type": "object"}]}),
+        (b'"a"\n"1"\n', {"columns": [{**COLUMN, "type": "O"}]}),
+        (b'"a"\n"1"\n', {"columns": [{**COLUMN, "missing": [0]}]}),
+        (b'"a"\n"1"\n', {"columns": [{**COLUMN, "type": "str", "missing": [7]}]}),
+        (b'"a"\n"1"\n', {"columns": [{**COLUMN, "name": 5}]}),
+        (b'"a"\n"1"\n', {"columns": ["a"]}),
+        (b'"a"\n"1"\n', {"columns": [{**COLUMN, "type": "bool"}]}),
+        (b'"a"\n"1"\n', {"series": True, "columns": []}),
+        (b"", {"series": True, "columns": [], "rows": 0}),
+        (b"", {"index": True, "columns": [], "rows": 0}),
+    ],
+)
+def test_a_table_of_a_wrong_form_is_refused(
+    content: bytes, changes: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / RETURNED).mkdir(exist_ok=True)
+    (tmp_path / RETURNED / "0.csv").write_bytes(content)
+    with pytest.raises(WrongResult):
+        forged(tmp_path, {"value": {**TABLE, **changes}})
+
+
+def test_a_right_table_is_read(tmp_path: Path) -> None:
+    (tmp_path / RETURNED).mkdir(exist_ok=True)
+    (tmp_path / RETURNED / "0.csv").write_bytes(b'"a"\n"1"\n')
+    assert forged(tmp_path, {"value": TABLE})[0]["a"].tolist() == [1]
+
+
+def test_an_error_from_there_cannot_move_a_cursor_or_fill_a_screen(tmp_path: Path) -> None:
+    evil = "\x1b[2J\u202e\x07" + "x" * 1_000_000
+    told = {"type": evil, "message": f"line\n{evil}", "traceback": evil}
+    for outcome in ({"raised": told}, {"problem": evil}, {"problem": evil, "raised": told}):
+        _, raised = forged(tmp_path, outcome)
+        assert raised is not None
+        for text in (raised.type_name, raised.message, raised.traceback):
+            assert "\x1b" not in text
+            assert "\u202e" not in text
+            assert len(text) < 200_000
+
+
+@pytest.mark.parametrize("told", [5, [], "x", {"type": 5, "message": [], "traceback": {}}], ids=str)
+def test_an_error_of_a_wrong_form_is_an_error_nevertheless(told: Any, tmp_path: Path) -> None:
+    assert forged(tmp_path, {"raised": told})[1] is not None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner)
+        | st.dictionaries(st.text() | st.sampled_from(["!", "of", "columns", "rows"]), inner)
+        | st.fixed_dictionaries(
+            {
+                "!": st.sampled_from(
+                    [
+                        "tuple",
+                        "set",
+                        "dict",
+                        "int",
+                        "float",
+                        "complex",
+                        "bytes",
+                        "str",
+                        "date",
+                        "datetime",
+                        "time",
+                        "timedelta",
+                        "array",
+                        "scalar",
+                        "table",
+                        "path",
+                    ]
+                ),
+                "of": inner,
+            }
+        )
+    ),
+)
+
+
+@given(JSON)
+def test_any_json_is_a_value_or_a_wrong_result(value: Any) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        try:
+            forged(Path(directory), {"value": value})
+        except WrongResult as error:
+            assert str(error)  # noqa: PT017
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_of_an_array_are_an_array_or_a_wrong_result(content: bytes) -> None:
+    good = io.BytesIO()
+    np.save(good, np.arange(3))
+    with tempfile.TemporaryDirectory() as place:
+        directory = Path(place)
+        (directory / RETURNED).mkdir(exist_ok=True)
+        raw = bytearray(good.getvalue())
+        raw[6 : 6 + len(content)] = content
+        for each in (bytes(raw), content, good.getvalue()[: len(content)]):
+            (directory / RETURNED / "0.npy").write_bytes(each)
+            try:
+                forged(directory, {"value": {"!": "array", "of": "0.npy"}})
+            except WrongResult as error:
+                assert str(error)  # noqa: PT017
+
+
+READER = f"""
+import resource, sys
+from pathlib import Path
+import boinc_gahp.functions.values as values
+sys.setrecursionlimit(10**6)
+resource.setrlimit(resource.RLIMIT_AS, ({1_500_000_000}, {1_500_000_000}))
+try:
+    values.read_result(Path("."), {CALL!r})
+except values.WrongResult as error:
+    print("refused:", error)
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[" * (MOST_BYTES - 1),
+        b"[" + b"[]," * (MOST_BYTES // 3 - 2) + b"[]]",
+        b'{"format": 1, "call": "c0ffee", "value": '
+        + b"[" * (3 * DEEPEST - 1)
+        + b"{}," * 900_000
+        + b"{}"
+        + b"]" * (3 * DEEPEST - 1)
+        + b', "x": NaN}',
+    ],
+    ids=["deep", "many", "allowed"],
+)
+def test_the_memory_for_a_result_is_bounded_however_deep_calls_may_be(
+    content: bytes, tmp_path: Path
+) -> None:
+    assert resource.RLIMIT_AS
+    (tmp_path / RESULT).write_bytes(content)
+    done = subprocess.run(
+        [sys.executable, "-c", READER],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.stdout.startswith("refused:"), done.stderr

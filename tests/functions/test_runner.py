@@ -1,0 +1,315 @@
+"""The runner calls the function in a directory that has nothing but what was sent."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from boinc_gahp import functions
+from boinc_gahp.errors import BadRequest, ConfigError
+from boinc_gahp.functions import (
+    MOST_INLINE,
+    PYTHON,
+    RESULT,
+    RETURNED,
+    pack_call,
+    pack_function,
+    shared_files,
+    words,
+)
+from boinc_gahp.functions.runner import MOST_BYTES, MOST_MESSAGE, MOST_TRACEBACK
+from tests.functions.calls import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RUNNER = Path(functions.__file__).with_name("runner.py")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def power(number: int, exponent: int = 2) -> int:
+    return int(number**exponent)
+
+
+class Adder:
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __call__(self) -> int:
+        return self.number + 5
+
+    def value(self) -> int:
+        return self.number
+
+
+def value_of(adder: Adder) -> int:
+    return adder.value()
+
+
+def helped(number: int) -> int:
+    return power(number) + 1
+
+
+class Unhappy(Exception):
+    pass
+
+
+def unhappy(number: int) -> None:
+    raise Unhappy(f"no {number} \x1b[31m")
+
+
+def ends(status: int) -> None:
+    sys.exit(status)
+
+
+def vanishes() -> None:
+    os._exit(3)
+
+
+def says(nbytes: int) -> str:
+    return "x" * nbytes
+
+
+def complains(nbytes: int) -> str:
+    raise ValueError("x" * nbytes)
+
+
+def needs_a_module() -> None:
+    __import__("nothing_like_this")
+
+
+def writes() -> list[Path]:
+    Path("result.json").write_text("mine")
+    Path("a.txt").write_text("text")
+    return [Path("result.json"), Path("a.txt")]
+
+
+def returns_a_lock() -> object:
+    return {"here": [threading.Lock()]}
+
+
+def total(array: Any) -> Any:
+    return array.sum(), array * 2
+
+
+def endless() -> None:
+    endless()
+
+
+@pytest.mark.processes
+def test_a_call_returns_its_value(place: Place) -> None:
+    place.send(power, 3, exponent=4)
+    assert place.run() == 0
+    assert place.outcome() == (81, None)
+
+
+@pytest.mark.processes
+def test_a_function_brings_what_its_module_defines(place: Place) -> None:
+    place.send(helped, 3)
+    assert place.run() == 0, place.stderr
+    assert place.outcome() == (10, None)
+
+
+@pytest.mark.processes
+def test_an_argument_can_be_of_a_class_of_the_same_module(place: Place) -> None:
+    place.send(value_of, Adder(7))
+    assert place.run() == 0, place.stderr
+    assert place.outcome() == (7, None)
+
+
+@pytest.mark.processes
+def test_a_function_can_be_any_callable(place: Place) -> None:
+    import functools
+
+    for each in (functools.partial(power, 5), lambda: 25, Adder(20), Adder(25).value):
+        place.send(each)
+        assert place.run() == 0, place.stderr
+        assert place.outcome() == (25, None)
+
+
+@pytest.mark.processes
+def test_a_large_argument_is_a_file_and_a_small_one_is_a_word(place: Place) -> None:
+    array = np.arange(MOST_INLINE)
+    for each in (array, array[:3]):
+        place.send(total, each)
+        assert place.call is not None
+        assert place.function is not None
+        assert place.call.is_file == (len(each) > 3)
+        assert all(len(word) < 2 * MOST_INLINE for word in words(place.function, place.call))
+        assert place.run() == 0, place.stderr
+        value, _ = place.outcome()
+        assert value[0] == each.sum()
+        assert (value[1] == 2 * each).all()
+
+
+@pytest.mark.processes
+def test_what_is_raised_comes_back_with_its_traceback_and_source(place: Place) -> None:
+    place.send(unhappy, 3)
+    assert place.run() == 1
+    raised = place.raised()
+    assert raised.type_name.endswith("Unhappy")
+    assert raised.message == r"no 3 \x1b[31m"
+    assert 'raise Unhappy(f"no {number}' in raised.traceback
+    assert "boinc_gahp_call.py" not in raised.traceback
+    assert "\x1b" not in raised.traceback
+    assert "Unhappy: no 3" in place.stderr
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("function", "args", "expected"),
+    [
+        (ends, (3,), "SystemExit"),
+        (needs_a_module, (), "ModuleNotFoundError"),
+        (endless, (), "RecursionError"),
+        (power, ("a", "b"), "TypeError"),
+        (power, (), "TypeError"),
+    ],
+)
+def test_whatever_is_raised_is_told(
+    function: Callable[..., Any], args: tuple[Any, ...], expected: str, place: Place
+) -> None:
+    place.send(function, *args)
+    assert place.run() == 1
+    raised = place.raised()
+    assert raised.type_name == expected
+    assert expected in raised.traceback
+    assert len(raised.traceback) < 2 * MOST_TRACEBACK
+
+
+@pytest.mark.processes
+def test_a_long_message_and_a_large_value_are_limited(place: Place) -> None:
+    place.send(complains, 1_000_000)
+    assert place.run() == 1
+    assert len(place.raised().message) < 2 * MOST_MESSAGE
+    place.send(says, MOST_BYTES)
+    assert place.run() == 1
+    assert "no more than 10,000,000 are read" in place.raised().message
+
+
+@pytest.mark.processes
+def test_a_value_that_cannot_come_back_names_its_type(place: Place) -> None:
+    place.send(returns_a_lock)
+    assert place.run() == 1
+    raised = place.raised()
+    assert raised.type_name == ""
+    assert "a value whose ['here'][0] has the type _thread.lock" in raised.message
+
+
+@pytest.mark.processes
+def test_a_process_that_vanishes_leaves_no_result_also_if_it_began_anew(place: Place) -> None:
+    place.send(vanishes)
+    assert place.run() == 3
+    assert not (place.directory / RETURNED / RESULT).exists()
+
+
+@pytest.mark.processes
+def test_files_of_the_function_come_back_also_under_our_own_names(place: Place) -> None:
+    place.send(writes)
+    for _ in range(2):  # switched off, and begun anew
+        assert place.run() == 0, place.stderr
+        one, other = place.outcome()[0]
+        assert one.read_text() == "mine"
+        assert other.read_text() == "text"
+
+
+PYTHONS = sorted(Path("~/.pyenv/versions").expanduser().glob("3.*/bin/python"))
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("python", PYTHONS, ids=lambda path: str(path.parent.parent.name))
+def test_another_version_of_python_says_which_image_to_take(python: Path, place: Place) -> None:
+    version = python.parent.parent.name
+    if tuple(map(int, version.split(".")[:2])) < (3, 8):
+        pytest.skip("no image has it")
+    place.send(power, 2)
+    status = place.run(str(python))
+    if version.startswith(f"{PYTHON}."):
+        assert (status, place.outcome()) == (0, (4, None))
+    else:
+        assert status == 1
+        assert f"such as python:{PYTHON}-slim" in place.raised().message
+
+
+@pytest.mark.processes
+def test_a_library_that_the_image_lacks_is_named(place: Place, tmp_path: Path) -> None:
+    import venv
+
+    venv.create(tmp_path / "bare", symlinks=True)
+    place.send(total, np.arange(3))
+    assert place.run(str(tmp_path / "bare" / "bin" / "python")) == 1
+    assert "the image cannot import numpy" in place.raised().message
+    place.send(power, 3)
+    assert place.run(str(tmp_path / "bare" / "bin" / "python")) == 0, place.stderr
+    assert place.outcome() == (9, None)
+
+
+def test_the_runner_is_python_3_8_and_imports_only_the_standard_library() -> None:
+    tree = ast.parse(RUNNER.read_text(), feature_version=(3, 8))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [str(node.module)]
+        else:
+            continue
+        assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names
+
+
+def test_the_files_that_all_calls_share_are_the_same_each_time() -> None:
+    files = shared_files()
+    assert files == shared_files()
+    assert b"Redistributions of source code" in files["cloudpickle.zip"]
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "match"),
+    [
+        (3, (), "function is a int: expected a function"),
+        (power, (threading.Lock(),), "arguments of power cannot be sent: "),
+    ],
+    ids=["number", "lock"],
+)
+def test_what_cannot_be_sent_is_refused_in_words(
+    function: Any, args: tuple[Any, ...], match: str
+) -> None:
+    with pytest.raises(BadRequest, match=match):
+        pack_call(pack_function(function), args)
+
+
+def test_a_module_that_is_none_is_refused() -> None:
+    with pytest.raises(BadRequest, match="modules: expected modules that are imported"):
+        pack_function(power, ["numpy"])  # type: ignore[list-item]
+
+
+def test_without_cloudpickle_the_error_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    with pytest.raises(ConfigError, match=r"pip install 'boinc_gahp\[functions\]'"):
+        pack_function(power)
+
+
+def test_other_arguments_and_other_functions_have_other_keys() -> None:
+    one, other = pack_function(power), pack_function(helped)
+    calls = [pack_call(one, (1,)), pack_call(one, (2,)), pack_call(one, (1.0,))]
+    calls += [pack_call(other, (1,)), pack_call(one, (), {"number": 1})]
+    assert len({call.key for call in calls}) == len(calls)
+    assert pack_call(one, (1,)).key == calls[0].key
+
+
+def test_the_search_for_a_module_of_the_users_own_leaves_installed_ones() -> None:
+    assert len(pack_function(shutil.copyfile).content) < 300
+    assert len(pack_function(np.linalg.norm).content) < 300

@@ -1,0 +1,227 @@
+"""Values come back exactly as the function returned them, or are refused in words."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, strategies as st
+
+from boinc_gahp.functions.runner import DEEPEST, CannotReturn, Encoder
+from tests.functions.calls import there_and_back
+
+ZONES = st.none() | st.builds(
+    datetime.timezone,
+    st.timedeltas(min_value=datetime.timedelta(hours=-23), max_value=datetime.timedelta(hours=23)),
+)
+HASHABLE = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(min_value=2**70).map(lambda number: -number)
+    | st.floats()
+    | st.complex_numbers()
+    | st.text(st.characters())
+    | st.binary()
+    | st.dates()
+    | st.datetimes(timezones=ZONES)
+    | st.times()
+    | st.timedeltas()
+)
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    HASHABLE | st.binary().map(bytearray),
+    lambda inner: (
+        st.lists(inner)
+        | st.lists(inner).map(tuple)
+        | st.sets(HASHABLE)
+        | st.frozensets(HASHABLE)
+        | st.dictionaries(st.text(), inner)
+        | st.dictionaries(st.just("!") | HASHABLE, inner)
+    ),
+    max_leaves=12,
+)
+
+
+def same(one: Any, other: Any) -> bool:  # noqa: PLR0911  (a line for each type)
+    """Whether two values are the same, with types, NaN and the sign of zero."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, float):
+        return (math.isnan(one) and math.isnan(other)) or (
+            one == other and math.copysign(1, one) == math.copysign(1, other)
+        )
+    if isinstance(one, complex):
+        return same(one.real, other.real) and same(one.imag, other.imag)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, (set, frozenset)):
+        return sorted(map(repr, one)) == sorted(map(repr, other))
+    if isinstance(one, dict):
+        return same(list(one), list(other)) and same(list(one.values()), list(other.values()))
+    if isinstance(one, (datetime.datetime, datetime.time)):
+        here, there = ((each, each.fold, each.utcoffset()) for each in (one, other))
+        return here == there
+    return bool(one == other)
+
+
+@given(VALUES)
+def test_a_value_comes_back_as_it_was(value: Any) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        found = there_and_back(value, Path(directory))
+    assert same(found, value)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6.0).reshape(2, 3),
+        np.asfortranarray(np.arange(6, dtype="<i2").reshape(2, 3)),
+        np.array(3 + 1j),
+        np.zeros((0, 5)),
+        np.array(["a", "ü"]),
+        np.array(["2020-01-01", "NaT"], "datetime64[ns]"),
+        np.array([(1, 2.5)], dtype=[("a", "i4"), ("b", ">f8")]),
+        np.array([np.nan, np.inf, -0.0], "f4"),
+    ],
+    ids=lambda array: f"{array.dtype}-{array.shape}",
+)
+def test_an_array_comes_back_as_it_was(array: Any, tmp_path: Path) -> None:
+    found = there_and_back({"array": [array]}, tmp_path)["array"][0]
+    assert found.dtype == array.dtype
+    assert found.shape == array.shape
+    assert found.tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (np.float64(0.1), 0.1),
+        (np.float32(0.5), 0.5),
+        (np.int8(-3), -3),
+        (np.bool_(True), True),
+        (np.complex128(1 + 2j), 1 + 2j),
+        (np.datetime64("2020-01-01"), np.datetime64("2020-01-01")),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_number_of_numpy_is_one_of_python(number: Any, expected: Any, tmp_path: Path) -> None:
+    assert same(there_and_back(number, tmp_path), expected)
+
+
+def test_a_table_comes_back_as_it_was(tmp_path: Path) -> None:
+    table = pd.DataFrame(
+        {
+            "whole": np.array([1, -(2**63)], "int64"),
+            "unsigned": np.array([0, 2**64 - 1], "uint64"),
+            "small": np.array([1, 2], "int8"),
+            "real": [0.1, float("nan")],
+            "single": np.array([0.1, np.inf], "float32"),
+            "truth": [True, False],
+            "words": ['two "words", ü\r\nlines', None],
+            "NA": ["", "NA"],
+            "time": np.array(["2020-01-01T00:00:00.000000001", "NaT"], "datetime64[ns]"),
+        }
+    )
+    pd.testing.assert_frame_equal(there_and_back(table, tmp_path), table)
+
+
+def test_a_table_keeps_its_index_and_a_series_its_name(tmp_path: Path) -> None:
+    grouped = pd.DataFrame({"g": ["a", "b", "a"], "x": [1.5, 2.5, 3.5]}).groupby("g").mean()
+    series = pd.Series([1, 2], name="x", index=[5, 7])
+    found = there_and_back((grouped, series), tmp_path)
+    pd.testing.assert_frame_equal(found[0], grouped)
+    pd.testing.assert_series_equal(found[1], series)
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame(), pd.DataFrame({"a": np.array([], "float64")})])
+def test_an_empty_table_comes_back(table: pd.DataFrame, tmp_path: Path) -> None:
+    found = there_and_back(table, tmp_path)
+    assert found.shape == table.shape
+    assert list(found.columns) == list(table.columns)
+
+
+@given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.floats(), st.text())))
+def test_the_cells_of_a_table_are_exact(rows: list[tuple[int, float, str]]) -> None:
+    whole, real, words = zip(*rows, strict=True) if rows else ((), (), ())
+    table = pd.DataFrame(
+        {
+            "whole": np.array(whole, "int64"),
+            "real": np.array(real, "float64"),
+            "words": pd.Series(words, dtype=object),
+        }
+    )
+    with tempfile.TemporaryDirectory() as directory:
+        found = there_and_back(table, Path(directory))
+    assert found["whole"].tolist() == list(whole)
+    assert same(found["real"].tolist(), [float(each) for each in real])
+    assert found["words"].tolist() == list(words)
+
+
+def test_a_file_and_a_directory_come_back_under_their_names(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "plot.png").write_bytes(b"one")
+    (tmp_path / "plot.png").write_bytes(b"two")
+    value = [tmp_path / "plot.png", tmp_path / "a" / "plot.png", tmp_path / "a"]
+    one, other, directory = there_and_back(value, tmp_path)
+    assert one.read_bytes() == b"two"
+    assert other.read_bytes() == b"one"
+    assert (directory / "plot.png").read_bytes() == b"one"
+    assert one.name.endswith("plot.png")
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+
+
+Pair = collections.namedtuple("Pair", "one other")
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (Point(1), r"Point, which cannot be sent back: return dataclasses\.asdict"),
+        ({"p": [Point(1)]}, r"a value whose \['p'\]\[0\] has the type .*Point"),
+        (Pair(1, 2), r"Pair, .*_asdict"),
+        (collections.Counter("aa"), r"collections\.Counter, .* return dict\(\.\.\.\) of it"),
+        (iter([1]), r"list_iterator, .* return list\(\.\.\.\) of it"),
+        (len, "builtin_function_or_method, .*write a file and return its Path"),
+        (Path(), "the directory that it ran in"),
+        (Path("nothing-here"), "there is no such file"),
+        (np.array([1, "a", None], object), "array of objects"),
+        (pd.DataFrame({"a": [[1]]}), "column 'a' has values of the type list"),
+        (pd.DataFrame({1: [1]}), "column 1 is not called by a text"),
+        (pd.DataFrame({"a": pd.Categorical(["x"])}), "column 'a' has the type category"),
+    ],
+    ids=lambda each: "" if isinstance(each, str) else type(each).__name__,
+)
+def test_what_cannot_come_back_is_named_with_a_remedy(
+    value: Any, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CannotReturn, match=words):
+        Encoder(tmp_path).encode(value)
+
+
+def test_what_is_too_deep_or_contains_itself_is_refused(tmp_path: Path) -> None:
+    round_and_round: list[Any] = []
+    round_and_round.append(round_and_round)
+    with pytest.raises(CannotReturn, match=f"more than {DEEPEST} deep"):
+        Encoder(tmp_path).encode(round_and_round)
+
+
+def test_what_is_as_deep_as_allowed_comes_back(tmp_path: Path) -> None:
+    value: Any = 1
+    for _ in range(DEEPEST):
+        value = ({("k",): value},) if _ % 2 else [value]
+        if _ >= DEEPEST // 2:
+            break
+    assert there_and_back(value, tmp_path) == value
