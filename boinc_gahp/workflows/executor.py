@@ -13,6 +13,7 @@ import secrets
 import shutil
 import threading
 from collections import defaultdict
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,15 +21,14 @@ from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
 from boinc_gahp import api
-from boinc_gahp.api import programs
 from boinc_gahp.errors import (
     DatabaseTrouble,
     GahpError,
-    JobFailed,
     NoSuchBatch,
     ProjectDown,
     TransportError,
 )
+from boinc_gahp.text import printable
 from boinc_gahp.workflows.options import ExecutorSettings
 from boinc_gahp.workflows.rule_jobs import COMMAND, RuleJob, check_rules, read_job
 
@@ -43,6 +43,8 @@ _DIRECTORY = Path(".snakemake", "boinc")
 _PASSING = (TransportError, ProjectDown, DatabaseTrouble)
 #: The most characters of a rule's name in a batch's name.
 _LONGEST = 40
+#: How many lines of a failed job's stderr are shown.
+_LINES = 10
 
 
 class _Place(NamedTuple):
@@ -75,19 +77,23 @@ class _Sent:
 class Executor(RemoteExecutor):
     """Runs the jobs of a workflow on volunteers' computers."""
 
-    def __post_init__(self) -> None:
-        """Refuse workflows that cannot run there; Snakemake calls this before any job."""
-        rules = {job.rule for job in self.dag.needrun_jobs() if not job.is_local}
-        check_rules(sorted(rules, key=lambda rule: str(rule.name)))
-        self._settings: ExecutorSettings = self.workflow.executor_settings or ExecutorSettings()
-        self._project = api.Project.from_settings(self._settings.project)
+    def __init__(self, workflow: Any, logger: Any) -> None:
+        # Snakemake's class starts the thread that looks at the jobs before it calls __post_init__.
         self._sent: dict[int, _Sent] = {}
-        #: Batches whose names were given, and that may not have been submitted.
+        #: Batches that have names, and are not submitted yet.
         self._made: dict[str, list[_Sent]] = {}
         self._batches: dict[str, api.JobFutures[api.JobResult]] = {}
         # A workflow is cancelled by another thread than the one that submits.
         self._lock = threading.Lock()
         self._cancelled = False
+        super().__init__(workflow, logger)
+
+    def __post_init__(self) -> None:
+        """Refuse workflows that cannot run there; Snakemake calls this before any job."""
+        self._settings: ExecutorSettings = self.workflow.executor_settings or ExecutorSettings()
+        rules = {job.rule for job in self.dag.needrun_jobs() if not job.is_local}
+        check_rules(sorted(rules, key=lambda rule: str(rule.name)))
+        self._project = api.Project.from_settings(self._settings.project)
 
     def run_job(self, job: Any) -> None:
         """Take a job; it is submitted with the next look at the jobs."""
@@ -195,7 +201,7 @@ class Executor(RemoteExecutor):
         like = several[0].job
         image = like.image or self._settings.image or self._project.session.project_settings.container_image
         try:
-            batch = programs.submit_program(
+            batch = api.submit_program(
                 self._project,
                 COMMAND,
                 image=image,
@@ -223,7 +229,7 @@ class Executor(RemoteExecutor):
         except GahpError as error:
             del self._made[name]
             for sent in several:
-                self._report(sent, f"{error}")
+                self._report(sent, str(error))
             return
         del self._made[name]
         self._wait_for(batch, several)
@@ -243,29 +249,26 @@ class Executor(RemoteExecutor):
     def _end(self, sent: _Sent) -> None:
         """Bring a job's outputs, and report it."""
         assert sent.future is not None
-        folder = None
+        name = sent.future.job_name
         try:
-            error = sent.future.exception()
-            if error is None:
-                folder = sent.future.result().folder
-            elif isinstance(error, JobFailed):
-                folder = self._batches[sent.future.batch.name].directory / error.job
-            if folder is not None:
-                sent.job.bring(folder)
-        except OSError as problem:
-            error = problem
-        if error is not None:
-            self._report(sent, str(error), sent.future.job_name)
+            result = sent.future.result()
+            # Of a job that failed there may be log files.
+            sent.job.bring(result.folder)
+        except (GahpError, OSError, CancelledError) as error:
+            self._report(sent, str(error) or f"job {name} was aborted")
             return
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+        if result.failure:
+            lines = [printable(line) for line in result.stderr.splitlines()[-_LINES:]]
+            shown = "\n    ".join(["; the end of its stderr:", *lines]) if lines else ""
+            self._report(sent, f"{result.failure}{shown}\nIts files: {result.folder}")
+            return
+        shutil.rmtree(result.folder, ignore_errors=True)
         del self._sent[id(sent.info)]
         self.report_job_success(sent.info)
 
-    def _report(self, sent: _Sent, why: str, name: str = "") -> None:
+    def _report(self, sent: _Sent, why: str) -> None:
         del self._sent[id(sent.info)]
-        look = f"; see: boinc_gahp batch logs {name}" if name else ""
-        self.report_job_error(sent.info, msg=why + look)
+        self.report_job_error(sent.info, msg=why)
 
     def print_job_error(self, job_info: Any, msg: str | None = None, **kwargs: Any) -> None:
         """Log why a job failed, and where it is on the project."""

@@ -36,7 +36,7 @@ _SCRIPT = f"""\
 command=$1 needed=$2
 shift 2
 for path do
-    case $path in */*) mkdir -p "./${{path%/*}}" || exit ;; esac
+    mkdir -p "$(dirname "./$path")" || exit
 done
 mkdir -p /tmp
 if command -v bash >/dev/null 2>&1; then
@@ -60,7 +60,7 @@ for path do
 done
 exit $status
 """
-#: The command line of all jobs; the words of :attr:`RuleJob.words` follow.
+#: The command line of all jobs, without braces, which would be placeholders; the words of :attr:`RuleJob.words` follow.
 COMMAND = ("sh", "-c", _SCRIPT, "sh")
 
 #: What a rule may have instead of ``shell:``.
