@@ -15,7 +15,8 @@ take some minutes at least. If the program is interrupted, run it again: it pick
 import csv
 import sys
 
-from boinc_gahp import JobFailed, Project
+from boinc_gahp import Project
+from boinc_gahp.errors import JobFailed
 
 IMAGE = sys.argv[1] if len(sys.argv) > 1 else "debian:stable-slim"
 
