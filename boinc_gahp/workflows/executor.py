@@ -30,7 +30,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.text import printable
 from boinc_gahp.workflows.options import ExecutorSettings
-from boinc_gahp.workflows.rule_jobs import COMMAND, RuleJob, check_rules, read_job
+from boinc_gahp.workflows.rule_jobs import COMMAND, RuleJob, check_rules, members, read_job
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -83,6 +83,8 @@ class Executor(RemoteExecutor):
         #: Batches that have names, and are not submitted yet.
         self._made: dict[str, list[_Sent]] = {}
         self._batches: dict[str, api.JobFutures[api.JobResult]] = {}
+        #: Batches with jobs that failed here; for the project they may be done.
+        self._failed: set[str] = set()
         # A workflow is cancelled by another thread than the one that submits.
         self._lock = threading.Lock()
         self._cancelled = False
@@ -98,8 +100,9 @@ class Executor(RemoteExecutor):
     def run_job(self, job: Any) -> None:
         """Take a job; it is submitted with the next look at the jobs."""
         sent = read_job(job, self.workflow.deployment_settings.deployment_method)
-        self.workflow.async_run(job.check_protected_output())
-        self.workflow.async_run(job.remove_existing_output())
+        for each in members(job):
+            self.workflow.async_run(each.check_protected_output())
+            self.workflow.async_run(each.remove_existing_output())
         info = SubmittedJobInfo(job)
         with self._lock:
             self._sent[id(info)] = _Sent(info, sent)
@@ -137,8 +140,8 @@ class Executor(RemoteExecutor):
         """Let the project delete the files of batches whose jobs are all done and brought."""
         super().shutdown()
         if not self._cancelled:
-            for futures in self._batches.values():
-                self._retire(futures)
+            for name in self._batches.keys() - self._failed:
+                self._retire(self._batches[name])
         self._project.close()
 
     # -- submitting
@@ -268,6 +271,8 @@ class Executor(RemoteExecutor):
 
     def _report(self, sent: _Sent, why: str) -> None:
         del self._sent[id(sent.info)]
+        if sent.place is not None:
+            self._failed.add(sent.place.batch)
         self.report_job_error(sent.info, msg=why)
 
     def print_job_error(self, job_info: Any, msg: str | None = None, **kwargs: Any) -> None:

@@ -25,7 +25,7 @@ from boinc_gahp.text import listed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["COMMAND", "RuleJob", "check_rules", "read_job"]
+__all__ = ["COMMAND", "RuleJob", "check_rules", "members", "read_job"]
 
 #: The directory of a job's outputs in the container, and in the job's folder here.
 _OUTPUTS = "boinc_outputs"
@@ -164,6 +164,11 @@ def check_rules(rules: Iterable[Any]) -> None:
         )
 
 
+def members(job: Any) -> list[Any]:
+    """Return the jobs of a group in the order in which they have to run; or the job itself."""
+    return [each for level in job.toposorted for each in level] if job.is_group() else [job]
+
+
 def read_job(job: Any, deployed: Iterable[DeploymentMethod] = ()) -> RuleJob:
     """Return what is sent for a job, or for a group of jobs, which run one after the other.
 
@@ -174,16 +179,16 @@ def read_job(job: Any, deployed: Iterable[DeploymentMethod] = ()) -> RuleJob:
     Raises:
         WorkflowError: it cannot run on a volunteer's computer; says why, and what to do.
     """
-    members = [each for level in job.toposorted for each in level] if job.is_group() else [job]
-    for each in members:
+    several = members(job)
+    for each in several:
         _check(each, deployed)
-    images = {each.container_img_url for each in members}
+    images = {each.container_img_url for each in several}
     if len(images) > 1:
         raise WorkflowError(f"the rules of group {job.groupid} name several images: name one")
-    commands = [_command(each) for each in members]
-    outputs = [path for each in members for path in _paths(each, each.output, "output")]
-    logs = [path for each in members for path in _paths(each, each.log, "log file")]
-    inputs = [path for each in members for path in _paths(each, each.input, "input")]
+    commands = [_command(each) for each in several]
+    outputs = [path for each in several for path in _paths(each, each.output, "output")]
+    logs = [path for each in several for path in _paths(each, each.log, "log file")]
+    inputs = [path for each in several for path in _paths(each, each.input, "input")]
     inputs += [path for text in commands for path in _files_in(text)]
     made = {*outputs, *logs}
     resources = dict(job.resources.items())
@@ -194,7 +199,7 @@ def read_job(job: Any, deployed: Iterable[DeploymentMethod] = ()) -> RuleJob:
         inputs=tuple(path for path in dict.fromkeys(inputs) if path not in made),
         outputs=tuple(dict.fromkeys(outputs)),
         logs=tuple(dict.fromkeys(logs)),
-        threads=max(each.threads for each in members),
+        threads=max(each.threads for each in several),
         memory=_times(resources.get("mem_mb"), _MEGABYTE),
         disk=_times(resources.get("disk_mb"), _MEGABYTE),
         fpops=_times(resources.get("runtime"), _PER_MINUTE),

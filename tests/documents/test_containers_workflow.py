@@ -104,7 +104,7 @@ rule all:
 rule make:
     input: "in put"
     output: directory("d")
-    params: "it's $HOME {x} `id`"
+    params: lambda wildcards: "it's $HOME {x} `id`"
     shell: "mkdir -p {output}/sub; cp -r {input:q}/. {output}/sub; echo {params:q} >{output}/params"
 rule first:
     output: temp("first.txt")
@@ -148,7 +148,7 @@ rule none:
     )
     status, printed = run(settings, directory, "--keep-going")
     assert status == 1, printed
-    assert "the program ended with status 1" in printed or "exit status 1" in printed
+    assert "message: exit status 1; the end of its stderr:" in printed
     assert "no such planet" in printed
     assert "the command has not made none.txt" in printed
     assert (directory / "bad.log").read_text() == "noted\n"
@@ -176,6 +176,7 @@ rule other:
     script: "other.py"
 """,
     )
+    (directory / "other.py").touch()
     status, printed = run(settings, directory)
     assert status == 1
     assert "these have something else: other (script:), python (run:)" in printed
@@ -198,7 +199,7 @@ rule slow:
     )
     process = started(settings, directory)
     try:
-        wait_for(lambda: [n for _, n in batches(settings).values()] == [6], "six jobs")
+        wait_for(lambda: [n for _, n in batches(settings).values()] == [6], "a batch", pause=0.5)
     finally:
         process.kill()
         process.communicate()
@@ -223,7 +224,7 @@ rule all:
     )
     process = started(settings, directory)
     try:
-        wait_for(lambda: batches(settings), "a batch")
+        wait_for(lambda: batches(settings), "a batch", pause=0.5)
         process.send_signal(signal.SIGINT)
         printed, _ = process.communicate(timeout=60)
     finally:
