@@ -8,9 +8,8 @@ import tempfile
 
 from setuptools.command.build import build
 
-
-#: Snakemake finds its plugins by the names of packages. ``package_dir`` in setup.cfg says where this
-#: one is; ``packages = find:`` there cannot name a package beside those that are found.
+#: Snakemake finds its plugins by the names of packages. ``package_dir`` in setup.cfg says where
+#: this one is; ``packages = find:`` there cannot name a package beside those that are found.
 PLUGIN = "snakemake_executor_plugin_boinc"
 
 

@@ -1,10 +1,10 @@
 """Snakemake's executor for volunteers' computers: ``snakemake --executor boinc``.
 
 Snakemake hands out the jobs that are ready. Those that it has handed out since the last look, and
-that have a rule and an image in common, become one batch. Snakemake remembers the batch and the job
-in it before the batch is submitted (its external job id). So when Snakemake is killed and runs again,
-the job is picked up on the project. When a job is done, its outputs are put where the workflow
-expects them, as if the volunteer's computer shared this file system.
+that have a rule and an image in common, become one batch. Snakemake remembers the batch and the
+job in it before the batch is submitted (its external job id). So when Snakemake is killed and runs
+again, the job is picked up on the project. When a job is done, its outputs are put where the
+workflow expects them, as if the volunteer's computer shared this file system.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
@@ -100,6 +101,12 @@ class Executor(RemoteExecutor):
     def run_job(self, job: Any) -> None:
         """Take a job; it is submitted with the next look at the jobs."""
         sent = read_job(job, self.workflow.deployment_settings.deployment_method)
+        if not self._image(sent):
+            raise WorkflowError(
+                f"rule {sent.rule} names no image: write container: "
+                '"docker://python:3.12-slim" into the workflow, or give --boinc-image NAME, or set '
+                "container_image in boinc_gahp's settings"
+            )
         for each in members(job):
             self.workflow.async_run(each.check_protected_output())
             self.workflow.async_run(each.remove_existing_output())
@@ -119,7 +126,7 @@ class Executor(RemoteExecutor):
             if sent.future is None or not sent.future.done():
                 yield info
             else:
-                self._end(sent)
+                self._end(sent, sent.future)
 
     def cancel_jobs(self, active_jobs: list[Any]) -> None:  # noqa: ARG002
         """Abort all jobs that are not over."""
@@ -144,6 +151,10 @@ class Executor(RemoteExecutor):
                 self._retire(self._batches[name])
         self._project.close()
 
+    def _image(self, job: RuleJob) -> str:
+        default = self._project.session.project_settings.container_image
+        return job.image or self._settings.image or default or ""
+
     # -- submitting
 
     def _submit(self, handed_out: Iterable[_Sent]) -> None:
@@ -153,15 +164,15 @@ class Executor(RemoteExecutor):
         try:
             for name, several in self._earlier(new).items():
                 self._pick_up(name, several)
-            for several in self._together([sent for sent in new if sent.place is None]):
-                self._name(several)
-            for name, several in list(self._made.items()):
-                self._send(name, several)
+            for alike in self._together([sent for sent in new if sent.place is None]):
+                self._name(alike)
+            for name, named in list(self._made.items()):
+                self._send(name, named)
         except _PASSING as error:
             self.logger.warning(f"the jobs will be submitted later: {error}")
 
     def _earlier(self, new: Iterable[_Sent]) -> dict[str, list[tuple[_Sent, _Place]]]:
-        """Return the jobs that an earlier run has submitted, and where they are, by their batches."""
+        """Return the jobs that an earlier run has submitted, and their places, by batches."""
         found = defaultdict(list)
         for sent in new:
             place = _Place.read(self.dag.incomplete_external_jobid(sent.info.job))
@@ -202,12 +213,11 @@ class Executor(RemoteExecutor):
 
     def _send(self, name: str, several: list[_Sent]) -> None:
         like = several[0].job
-        image = like.image or self._settings.image or self._project.session.project_settings.container_image
         try:
             batch = api.submit_program(
                 self._project,
                 COMMAND,
-                image=image,
+                image=self._image(like),
                 rows=[
                     api.Job(
                         args=sent.job.words,
@@ -249,12 +259,11 @@ class Executor(RemoteExecutor):
 
     # -- the end
 
-    def _end(self, sent: _Sent) -> None:
+    def _end(self, sent: _Sent, future: api.JobFuture[api.JobResult]) -> None:
         """Bring a job's outputs, and report it."""
-        assert sent.future is not None
-        name = sent.future.job_name
+        name = future.job_name
         try:
-            result = sent.future.result()
+            result = future.result()
             # Of a job that failed there may be log files.
             sent.job.bring(result.folder)
         except (GahpError, OSError, CancelledError) as error:

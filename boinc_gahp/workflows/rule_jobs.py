@@ -1,7 +1,7 @@
 """A job of Snakemake as what a container runs: a shell command, files in and files out.
 
-The command is the rule's, with its wildcards filled in. It runs in the job's own directory, where the
-inputs have the paths that they have here. What it makes comes back under numbers, and only this
+The command is the rule's, with its wildcards filled in. It runs in the job's own directory, where
+the inputs have the paths that they have here. What it makes comes back under numbers, and only this
 machine knows which path each number has: a volunteer's computer names no path.
 """
 
@@ -60,7 +60,8 @@ for path do
 done
 exit $status
 """
-#: The command line of all jobs, without braces, which would be placeholders; the words of :attr:`RuleJob.words` follow.
+#: The command line of all jobs; the words of :attr:`RuleJob.words` follow. Braces would be
+#: placeholders.
 COMMAND = ("sh", "-c", _SCRIPT, "sh")
 
 #: What a rule may have instead of ``shell:``.
@@ -194,7 +195,9 @@ def read_job(job: Any, deployed: Iterable[DeploymentMethod] = ()) -> RuleJob:
     resources = dict(job.resources.items())
     return RuleJob(
         rule=job.groupid if job.is_group() else job.rule.name,
-        command=" && ".join(f"(\n{text}\n)" for text in commands) if job.is_group() else commands[0],
+        command=" && ".join(f"(\n{text}\n)" for text in commands)
+        if job.is_group()
+        else commands[0],
         image=images.pop(),
         inputs=tuple(path for path in dict.fromkeys(inputs) if path not in made),
         outputs=tuple(dict.fromkeys(outputs)),

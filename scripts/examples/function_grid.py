@@ -1,14 +1,14 @@
 """A Python function on a grid, each row a job on a volunteer's computer, and a plot of the values.
 
-A population grows logistically, with one rate in even years and another one in odd years. The function
-returns the Lyapunov exponents for a row of such rates: where one is above zero, there is chaos::
+A population grows logistically, with one rate in even years and another one in odd years. The
+function returns the Lyapunov exponents for a row of such rates: above zero, there is chaos::
 
     python scripts/examples/function_grid.py
 
 The settings name the project. For a local one with an app for programs, see docs/local-project.rst,
-"Jobs in containers". For a real project nothing has to change but the size of a call: with more STEPS
-and a finer GRID, let each call compute for some minutes. The calls go on without this program: run it
-again, and it picks them up. cloudpickle and matplotlib must be installed.
+"Jobs in containers". For a real project nothing has to change but the size of a call: with more
+STEPS and a finer GRID, let each call compute for some minutes. The calls go on without this
+program: run it again, and it picks them up. cloudpickle and matplotlib must be installed.
 """
 
 import math

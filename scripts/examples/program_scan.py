@@ -1,7 +1,7 @@
 """A scan over a parameter with a compiled program: each angle of a pendulum is a job.
 
-The program needs nothing special. It is compiled on this machine, statically, so that it runs in any
-image of Linux, and it travels with the jobs::
+The program needs nothing special. It is compiled on this machine, statically, so that it runs in
+any image of Linux, and it travels with the jobs::
 
     cc -O2 -static -o pendulum scripts/examples/pendulum.c -lm
     python scripts/examples/program_scan.py
@@ -14,6 +14,7 @@ take some minutes at least. If the program is interrupted, run it again: it pick
 
 import csv
 import sys
+from pathlib import Path
 
 from boinc_gahp import Project
 from boinc_gahp.errors import JobFailed
@@ -23,7 +24,7 @@ IMAGE = sys.argv[1] if len(sys.argv) > 1 else "debian:stable-slim"
 with Project.from_settings() as project:
     rows = [{"angle": angle} for angle in range(10, 180, 10)]
     jobs = project.run("./pendulum {angle}", image=IMAGE, rows=rows, outputs=[])
-    with open("periods.csv", "w", newline="") as file:
+    with Path("periods.csv").open("w", newline="") as file:
         table = csv.writer(file)
         table.writerow(["degrees", "seconds"])
         for job in jobs:

@@ -45,7 +45,8 @@ def test_the_scan_of_a_compiled_program_makes_a_table(settings: Path) -> None:
             pytest.fail("there is no cc: apt-get install gcc libc6-dev")
         pytest.skip("there is no cc: apt-get install gcc libc6-dev")
     source = EXAMPLES / "pendulum.c"
-    command = [compiler, "-O2", "-static", "-o", settings.parent / "pendulum", source, "-lm"]
+    to = settings.parent / "pendulum"
+    command = [compiler, "-O2", "-static", "-o", str(to), str(source), "-lm"]
     subprocess.run(command, check=True, timeout=60)
     result = run("program_scan.py", settings, IMAGE)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

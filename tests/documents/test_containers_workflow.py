@@ -31,7 +31,7 @@ HEAD = f'container: "docker://{IMAGE}"\n'
 
 def started(settings: Path, directory: Path, *more: str) -> subprocess.Popen[str]:
     """Start Snakemake in a directory. An editable installation does not show it the plugin."""
-    command = [SNAKEMAKE, "--executor", "boinc", "--jobs", "50", *more]
+    command = [str(SNAKEMAKE), "--executor", "boinc", "--jobs", "50", *more]
     return subprocess.Popen(
         [*command, "--seconds-between-status-checks", "1"],
         cwd=directory,

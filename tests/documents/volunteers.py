@@ -20,7 +20,9 @@ CONTAINERS = [pytest.mark.long, pytest.mark.containers, pytest.mark.timeout(120)
 
 
 @pytest.fixture(scope="module")
-def container_project(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+def container_project(
+    engine: Engine, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalProject]:
     """A project with an app for programs."""
     directory = tmp_path_factory.mktemp("project")
     with LocalProject(directory, hosts=0):
