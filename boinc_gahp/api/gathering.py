@@ -59,8 +59,9 @@ _SHARE = 10
 #: two RPCs for each.
 _ASKED = 50
 _THREADS = 4
-#: A job whose outputs cannot be fetched for a passing reason is tried so many times.
-_ATTEMPTS = 5
+#: The outputs of a job that cannot be fetched for a passing reason are asked for so many times; if
+#: its batch is over, this takes five minutes.
+_ATTEMPTS = 10
 _LONGEST = 200
 #: Pauses while the batch is over, and the project does not give its outputs.
 _BACKOFF = Backoff(1.0, 60.0)
@@ -89,6 +90,15 @@ def failed_job(
         why=why,
         stderr=stderr,
     )
+
+
+def _is_final(error: GahpError) -> bool:
+    """Tell whether it is useless to fetch a job's outputs again."""
+    if isinstance(error, TransportError):
+        return error.permanent
+    if isinstance(error, ProtocolError):
+        return error.php_fatal
+    return not isinstance(error, _PASSING)
 
 
 class Gathering(Generic[T]):
@@ -193,7 +203,6 @@ class Gathering(Generic[T]):
                     return
                 try:
                     self._look(watched)
-                    self.trouble = None
                 except _PASSING as error:
                     # The watch goes on, and asks again.
                     log.warning(
@@ -225,9 +234,10 @@ class Gathering(Generic[T]):
         listed, family = as_they_count(batch, (job for job in every if job.name in self._open))
         self._not_before = time.monotonic() + _SHARE * (time.monotonic() - began)
         self._see_retries(listed, family)
+        self.trouble = None
         ended = [job for job in listed if job.state.is_over]
         jobs = sorted_out(ended, family)
-        if jobs.finished:
+        if ended:  # also if all of them failed: jobs.csv tells it
             fetched = fetching.fetch(
                 batch,
                 self._directory,
@@ -235,6 +245,8 @@ class Gathering(Generic[T]):
                 brought=self._brought,
                 stop=self._session.closing,
             )
+            if self._session.closing.is_set():
+                return  # what could not be fetched says only that
             for name, error in fetched.errors.items():
                 self._not_fetched(name, error)
         self._failed([job for job in ended if job.state is JobState.FAILED], family)
@@ -260,6 +272,9 @@ class Gathering(Generic[T]):
             return
         try:
             value = self._make(future, folder.directory, folder.note)
+        except GahpError as error:
+            # Its traceback would keep the frames of all calls in memory.
+            self._fail(future, error.with_traceback(None))
         except Exception as error:  # noqa: BLE001  (it is the future's)
             self._fail(future, error)
         else:
@@ -268,8 +283,10 @@ class Gathering(Generic[T]):
 
     def _not_fetched(self, name: str, error: GahpError) -> None:
         self._attempts[name] += 1
-        if not isinstance(error, _PASSING) or self._attempts[name] >= _ATTEMPTS:
+        if _is_final(error) or self._attempts[name] >= _ATTEMPTS:
             self._fail(self._open.get(name), error)
+        else:
+            self.trouble = error
 
     def _failed(self, jobs: Sequence[JobInfo], family: Family) -> None:
         """Set the errors of jobs that failed."""

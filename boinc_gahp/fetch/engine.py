@@ -226,7 +226,12 @@ class _Fetch:
                 continue
             absent.setdefault(item.output, []).append(item)
         for name, items in absent.items():
-            self._file(outputs[name], items)
+            try:
+                self._file(outputs[name], items)
+            except OutputError:
+                # Another fetch may just have made a directory of this name from the archive.
+                if self._is_uploaded(outputs[name]):
+                    raise
 
     def remember(self) -> None:
         """Remember the outputs that were put in place."""

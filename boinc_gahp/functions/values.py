@@ -36,7 +36,7 @@ import math
 import os
 import re
 import stat
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -241,15 +241,14 @@ class Decoder:
         raise WrongResult(f"its value has an unknown kind, {_shown(kind)}")
 
     def _path(self, name: str) -> Path:
-        # The name is one of those that are there, not a way to somewhere.
-        try:
-            there = os.listdir(self._files)  # noqa: PTH208
-        except OSError:
-            there = []
-        if name not in there:
-            raise WrongResult(f"the file {quoted(name)} of its value did not come back")
+        # A single part of a path leads nowhere else, and a link is not followed.
         path = self._files / name
-        mode = path.lstat().st_mode
+        mode = 0
+        if name not in ("", ".", "..") and not {"/", "\0"} & set(name):
+            with suppress(OSError):
+                mode = path.lstat().st_mode
+        if not mode:
+            raise WrongResult(f"the file {quoted(name)} of its value did not come back")
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             raise WrongResult(f"{quoted(name)} is neither a file nor a directory")
         return path

@@ -317,12 +317,16 @@ def test_the_examples_of_the_page_are_as_it_says(
     assert "return number / by" in "\n".join(out) or "in divide" in "\n".join(out)
 
 
-def test_a_call_that_failed_can_be_sent_again(project: Project) -> None:
-    def flaky(number: int) -> int:
-        raise ValueError(f"not {number}")
+def test_calls_that_raise_count_as_failed_and_can_be_sent_again(project: Project) -> None:
+    def refuses(number: int) -> int:
+        raise ValueError("not here")
 
-    futures = project.function(flaky, image=PYTHON_IMAGE).map([1, 2])
+    futures = project.function(refuses, image=PYTHON_IMAGE).map([1, 2])
     futures.wait(_TIMEOUT)
     assert len(futures.failed) == 2
-    reasons = futures.batch.reasons()
-    assert sum(reason.count for reason in reasons) == 2
+    [reason] = futures.batch.reasons()
+    assert (reason.count, reason.exit_status) == (2, 1)
+    assert reason.stderr == "ValueError: not here"
+    again = futures.batch.retry()
+    assert again is not None
+    assert again.njobs == 2

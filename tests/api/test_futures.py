@@ -97,12 +97,12 @@ def test_a_future_calls_back_when_its_job_is_here(working: Site) -> None:
 def test_the_same_call_finds_the_same_batch_and_fetches_nothing_again(working: Site) -> None:
     before = mapped(working)
     results = before.results(LIMIT)
-    asked = working.proxy.count("get_output2"), working.proxy.count("get_output")
+    assert working.proxy.count("result_file") == 4
     again = mapped(working, project=working.open())
     assert again.batch.existed
     assert again.batch.id == before.batch.id
     assert again.results(LIMIT) == results
-    assert asked == (working.proxy.count("get_output2"), working.proxy.count("get_output"))
+    assert working.proxy.count("result_file") == 4
     assert working.proxy.count("submit_batch") == 1
 
 
@@ -135,6 +135,8 @@ def test_a_failed_job_raises_why_with_its_stderr(working: Site) -> None:
     with pytest.raises(JobFailed, match="exit status 1"):
         futures.results()
     assert repr(futures).endswith("3/3 here, 2 failed>")
+    table = (working.directory / "results" / "jobs.csv").read_text()
+    assert table.count("exit status 2") == 1
 
 
 def test_a_job_that_was_sent_again_counts_as_its_retry(working: Site) -> None:
@@ -247,8 +249,7 @@ def test_a_project_that_is_down_for_a_while_only_delays_results(working: Site) -
 
 
 def test_outputs_that_do_not_come_at_first_come_later(working: Site) -> None:
-    for rpc in ("get_output", "get_output2"):
-        working.proxy.fail(rpc, faultproxy.status(500), times=2)
+    working.proxy.fail("result_file", faultproxy.status(503), times=2)
     futures = mapped(working, 2, project=working.open(retry=0))
     assert len(futures.results(LIMIT)) == 2
 
@@ -363,6 +364,81 @@ def test_a_killed_interpreter_finds_its_batch_with_all_results(working: Site) ->
     assert sorted(lines) == sorted(f"{n} A" for n in range(40))
     assert {line.strip() for line in seen} <= set(lines)
     assert working.proxy.count("submit_batch") == 1
+    # A job that was being fetched when the interpreter was killed may be asked for twice.
+    assert 40 <= working.proxy.count("result_file") <= 44
     assert [batch.id for batch in working.project.batches()] == [int(number)]
     assert len(list(working.project.batch(int(number)).jobs())) == 40
     assert all(path.stat().st_ino == inode for path, inode in there.items())
+
+
+def test_a_timeout_tells_why_results_do_not_come(working: Site) -> None:
+    working.proxy.fail("result_file", faultproxy.status(503), times=None)
+    futures = mapped(working, 1, project=working.open(retry=0))
+    wait_for(lambda: futures.trouble is not None, "an attempt that fails")
+    with pytest.raises(TimeoutError, match="continue on the project; the last attempt failed: "):
+        futures.results(0.01)
+    working.proxy.heal()
+    assert futures.results(LIMIT)
+
+
+def test_programs_with_the_same_contents_are_one_batch(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "docker" not in _apps(site):
+        site.local.add_container_app("docker")
+    (site.directory / "in.txt").write_text("x")
+    (site.directory / "tree").mkdir()
+    (site.directory / "tree" / "a").write_text("a")
+    monkeypatch.chdir(site.directory)
+    command = ["/opt/my fit!.py", "in.txt", "--tree=tree", "{n}"]
+
+    def run(project: Project, **more: object) -> JobFutures[JobResult]:
+        options = {"image": "bb", "rows": [{"n": 1}, {"n": 2}], "app": "docker", **more}
+        return project.run(command, poll=QUICK, **options)  # type: ignore[arg-type]
+
+    futures = run(site.project)
+    assert futures.batch.name.startswith("myfit.py-")
+    assert [each.parameters for each in futures] == [{"n": 1}, {"n": 2}]
+    (site.directory / "in.txt").touch()
+    assert run(site.open()).batch == futures.batch
+    assert run(site.project, environment={"A": "b"}).batch != futures.batch
+    assert run(site.project, name="own").batch.name == "own"
+    (site.directory / "tree" / "a").write_text("b")
+    assert run(site.project).batch != futures.batch
+
+
+def _apps(site: Site) -> list[str]:
+    with site.local.core.db.read() as connection:
+        return [row["name"] for row in connection.execute("SELECT name FROM app")]
+
+
+def test_a_project_that_is_closed_during_a_fetch_says_so(working: Site) -> None:
+    hanging = faultproxy.hang()
+    working.proxy.fail("result_file", hanging, times=None)
+    try:
+        project = working.open()
+        futures = mapped(working, 2, project=project)
+        wait_for(lambda: working.proxy.count("result_file"), "a fetch that hangs")
+        project.close()
+        assert isinstance(error_of(futures[0]), GatheringEnded)
+        assert isinstance(error_of(futures[1]), GatheringEnded)
+    finally:
+        hanging.release()
+
+
+def test_what_makes_a_value_may_raise_anything(working: Site) -> None:
+    futures = mapped(working, 2)
+    futures.wait(LIMIT)
+
+    def make(result: JobResult) -> int:
+        return 1 // int(result.parameters["n"] or 0)
+
+    made = JobFutures(
+        futures.batch,
+        [(each.job_name, each.parameters) for each in futures],
+        futures.directory,
+        make,
+        poll=QUICK,
+    )
+    assert made[1].result(LIMIT) == 1
+    assert isinstance(made[0].exception(LIMIT), ZeroDivisionError)
