@@ -259,9 +259,9 @@ def _paths(job: Any, files: Iterable[object], what: str) -> Iterator[str]:
         path = posixpath.normpath(str(file))
         if path.startswith(("/", "..")) or path == ".":
             raise WorkflowError(
-                f"rule {job.rule.name} has the {what} {str(file)!r}, which is not below the working "
-                "directory, the only one that a volunteer's computer has: move or link it there, "
-                "and use a relative path"
+                f"rule {job.rule.name} has the {what} {str(file)!r}, which is not below the "
+                "working directory, the only one that a volunteer's computer has: move or link it "
+                "there, and use a relative path"
             )
         yield path
 
