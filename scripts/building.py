@@ -8,9 +8,13 @@ import tempfile
 
 from setuptools.command.build import build
 
+#: Snakemake finds its plugins by the names of packages. ``package_dir`` in setup.cfg says where
+#: this one is; ``packages = find:`` there cannot name a package beside those that are found.
+PLUGIN = "snakemake_executor_plugin_boinc"
+
 
 class Build(build):
-    """Builds in a temporary directory.
+    """Builds in a temporary directory, and adds the package for Snakemake.
 
     Setuptools' default, ``build/`` beside the source, is kept between builds, so modules that an
     earlier version had would get into the wheel.
@@ -19,5 +23,7 @@ class Build(build):
     def initialize_options(self) -> None:
         """Make the temporary directory, which is removed when this process ends."""
         super().initialize_options()
+        if PLUGIN not in self.distribution.packages:
+            self.distribution.packages.append(PLUGIN)
         self.build_base = tempfile.mkdtemp(prefix="boinc_gahp-build-")
         atexit.register(shutil.rmtree, self.build_base, ignore_errors=True)

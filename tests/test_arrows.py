@@ -33,6 +33,7 @@ ARROWS = {
     "daemon": {"gahp", "bridge", "submit", "fetch", "htcondor", "ledger"},
     "localproject": {"templates", "terminal"},
     "terminal": set(),
+    "workflows": {"api"},
     "cli": {
         "gahp",
         "rpc",

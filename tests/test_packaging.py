@@ -64,7 +64,8 @@ def test_scripts_say_which_extras_there_are() -> None:
     done = run(sys.executable, ROOT / "scripts/missing_requirements.py", "tets")
     assert done.returncode == 1
     assert (
-        done.stderr == "setup.cfg has no extra tets; it has docs, functions, local-project, test\n"
+        done.stderr
+        == "setup.cfg has no extra tets; it has docs, functions, local-project, snakemake, test\n"
     )
 
 

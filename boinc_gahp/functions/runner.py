@@ -332,10 +332,7 @@ def _hint(value: Any) -> str:
         return "save it as a file with savefig, and return the file's Path"
     if hasattr(value, "__next__"):
         return "return list(...) of it"
-    return (
-        "return numbers, texts, lists, dictionaries, arrays or tables, or write a file and return "
-        "its Path"
-    )
+    return "return numbers, texts, lists, dictionaries, arrays, tables, or the Path of a file"
 
 
 # -- the call

@@ -328,4 +328,5 @@ def test_calls_that_raise_count_as_failed_and_can_be_sent_again(project: Project
     assert (reason.count, reason.exit_status) == (2, 1)
     assert reason.stderr == "ValueError: not here"
     again = futures.batch.retry()
+    assert again is not None
     assert again.njobs == 2

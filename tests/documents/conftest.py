@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from bs4 import BeautifulSoup
 
+from tests.documents.volunteers import container_project, settings  # noqa: F401  (fixtures)
+
 if TYPE_CHECKING:
     from bs4 import Tag
 

@@ -193,7 +193,7 @@ Pair = collections.namedtuple("Pair", "one other")
         (Pair(1, 2), r"Pair, .*_asdict"),
         (collections.Counter("aa"), r"collections\.Counter, .* return dict\(\.\.\.\) of it"),
         (iter([1]), r"list_iterator, .* return list\(\.\.\.\) of it"),
-        (len, "builtin_function_or_method, .*write a file and return its Path"),
+        (len, "builtin_function_or_method, .*or the Path of a file"),
         (Path(), "the directory that it ran in"),
         (Path("nothing-here"), "there is no such file"),
         (np.array([1, "a", None], object), "array of objects"),

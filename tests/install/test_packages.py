@@ -11,14 +11,22 @@ from tests.install.conftest import BIN, run, tracked_files
 if TYPE_CHECKING:
     from pathlib import Path
 
+#: The package that Snakemake looks for.
+PLUGIN = "snakemake_executor_plugin_boinc"
+
 
 def packed(wheel: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(wheel) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
+def installed(name: Path) -> str:
+    """Return where a file of the source is installed: Snakemake's package is at the top."""
+    return str(name.relative_to("boinc_gahp/workflows") if PLUGIN in name.parts else name)
+
+
 def test_the_wheel_has_every_module_and_data_file(wheel: Path) -> None:
-    wanted = {str(name) for name in tracked_files() if name.parts[0] == "boinc_gahp"}
+    wanted = {installed(name) for name in tracked_files() if name.parts[0] == "boinc_gahp"}
     assert any(name.endswith(".sql") for name in wanted)
     assert "boinc_gahp/py.typed" in wanted
     assert wanted - set(packed(wheel)) == set()
@@ -26,7 +34,11 @@ def test_the_wheel_has_every_module_and_data_file(wheel: Path) -> None:
 
 def test_the_wheel_has_nothing_else(wheel: Path) -> None:
     info = f"boinc_gahp-{boinc_gahp.__version__}.dist-info"
-    assert {name.partition("/")[0] for name in packed(wheel)} == {"boinc_gahp", info}
+    assert {name.partition("/")[0] for name in packed(wheel)} == {
+        "boinc_gahp",
+        PLUGIN,
+        info,
+    }
     assert not [name for name in packed(wheel) if "__pycache__" in name or name.endswith(".pyc")]
 
 
@@ -35,7 +47,7 @@ def test_the_wheel_has_the_command_the_licence_and_the_extras(wheel: Path) -> No
     assert b"boinc_gahp = boinc_gahp.cli.main:main" in files["entry_points.txt"]
     metadata = files["METADATA"].decode()
     assert f"Version: {boinc_gahp.__version__}\n" in metadata
-    for extra in ("docs", "local-project", "test"):
+    for extra in ("docs", "functions", "local-project", "snakemake", "test"):
         assert f"Provides-Extra: {extra}\n" in metadata
     [licence] = [data for name, data in files.items() if name.endswith("LICENSE")]
     assert b"Apache License" in licence

@@ -1,0 +1,11 @@
+"""Workflow managers whose jobs volunteers run.
+
+``snakemake_executor_plugin_boinc`` is the package that Snakemake looks for; ``setup.cfg`` installs
+it beside ``boinc_gahp``. These modules import Snakemake's interface, so nothing else imports them.
+
+=============  ====================================================================================
+executor       Snakemake's executor: submits ready jobs, and waits for them
+options        what Snakemake has to know of it, and its options
+rule_jobs      a job of Snakemake as a command line with files in and files out
+=============  ====================================================================================
+"""

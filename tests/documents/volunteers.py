@@ -1,0 +1,48 @@
+"""A project whose volunteers run containers, and settings for it, for the tests of examples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject
+from tests.localproject.in_containers import APP, add_container_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.containers_engine import Engine
+
+#: The marks of tests that use these fixtures.
+CONTAINERS = [pytest.mark.long, pytest.mark.containers, pytest.mark.timeout(120)]
+
+
+@pytest.fixture(scope="module")
+def container_project(
+    engine: Engine, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalProject]:
+    """A project with an app for programs."""
+    directory = tmp_path_factory.mktemp("project")
+    with LocalProject(directory, hosts=0):
+        pass
+    add_container_app(directory)
+    with LocalProject(directory, hosts=4) as project:
+        yield project
+
+
+@pytest.fixture
+def settings(container_project: LocalProject, tmp_path: Path) -> Path:
+    """Settings of a user of their own."""
+    key = tmp_path / "key"
+    key.touch(0o600)
+    key.write_text(container_project.add_user(tmp_path.name[:40].replace("_", "").lower()), "utf-8")
+    path = tmp_path / "boinc_gahp.toml"
+    path.write_text(
+        f'[project]\nurl = "{container_project.url}"\nauthenticator_file = "{key}"\n'
+        f'container_app = "{APP}"\n'
+        f'[state]\ndir = "{tmp_path / "state"}"\ncache_dir = "{tmp_path / "cache"}"\n',
+        "utf-8",
+    )
+    return path
