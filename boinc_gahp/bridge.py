@@ -143,6 +143,10 @@ class Bridge:
             keep_going,
         )
 
+    def clean_made(self, older_than: float) -> None:
+        """Remove files that :meth:`container_jobs` made and nobody used for so many seconds."""
+        self._made.clean(older_than)
+
     def is_made(self, path: str) -> bool:
         """Return whether a file is one that :meth:`container_jobs` makes."""
         return self._made.is_made(path)

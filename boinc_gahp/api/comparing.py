@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.api.manifest import COMMON, NUMBERS, TEMPLATES, describe
 from boinc_gahp.api.manifest_files import Manifests, log as manifests_log, readable_md5s
-from boinc_gahp.containers import OWN_FILES, WORK
+from boinc_gahp.containers import OWN_FILES, WORK, is_archive
 from boinc_gahp.errors import (
     BatchConflict,
     GahpError,
@@ -313,6 +313,8 @@ def _differences(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
         if None not in (content, before) and content != before:
             source = new.get("sources", {}).get(open_name, "")
             place = f" ({visible(source)})" if source.startswith("/") else ""
+            if is_archive(open_name):
+                yield "an input directory has other contents than it had"
             yield f"the input {quoted(_in_job(open_name))}{place} has other contents than it had"
     for key in NUMBERS:
         if old.get(key) != new.get(key):

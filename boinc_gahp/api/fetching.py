@@ -194,6 +194,7 @@ def _table(
         rows,
         NEVER_CANCELLED,
         known=batch.manifest is not None,
+        order=() if batch.manifest is None else batch.manifest.jobs,
     )
 
 

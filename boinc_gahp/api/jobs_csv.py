@@ -57,6 +57,7 @@ def write(
     scope: CancelScope,
     *,
     known: bool = True,
+    order: Iterable[str] = (),
 ) -> Path | None:
     """Write the file, with the rows of other jobs that it has; return its path.
 
@@ -68,6 +69,7 @@ def write(
         scope: is entered before anything is written.
         known: whether the rows tell what was submitted; otherwise the file's own words about that
             are kept.
+        order: names of jobs, as their rows are to follow one another; others keep their places.
 
     Returns:
         None if the user has files of both names.
@@ -77,7 +79,7 @@ def write(
         Exception: whatever a closed scope raises.
     """
     with _alone(root):
-        return _write(root, keys, jobs, rows, scope, known=known)
+        return _write(root, keys, jobs, rows, scope, known=known, order=order)
 
 
 @contextmanager
@@ -100,13 +102,15 @@ def _write(
     scope: CancelScope,
     *,
     known: bool,
+    order: Iterable[str],
 ) -> Path | None:
     for name in _NAMES:
         old = None if name in jobs else _read(root / name)
         if old is not None:
             every: tuple[Sequence[str], Iterable[Row]] = keys, map(_cells, rows)
             if not (known and {row[FIRST] for row in old[1]} <= set(map(_harmless, jobs))):
-                every = _merged(*every, *old)
+                keys, merged = _merged(*every, *old)
+                every = keys, _ordered(list(merged), order)
             with registry.file(root / name, scope) as file:
                 for text in _lines(*every):
                     file.write(text)
@@ -157,6 +161,16 @@ def _merged(
             row = {**row, **{key: before.get(key) for key in middle if row.get(key) is None}}
         merged.append(row or before)
     return [*middle, *LAST], chain(merged, by_name.values())
+
+
+def _ordered(rows: list[Row], order: Iterable[str]) -> list[Row]:
+    """Return rows with those of the named jobs in this order, in the places that these have."""
+    numbers = {_harmless(name): number for number, name in enumerate(order)}
+    places = [place for place, row in enumerate(rows) if row[FIRST] in numbers]
+    named = sorted((rows[place] for place in places), key=lambda row: numbers[row[FIRST]])
+    for place, row in zip(places, named, strict=True):
+        rows[place] = row
+    return rows
 
 
 def _cells(row: Row) -> Row:

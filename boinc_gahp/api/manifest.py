@@ -119,15 +119,18 @@ class SubmittedJob:
 
     @property
     def files(self) -> dict[str, SubmittedInput]:
-        """The inputs as a person knows them: of a program, by their names in its directory."""
-        from boinc_gahp.containers import OWN_FILES, WORK  # noqa: PLC0415  (not for lists of batches)
+        """The inputs as a person knows them: of a program, by their names in its directory.
+
+        Without directories, which are in archives.
+        """
+        from boinc_gahp.containers import WORK  # noqa: PLC0415  (not for lists of batches)
 
         if self.program is None:
             return dict(self.inputs)
         return {
             name.removeprefix(WORK): item
             for name, item in self.inputs.items()
-            if name not in OWN_FILES
+            if name.startswith(WORK)
         }
 
     @property

@@ -7,7 +7,7 @@ import posixpath
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.api.files import path_of, read_file
+from boinc_gahp.api.files import KINDS, path_of, read_file
 from boinc_gahp.api.types import InlineFile, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import BadRequest, StagingError
 from boinc_gahp.submit import Tree, tree_bytes, tree_stamp
@@ -45,11 +45,13 @@ class Source(NamedTuple):
         name: its path in the job's directory.
         file: a file; or a directory of this machine.
         nbytes: its size; 0 if it is not known here.
+        shown: its name, and where it is if that is elsewhere than its name says.
     """
 
     name: str
     file: Input | Tree
     nbytes: int = 0
+    shown: str = ""
 
 
 class _Found(NamedTuple):
@@ -116,10 +118,12 @@ class FileFinder:
         """
         absolute = os.path.abspath(path)  # noqa: PTH100  (a link's target is not looked for)
         key = name, absolute
+        is_there = absolute == os.path.abspath(name)  # noqa: PTH100
+        shown = name if is_there else f"{name}={posixpath.normpath(path)}"
         if key not in self._sources:
             if os.path.isdir(absolute):  # noqa: PTH112
                 tree = Tree(name, absolute, tree_stamp(absolute))
-                self._sources[key] = Source(name, tree, tree_bytes(absolute))
+                self._sources[key] = Source(name, tree, tree_bytes(absolute), f"{shown}/")
             else:
                 try:
                     nbytes = os.stat(absolute).st_size  # noqa: PTH116
@@ -128,7 +132,7 @@ class FileFinder:
                     raise StagingError(
                         f"input {path!r} cannot be read: {why}", path=path, errno=0
                     ) from None
-                self._sources[key] = Source(name, LocalFile(absolute), nbytes)
+                self._sources[key] = Source(name, LocalFile(absolute), nbytes, shown)
         return self._sources[key]
 
     def given(self, text: str) -> Source:
@@ -141,7 +145,8 @@ class FileFinder:
             StagingError: it cannot be read.
         """
         name, equals, rest = text.partition("=")
-        if equals and name and not os.path.exists(text):  # noqa: PTH110
+        is_named = equals and name and name.partition(":")[0].lower() not in KINDS
+        if is_named and not os.path.exists(text):  # noqa: PTH110
             return self.named(name, rest)
         file = read_file(text)
         if isinstance(file, RemoteFile):
@@ -173,7 +178,7 @@ class FileFinder:
         nbytes = given.nbytes or 0 if isinstance(given, RemoteFile) else 0
         if isinstance(given, InlineFile):
             nbytes = len(given.text.encode("utf-8", "surrogateescape"))
-        return Source(plain, given, nbytes)
+        return Source(plain, given, nbytes, plain)
 
 
 def together(sources: Iterable[Source]) -> Mapping[str, Source]:

@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ProgramBatch", "Programs", "made_programs", "program_batch", "submit_program"]
 
+#: Seconds for which files that were made for programs are kept: a retry of them needs these, or the
+#: project's copies.
+_UNUSED = 30 * 86400.0
 #: A job with more processors than this is no job for one computer of a volunteer.
 _MOST_CPUS = 1024
 
@@ -252,9 +255,10 @@ def made_programs(
     made = session.bridge.container_jobs(
         [
             (str(number), replace(job_in_it, output_bytes=output_bytes))
-            for number, (_, job_in_it) in enumerate(described)
+            for number, (_, _, job_in_it) in enumerate(described)
         ]
     )
+    session.bridge.clean_made(_UNUSED)
     told = _told(shared)
     return ProgramBatch(
         app_name,
@@ -265,9 +269,9 @@ def made_programs(
                 inputs=sent.inputs,
                 input_template=sent.input_template,
                 output_template=sent.output_template,
-                program=ProgramWords(line, told),
+                program=ProgramWords(line, told, shown),
             )
-            for job, (line, _), (_, sent) in zip(jobs, described, made, strict=True)
+            for job, (line, shown, _), (_, sent) in zip(jobs, described, made, strict=True)
         ],
         options,
     )
@@ -364,8 +368,8 @@ def _environment(given: Mapping[str, str], allowed: Iterable[str]) -> tuple[tupl
 
 def _described(
     job: Job, shared: ContainerJob, finder: FileFinder, words: int, texts: int, *, find: bool
-) -> tuple[tuple[tuple[str, ...], ContainerJob], int]:
-    """Return a job's command line and what it runs, and how many bytes its inputs have."""
+) -> tuple[tuple[tuple[str, ...], tuple[str, ...], ContainerJob], int]:
+    """Return a job's command line, inputs and what it runs; and how many bytes its inputs have."""
     for each in ("input_template", "output_template"):
         if getattr(job, each) is not None:
             raise BadRequest(f"a row has an {each}: a program has templates of its own")
@@ -391,6 +395,7 @@ def _described(
     return (
         (
             command,
+            tuple(each.shown for each in needed.values()),
             replace(
                 shared,
                 command=program,

@@ -29,6 +29,11 @@ def archive_name(number: int) -> str:
     return f"_in{number}.tar"
 
 
+def is_archive(open_name: str) -> bool:
+    """Tell whether an open name is one of :func:`archive_name`."""
+    return open_name.startswith("_in") and open_name.endswith(".tar")
+
+
 def output_files(layout: Layout) -> list[tuple[str, bool]]:
     """Return the open names of a job's outputs, and whether each is optional."""
     # Outputs are fetched by their places, also those of jobs that an earlier version has sent: so

@@ -153,10 +153,13 @@ class ProgramWords(NamedTuple):
     Attributes:
         command: the words of the command line, the program first.
         shared: a JSON object with what the jobs of a batch have in common: the image and so on.
+        inputs: its files and directories: their names in its directory, and their paths here if
+            these are different. Only known while it is submitted.
     """
 
     command: tuple[str, ...]
     shared: str
+    inputs: tuple[str, ...] = ()
 
 
 #: A value of a table of parameters.

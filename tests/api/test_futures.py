@@ -71,6 +71,22 @@ def test_results_come_in_the_order_of_the_rows(working: Site) -> None:
     assert (working.directory / "results" / "jobs.csv").read_text().count("\n") == 6
 
 
+def test_the_rows_of_jobs_csv_have_the_order_of_the_jobs(working: Site) -> None:
+    # The later a job is in the table, the sooner it is over.
+    rows = [{"n": n, "sleep": (5 - n) / 5} for n in range(6)]
+    futures = working.project.map(
+        "uppercase",
+        rows,
+        args="--sleep {sleep}",
+        inputs={"in": InlineFile(f"{working.authenticator}\n")},
+        directory=working.directory / "results",
+        poll=QUICK,
+    )
+    futures.results(LIMIT)
+    lines = (working.directory / "results" / "jobs.csv").read_text().splitlines()
+    assert [line.split(",")[1] for line in lines[1:]] == list("012345")
+
+
 def test_what_concurrent_futures_and_asyncio_have_works(working: Site) -> None:
     futures = mapped(working, 3)
     assert {each.job_name for each in futures.as_completed(LIMIT)} == {

@@ -46,3 +46,17 @@ def test_a_volunteer_may_write_anything(before: bytes, content: bytes) -> None:
 )
 def test_nonsense_is_a_problem(content: bytes) -> None:
     assert read_ending(content).problem
+
+
+def test_the_names_of_outputs_may_follow() -> None:
+    assert read_ending(b"3\noutputs:\na\nsub/b c\n") == Ending(3, outputs=("a", "sub/b c"))
+    assert read_ending(b"0\noutputs:\n") == Ending(outputs=())
+    assert read_ending(b"0\n").outputs is None
+
+
+@pytest.mark.parametrize(
+    ("status", "failure"),
+    [(b"0", ""), (b"3", "exit status 3"), (b"137", "signal 9 (SIGKILL)"), (b"192", "signal 64")],
+)
+def test_a_bad_end_is_told_in_words(status: bytes, failure: str) -> None:
+    assert read_ending(status).failure.replace(" (SIGRTMAX)", "") == failure

@@ -418,3 +418,23 @@ def test_a_job_with_100_kb_of_arguments_has_a_script_of_its_own(slot: Slot) -> N
     assert [len(part) for part in parts] == [1, 1, 1]
     slot.run(Layout("echo"), parts[1])
     assert slot.stdout == b"x" * 100_000 + b"\n"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_script_tells_the_names_of_outputs_and_needs_none_of_inputs(
+    slot: Slot, shell: list[str]
+) -> None:
+    (slot.work / "in").write_text("in")
+    (slot.work / ".in").write_text("in")
+    (slot.work / "changed").write_text("in")
+    slot.program("echo 1 >result; echo 2 >>changed; exit 3")
+    named = Layout("./program", is_input=True, tells=True, outputs=("result", "sub/no ne"))
+    assert slot.ending(named, [Program()], shell=shell) == Ending(
+        3, outputs=("result", "sub/no ne")
+    )
+    (slot.path / "_started").unlink()
+    (slot.work / "result").unlink()
+    unnamed = Layout("./program", is_input=True, tells=True)
+    assert slot.ending(unnamed, [Program()], shell=shell) == Ending(3, outputs=())
+    assert set(slot.packed) == {"result", "changed"}

@@ -23,6 +23,8 @@ NOT_RUN = {
     "boinc_gahp completion": "likewise",
     "boinc_gahp batch retry sweep --job": "needs failed jobs: tests/cli/batch/test_retry.py",
     "boinc_gahp batch wait sweep --then": "needs a desktop: tests/cli/batch/test_following.py",
+    "boinc_gahp batch run --image python:3.12-slim --each": "needs a container engine: "
+    "tests/api/test_containers_programs.py",
     "boinc_gahp login": "needs a project with https; tests/cli/test_login.py has another",
     "boinc_gahp demo": "tests/cli/test_demo.py",
     "boinc_gahp ledger show": "needs jobs of HTCondor; tests/cli/test_ledger.py has some",
@@ -73,6 +75,7 @@ STEPS: dict[str, list[str]] = {
     "batch extend": [],
     "batch abort": [],
     "batch retire": [],
+    "batch run": ["for i in fit.py scan model.toml; do cp data.txt $i; done"],
     "local-project create-work": [],
     "ledger": [],
     "ledger list": [],

@@ -7,25 +7,21 @@ a file with a row per job (``--rows``), or a set of files with a job per file (`
 from __future__ import annotations
 
 import argparse
-import glob
-import os
 import re
-import stat
-from dataclasses import dataclass, field
-from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch.arguments import add_common, quantity, whole_number
+from boinc_gahp.cli.batch.filled_jobs import filled_jobs, values_of
 from boinc_gahp.cli.batch.own_templates import on_project, own_template, read_input
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import DELAY, DISK, MEMORY, OPERATIONS
-from boinc_gahp.terminal import not_empty, remark
-from boinc_gahp.text import listed
+from boinc_gahp.terminal import not_empty
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from boinc_gahp.api import Job, LocalFile, Options, Parameters, Patterns
+    from boinc_gahp.api import Options, Parameters, Patterns
+    from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
     from boinc_gahp.terminal import Parser
 
 #: Options whose value may begin with a dash.
@@ -35,28 +31,6 @@ _OF_FILE = re.compile(r"\{(path|file|name|stem)(:[0-9]+)?\} is not a placeholder
 
 #: The most jobs that --count makes: each takes memory, and has to be sent.
 _MOST_JOBS = 1_000_000
-
-#: Rows between two progress messages.
-_ROWS = 100
-
-
-@dataclass
-class CommandLineJobs:
-    """The jobs that a command line describes.
-
-    Attributes:
-        jobs: in order.
-        rows: the name of the file with their rows, if there is one.
-        lines: each job's line in it.
-    """
-
-    jobs: list[Job] = field(default_factory=list)
-    rows: str | None = None
-    lines: list[int] = field(default_factory=list)
-
-    def place(self, number: int) -> str:
-        """Return a job's place, for errors: ``rows.csv:17``; empty for a command line."""
-        return f"{self.rows}:{self.lines[number]}" if self.rows else ""
 
 
 def add_job_options(parser: Parser, config: str | None, json: str) -> None:
@@ -217,7 +191,7 @@ def check_patterns(
     try:
         patterns = read()
         if options.rows is None:
-            patterns.used(_values(0, "", None if options.each is None else ""))
+            patterns.used(values_of(0, "", None if options.each is None else ""))
     except BadRequest as error:
         hint = ""
         if options.each is None and options.rows is None and _OF_FILE.search(str(error)):
@@ -236,15 +210,6 @@ def _patterns(options: argparse.Namespace, batch_name: str) -> Patterns:
             raise BadRequest(f"--input {name}=… is given twice: give the input one file")
         inputs[name] = file
     return Patterns(options.args, inputs, options.name_jobs, batch_name)
-
-
-def _values(number: int, batch_name: str, path: str | None) -> dict[str, str | None]:
-    """Return the values of the placeholders for a job that has no row."""
-    values: dict[str, str | None] = {"index": str(number), "batch": batch_name}
-    if path is not None:
-        pure = PurePath(path)
-        values.update(path=path, file=path, name=pure.name, stem=pure.stem)
-    return values
 
 
 def _joined(arguments: Sequence[str]) -> list[str]:
@@ -320,89 +285,6 @@ def read_jobs(
     )
 
 
-def filled_jobs(
-    options: argparse.Namespace,
-    batch_name: str,
-    patterns: Patterns,
-    progress: Callable[[int], None],
-    *,
-    templates: dict[str, str | None] | None = None,
-    of_each: Callable[[], str] | None = None,
-) -> CommandLineJobs:
-    """Return the jobs that the options of :func:`add_which` tell.
-
-    Args:
-        options: the options.
-        batch_name: the name of their batch.
-        patterns: what a job's values are filled into.
-        progress: called now and then with the number of rows read.
-        templates: the templates of jobs that have none of their own.
-        of_each: returns the name of the input that gets the file of ``--each``; None: none does.
-
-    Raises:
-        BadRequest: an option's value is wrong.
-        WrongRow: a row is wrong.
-    """
-    from boinc_gahp.api import Job
-
-    templates = templates or {}
-    if options.rows is not None:
-        return _row_jobs(options, patterns, templates, progress)
-    files = None if options.each is None else _matching(options.each)
-    name = None if files is None or of_each is None else of_each()
-    made = CommandLineJobs()
-    for number in range(len(files) if files is not None else options.count or 1):
-        path = None if files is None else files[number]
-        values = _values(number, batch_name, path)
-        shared = patterns.inputs(values)
-        made.jobs.append(
-            Job(
-                args=patterns.args(values),  # type: ignore[arg-type]
-                inputs=shared if path is None or name is None else {**shared, name: _local(path)},
-                name=patterns.name(values),
-                input_template=templates.get("input_template"),
-                output_template=templates.get("output_template"),
-            )
-        )
-    return made
-
-
-def _row_jobs(
-    options: argparse.Namespace,
-    patterns: Patterns,
-    templates: dict[str, str | None],
-    progress: Callable[[int], None],
-) -> CommandLineJobs:
-    from dataclasses import replace
-
-    from boinc_gahp.api import read_rows
-
-    made = CommandLineJobs(rows="standard input" if options.rows == "-" else options.rows)
-    for number, row in enumerate(read_rows(options.rows, options.format, patterns)):
-        job = row.job
-        if number % _ROWS == 0:
-            progress(number)
-        for kind, text in templates.items():
-            if text is not None and getattr(job, kind) is None:
-                job = replace(job, **{kind: text})  # type: ignore[arg-type]
-        made.jobs.append(job)
-        made.lines.append(row.line)
-    if not made.jobs:
-        raise BadRequest(f"{made.rows}: it has no rows, so there are no jobs")
-    unused = list(made.jobs[0].parameters)
-    if unused and patterns.seen.isdisjoint(unused):
-        way = f"'--{unused[0]} {{{unused[0]}}}'"
-        remark(
-            f"boinc_gahp: {made.rows}: no placeholder uses the columns ({listed(unused, 3)}), so "
-            + (
-                f"they are only recorded; --args {way} would give one to the app"
-                if templates
-                else f"they are only recorded; {{{unused[0]}}} in the command would be its value"
-            )
-        )
-    return made
-
-
 def _only_input(
     shared: Collection[str], options: argparse.Namespace, inputs: Callable[[], Sequence[str]]
 ) -> str:
@@ -428,36 +310,6 @@ def _only_input(
             "files with --as NAME, and give the others with --input"
         )
     return left[0]
-
-
-def _matching(patterns: Sequence[str]) -> list[str]:
-    """Return the files that the words of ``--each`` match, sorted, each once."""
-    found: dict[str, None] = {}
-    for pattern in patterns:
-        # A file that exists is meant literally, whatever characters its name has.
-        matches = [pattern] if _is_file(pattern) else glob.glob(pattern, recursive=True)  # noqa: PTH207
-        files = [path for path in matches if _is_file(path)]
-        if not files:
-            what = "only directories" if matches else "no file"
-            raise BadRequest(
-                f"--each {pattern!r} matches {what} (looked for from {Path.cwd()}): correct the "
-                "pattern"
-            )
-        found.update(dict.fromkeys(files))
-    return sorted(found)
-
-
-def _is_file(path: str) -> bool:
-    try:
-        return not stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116  (a path may hold bytes)
-    except (OSError, ValueError):
-        return False
-
-
-def _local(path: str) -> LocalFile:
-    from boinc_gahp.api import LocalFile
-
-    return LocalFile(path)
 
 
 def _count(text: str) -> int:

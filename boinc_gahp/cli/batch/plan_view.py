@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.cli.batch.reading_jobs import show_progress
-from boinc_gahp.containers import OWN_FILES, WORK
+from boinc_gahp.containers import OWN_FILES, is_archive
 from boinc_gahp.errors import JobRefused
 from boinc_gahp.submit import InlineFile, LocalFile, RemoteFile
 from boinc_gahp.terminal import Column, Work, complain, table, words
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from boinc_gahp.api import Job, Options, Plan, Project
-    from boinc_gahp.cli.batch.job_options import CommandLineJobs
+    from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
     from boinc_gahp.submit import Input
 
     LookUp = Callable[[Project, Namespace, Work, Options], CommandLineJobs]
@@ -199,6 +199,7 @@ def _range(least: float, most: float, shown: Callable[[float], str]) -> str:
 
 def _print_files(plan: Plan) -> None:
     absent = [file for file in plan.files if not file.present]
+    made = _made(plan)
     if plan.files:
         present = len(plan.files) - len(absent)
         print(
@@ -211,7 +212,10 @@ def _print_files(plan: Plan) -> None:
         )
         _print_some(
             _FILES,
-            [(file.path, words.size(file.nbytes), "") for file in absent[:_SHOWN]],
+            [
+                (made.get(file.path, file.path), words.size(file.nbytes), "")
+                for file in absent[:_SHOWN]
+            ],
             len(absent),
         )
     largest = max((file.nbytes for file in absent), default=0)
@@ -243,11 +247,19 @@ def _words(job: Job) -> Sequence[str]:
 
 
 def _inputs(job: Job) -> str:
-    files = job.files
     if job.program is not None:
-        own = {name for name in files if name in OWN_FILES}
-        files = {name.removeprefix(WORK): files[name] for name in files if name not in own}
-    return " ".join(f"{name}={_file(item)}" for name, item in files.items())
+        return " ".join(job.program.inputs)
+    return " ".join(f"{name}={_file(item)}" for name, item in job.files.items())
+
+
+def _made(plan: Plan) -> dict[str, str]:
+    """Return what to call the files that are made for programs, by their paths."""
+    found = {}
+    for _, job in plan.request.jobs:
+        for name, item in job.files.items() if job.program is not None else ():
+            if isinstance(item, LocalFile) and (name in OWN_FILES or is_archive(name)):
+                found[item.path] = f"{name} (made for these jobs)"
+    return found
 
 
 def _file(item: Input) -> str:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from boinc_gahp.api import Options, Progress, Project
-    from boinc_gahp.cli.batch.job_options import CommandLineJobs
+    from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
     from boinc_gahp.terminal import Work
 
 

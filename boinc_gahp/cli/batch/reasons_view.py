@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.cli.batch.opening import command
 from boinc_gahp.errors import GahpError
-from boinc_gahp.states import BatchState, is_aborted
+from boinc_gahp.states import BatchState, JobState, is_aborted
 from boinc_gahp.terminal import coloured
 from boinc_gahp.text import count, printable
 
@@ -77,7 +77,7 @@ def reason_lines(
         yield f"Why jobs failed: {command(options, 'logs', batch.id, '--failed')}"
         return
     if found.reasons:
-        yield from _lines(found.reasons)
+        yield from _lines(found.reasons, _programs(found.standing))
         # Of an aborted job there is no more to tell.
         told = next((each.job for each in found.reasons if not is_aborted(each.errors)), None)
         if told is not None:
@@ -87,9 +87,20 @@ def reason_lines(
     yield from retry_lines(options, found.standing)
 
 
-def _lines(reasons: Sequence[Reason]) -> Iterator[str]:
+def _programs(standing: Standing) -> int:
+    """Return of how many failed jobs the project says that they are done."""
+    return sum(job.state is JobState.DONE for job in standing.failed)
+
+
+def _lines(reasons: Sequence[Reason], programs: int) -> Iterator[str]:
+    """Yield the reasons; ``programs``: of how many jobs the program ended badly."""
     number = sum(reason.count for reason in reasons)
-    head = coloured(f"{count(number, 'job')} failed:", "red", sys.stdout)
+    text = f"{count(number, 'job')} failed"
+    if programs:
+        text = f"{count(programs, 'program')} ended badly"
+        if number > programs:
+            text += f", and {count(number - programs, 'job')} failed"
+    head = coloured(f"{text}:", "red", sys.stdout)
     if len(reasons) == 1:
         yield f"{head} {reasons[0]}"
         return

@@ -7,13 +7,13 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch.arguments import add_common, whole_number
+from boinc_gahp.cli.batch.filled_jobs import filled_jobs
 from boinc_gahp.cli.batch.following import FOLLOWED, check_following
 from boinc_gahp.cli.batch.job_options import (
     add_needs,
     add_which,
     check_patterns,
     check_which,
-    filled_jobs,
     sizes_of,
 )
 from boinc_gahp.cli.batch.submitting import add_sending, send
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boinc_gahp.api import Options, Patterns, Project
-    from boinc_gahp.cli.batch.job_options import CommandLineJobs
+    from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
     from boinc_gahp.terminal import Work
 
 _DESCRIPTION = """\
@@ -80,7 +80,7 @@ def run_program_parser(config: str | None = None) -> Parser:
             "boinc_gahp batch run --image python:3.12-slim --each 'data/*.csv' --name fit "
             "--fetch results -- ./fit.py --title 'two words' {file}",
             "boinc_gahp batch run --image debian:12-slim --rows params.csv --output result.json "
-            "--dry-run -- ./scan --n {n} --config=model.toml",
+            "--dry-run -- ./scan --seed {seed} --config=model.toml",
         ),
     )
     parser.add_argument(

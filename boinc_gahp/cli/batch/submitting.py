@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boinc_gahp.api import Batch, Options, Project
-    from boinc_gahp.cli.batch.job_options import CommandLineJobs
+    from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
     from boinc_gahp.cli.batch.plan_view import LookUp
 
 _DESCRIPTION = """\

@@ -1,0 +1,294 @@
+"""Programs of people, from a command line to folders, in real containers."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from boinc_gahp.api import Project, program_batch, submit_program
+from boinc_gahp.api.folders import read_note
+from boinc_gahp.config import ProjectSettings, Settings, State
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import BatchConflict
+from boinc_gahp.localproject import LocalProject, Quirks
+from tests.containers_engine import IMAGE
+from tests.helpers import wait_for
+from tests.localproject.in_containers import APP, add_container_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.api import Batch
+    from tests.containers_engine import Engine
+
+pytestmark = [pytest.mark.long, pytest.mark.containers]
+
+HARD = ["two words", "it's", "$HOME", "`id`", "\\", 'a"b', "*", "<&>", "ü", "", "{}"]
+
+
+@pytest.fixture(scope="module")
+def local(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    """A project as a real server, with volunteers that have an engine."""
+    directory = tmp_path_factory.mktemp("project")
+    with LocalProject(directory, hosts=0):
+        pass
+    add_container_app(directory)
+    with LocalProject(directory, hosts=4, quirks=Quirks.as_is()) as project:
+        yield project
+
+
+@pytest.fixture
+def project(
+    local: LocalProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Project]:
+    """Somebody's project; the working directory is empty."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with opened(local, tmp_path / "state") as project:
+        yield project
+
+
+def opened(local: LocalProject, state: Path) -> Project:
+    """Return the project as a machine with this state directory sees it."""
+    settings = Settings(
+        project=ProjectSettings(ProjectUrl(local.url), container_app=APP),
+        state=State(dir=state, cache_dir=state / "cache"),
+    )
+    return Project(local.url, local.authenticator, settings=settings)
+
+
+def script(path: str, text: str) -> None:
+    made = Path(path)
+    made.parent.mkdir(parents=True, exist_ok=True)
+    made.write_text(f"#!/bin/sh\n{text}\n")
+    made.chmod(0o755)
+
+
+def run(project: Project, command: Any, name: str, **more: Any) -> Batch:
+    """Submit a program, and wait for it."""
+    batch = submit_program(project, command, image=IMAGE, name=name, **more)
+    return batch.wait(timeout=240)
+
+
+def workunits(local: LocalProject, batch: str) -> list[str]:
+    rows = local.core.db.connection().execute(
+        "SELECT w.name FROM workunit w JOIN batch b ON b.id = w.batch WHERE b.name = ?", (batch,)
+    )
+    return [name for (name,) in rows]
+
+
+def test_words_variables_files_and_directories_go_there_and_outputs_come_back(
+    project: Project, tmp_path: Path
+) -> None:
+    script(
+        "bin/fit.sh",
+        'printf "%s\\n" "$@" "$A"; cat data/a.csv model/deep/m in.txt b.csv >all; '
+        "mkdir -p plots/x; echo 1 >plots/x/y; echo oops >&2",
+    )
+    here = tmp_path / "here"
+    (here / "data").mkdir()
+    (here / "data/a.csv").write_text("a\n")
+    (here / "model/deep").mkdir(parents=True)
+    (here / "model/deep/m").write_text("m\n")
+    (tmp_path / "b.csv").write_text("b\n")
+    batch = run(
+        project,
+        ["bin/fit.sh", "{word}", "data/a.csv", "--config=model", "../b.csv", "--to=/etc/passwd"],
+        "words",
+        rows=[{"word": each} for each in HARD if each],
+        inputs={"in.txt": str(here / "data/a.csv")},
+        environment={"A": " ".join(HARD)},
+        outputs=["all", "plots"],
+    )
+    fetched = batch.fetch("out")
+    assert fetched.is_complete
+    for number, word in enumerate(each for each in HARD if each):
+        job = batch.job(f"words_{number}")
+        said = [word, "data/a.csv", "--config=model", "b.csv", "--to=/etc/passwd", " ".join(HARD)]
+        assert (job.folder / "stdout.txt").read_text().splitlines() == said
+        assert (job.folder / "stderr.txt").read_text() == "oops\n"
+        assert (job.folder / "all").read_text() == "a\nm\na\nb\n"
+        assert (job.folder / "plots/x/y").read_text() == "1\n"
+        assert job.stderr == "oops\n"
+    [first, *_] = batch.to_records()
+    assert first["args"].startswith("bin/fit.sh 'two words' data/a.csv")
+    assert not [key for key in first if key.startswith(("input:", "md5:"))]
+
+
+def test_all_new_and_changed_files_come_back_if_none_is_named(project: Project) -> None:
+    Path("kept.txt").write_text("kept\n")
+    Path("in.txt").write_text("in\n")
+    command = ["sh", "-c", "echo more >>in.txt; echo x >new; echo s >stdout.txt", "kept.txt"]
+    batch = run(project, [*command, "in.txt"], "new")
+    batch.fetch("out")
+    folder = batch.job("new_0").folder
+    found = {path.name for path in folder.iterdir()}
+    # The file of that name is the program's standard output.
+    assert found == {
+        ".boinc_gahp.json",
+        "in.txt",
+        "new",
+        "stdout.txt",
+        "stdout.program.txt",
+        "stderr.txt",
+    }
+    assert (folder / "stdout.program.txt").read_text() == "s\n"
+    # What is deleted is fetched again, also from the archive.
+    (folder / "new").unlink()
+    assert batch.fetch("out").fetched == 1
+    assert (folder / "new").read_text() == "x\n"
+    assert batch.fetch("out").here == 1
+
+
+def test_programs_that_end_badly_have_failed_for_people_and_can_be_sent_again(
+    local: LocalProject, project: Project, tmp_path: Path
+) -> None:
+    script(
+        "fit.sh",
+        'case $1 in 1) echo "ValueError: bad" >&2; exit 3;; 2) kill -9 $$;; 3) exit 0;; esac\n'
+        "echo $1 >result",
+    )
+    rows = [{"n": number} for number in range(4)]
+    batch = run(project, "./fit.sh {n}", "bad", rows=rows, outputs=["result"])
+    assert batch.reasons() == []
+    fetched = batch.fetch("out")
+    assert (fetched.fetched, fetched.failed, fetched.is_complete) == (4, 0, False)
+    missing = "the program ended with status 0, but did not make 'result'"
+    why = {"bad_1": "exit status 3", "bad_2": "signal 9 (SIGKILL)", "bad_3": missing}
+    assert fetched.ended_badly == why
+    rows_of = {row["job"]: row for row in batch.to_records()}
+    assert {name: rows_of[name]["why"] for name in why} == why
+    assert [row["state"] for row in rows_of.values()] == ["done", "failed", "failed", "failed"]
+    assert [row["exit_status"] for row in rows_of.values()] == [0, 3, -9, 0]
+    with (tmp_path / "here/out/jobs.csv").open(newline="") as file:
+        table = {row["job"]: row for row in csv.DictReader(file)}
+    assert {name: table[name]["why"] for name in why} == why
+    reasons = {reason.text: reason for reason in batch.reasons()}
+    assert set(reasons) == set(why.values())
+    assert reasons["exit status 3"].stderr == "ValueError: bad"
+    assert reasons["exit status 3"].exit_status == 3
+    logs = {log.name: log for log in batch.logs()}
+    assert (logs["bad_1"].stderr, logs["bad_1"].exit_statuses) == ("ValueError: bad\n", (3,))
+    # Somebody mends the cause; here it is in the project, so the same is sent and fails again.
+    again = batch.retry(["bad_1"])
+    assert again is not None
+    again.wait(timeout=240)
+    assert batch.fetch("out").ended_badly == why
+    assert {row["job"]: row["attempts"] for row in batch.to_records()}["bad_1"] == 2
+    note = read_note(tmp_path / "here/out/bad_1")
+    assert note is not None
+    assert note.job_id == next(iter(again)).id
+    assert note.failure == "exit status 3"
+    assert len(workunits(local, "bad")) == 4
+
+
+def test_a_program_that_is_not_there_is_told(project: Project) -> None:
+    batch = run(project, "no-such-program", "none")
+    [log] = batch.logs()
+    assert log.why == (
+        "the image has no program 'no-such-program', and the job does not bring one of that name"
+    )
+    assert batch.fetch("out").ended_badly == {"none_0": log.why}
+
+
+def test_another_machine_fetches_the_same(
+    local: LocalProject, project: Project, tmp_path: Path
+) -> None:
+    command = ["sh", "-c", "echo $1 >a; mkdir d; echo d >d/e; echo o; exit $1", "sh", "{n}"]
+    rows = [{"n": 0}, {"n": 1}]
+    outputs = ["a", "d", "sub/absent"]
+    batches = [
+        run(project, command, "named", rows=rows, outputs=outputs),
+        run(project, command, "unnamed", rows=rows),
+        run(project, command, "packed", rows=rows, outputs=["a", "it's"]),
+    ]
+    with opened(local, tmp_path / "other") as elsewhere:
+        for batch in batches:
+            batch.fetch(f"here-{batch.name}")
+            there = elsewhere.batch(batch.name)
+            assert [log.stdout for log in there.logs()] == ["o\n", "o\n"]
+            there.fetch(f"there-{batch.name}")
+            assert files(tmp_path / f"here/there-{batch.name}") == files(
+                tmp_path / f"here/here-{batch.name}"
+            )
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    """Return the contents of all files but the notes and the table."""
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file() and path.name not in {".boinc_gahp.json", "jobs.csv"}
+    }
+
+
+def test_other_words_under_the_same_name_are_told_as_they_were_typed(project: Project) -> None:
+    command = ["sh", "-c", "true", "sh", "--n"]
+    submit_program(project, [*command, "5"], image=IMAGE, name="words-differ")
+    with pytest.raises(BatchConflict, match="--n 5 is now --n 6"):
+        submit_program(project, [*command, "6"], image=IMAGE, name="words-differ")
+    with pytest.raises(BatchConflict, match="the program's network was false, now it is true"):
+        submit_program(project, [*command, "5"], image=IMAGE, name="words-differ", network=True)
+    assert submit_program(project, [*command, "5"], image=IMAGE, name="words-differ").existed
+
+
+def test_jobs_with_files_of_their_own_share_a_script(project: Project, tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"here/{number}.csv").write_text(str(number))
+    made = program_batch(
+        project.session, "cat {n}.csv", image=IMAGE, rows=[{"n": n} for n in range(5)]
+    )
+    assert len({job.files["run.sh"] for job in made.jobs}) == 1
+
+
+def test_200_runs_survive_a_kill_in_the_middle_and_the_same_command_again(
+    local: LocalProject, project: Project, tmp_path: Path
+) -> None:
+    script("square.sh", "read n <n.txt; echo $(($1 * $1 + n)) >result")
+    (tmp_path / "here/n.txt").write_text("7\n")
+    words = ["batch", "run", "--image", IMAGE, "--count", "200", "--name", "many"]
+    words += ["--output", "result", "--fetch", "out", "--", "./square.sh", "{index}", "n.txt"]
+    environment = {
+        **os.environ,
+        "BOINC_GAHP_CONFIG": str(local.directory / "boinc_gahp.toml"),
+        "HOME": str(tmp_path),
+        "XDG_STATE_HOME": str(tmp_path / "xdg-state"),
+        "XDG_CACHE_HOME": str(tmp_path / "xdg-cache"),
+    }
+    start = "import sys; from boinc_gahp.cli.main import main; sys.exit(main())"
+    line = [sys.executable, "-c", start, *words]
+    for_kill = subprocess.Popen(
+        line, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        wait_for(lambda: over(local, "many") >= 20, "some jobs to be over", 240)
+    finally:
+        for_kill.send_signal(signal.SIGKILL)
+        for_kill.wait()
+    again = subprocess.run(
+        line, env=environment, capture_output=True, text=True, timeout=500, check=False
+    )
+    assert (again.returncode, again.stderr) == (0, ""), again.stdout
+    assert "It was there already, with these jobs: nothing was sent." in again.stdout
+    assert len(workunits(local, "many")) == 200
+    for number in range(200):
+        result = tmp_path / f"here/out/many_{number:03d}/result"
+        assert result.read_text() == f"{number * number + 7}\n"
+
+
+def over(local: LocalProject, batch: str) -> int:
+    """Return how many of a batch's jobs are done."""
+    local.check()
+    [(number,)] = local.core.db.connection().execute(
+        "SELECT count(*) FROM workunit w JOIN batch b ON b.id = w.batch "
+        "WHERE b.name = ? AND w.canonical_resultid",
+        (batch,),
+    )
+    return int(number)

@@ -1,0 +1,113 @@
+"""The files that the words of a command name, and what they are called in the job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, strategies as st
+
+from boinc_gahp.api.program_files import FileFinder, together
+from boinc_gahp.errors import BadRequest, StagingError
+from boinc_gahp.submit import LocalFile, Tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with files beside it."""
+    home = tmp_path / "here"
+    (home / "data/deep").mkdir(parents=True)
+    for name in ("here/data/a.csv", "here/data/deep/b", "here/x=y", "beside.txt", "here/model"):
+        (tmp_path / name).write_text(name)
+    monkeypatch.chdir(home)
+    return home
+
+
+@pytest.mark.parametrize(
+    ("word", "becomes", "names"),
+    [
+        ("data/a.csv", "data/a.csv", ["data/a.csv"]),
+        ("./data/a.csv", "./data/a.csv", ["data/a.csv"]),
+        ("data", "data", ["data"]),
+        ("data/", "data/", ["data"]),
+        ("--config=model", "--config=model", ["model"]),
+        ("x=y", "x=y", ["x=y"]),
+        ("../beside.txt", "beside.txt", ["beside.txt"]),
+        ("--to=../beside.txt", "--to=beside.txt", ["beside.txt"]),
+        ("data/../model", "model", ["model"]),
+        ("../here/data/", "data/", ["data"]),
+        ("no-such-file", "no-such-file", []),
+        ("", "", []),
+        (".", ".", []),
+        ("..", "..", []),
+        ("/", "/", []),
+        ("/etc/passwd", "/etc/passwd", []),
+        ("--input=/dev/null", "--input=/dev/null", []),
+        ("model\0", "model\0", []),
+        ("x" * 5000, "x" * 5000, []),
+    ],
+)
+def test_a_word_that_names_a_file_sends_it(word: str, becomes: str, names: list[str]) -> None:
+    words, sources = FileFinder().in_words([word])
+    assert words == [becomes]
+    assert [source.name for source in sources] == names
+
+
+def test_an_absolute_path_becomes_its_last_part(tmp_path: Path) -> None:
+    words, [source] = FileFinder().in_words([f"{tmp_path}/beside.txt"])
+    assert words == ["beside.txt"]
+    assert source.file == LocalFile(tmp_path / "beside.txt")
+    assert source.shown == f"beside.txt={tmp_path}/beside.txt"
+
+
+@given(st.lists(st.text()))
+def test_words_that_name_nothing_stay_as_they_are(words: list[str]) -> None:
+    kept, sources = FileFinder().in_words(words)
+    assert sources or kept == words
+
+
+def test_two_files_of_one_name_are_refused() -> None:
+    finder = FileFinder()
+    sources = [finder.given("model"), finder.named("model", "data/a.csv")]
+    with pytest.raises(BadRequest, match='would both be "model" in the job\'s directory'):
+        together(sources)
+    assert list(together([finder.given("model"), finder.given("./model")])) == ["model"]
+
+
+def test_what_a_directory_brings_is_not_sent_twice() -> None:
+    _, sources = FileFinder().in_words(["data/a.csv", "data", "data/deep"])
+    needed = together(sources)
+    assert list(needed) == ["data"]
+    assert isinstance(needed["data"].file, Tree)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("model", "model"),
+        ("other.csv=data/a.csv", "other.csv"),
+        ("sub/other.csv=data/a.csv", "sub/other.csv"),
+        ("x=y", "x=y"),
+        ("https://data.example.org/set.csv?version=2", "set.csv"),
+        ("note.txt=inline:hello", "note.txt"),
+        ("/usr/bin/env", "env"),
+    ],
+)
+def test_an_input_is_given_with_or_without_a_name(text: str, name: str) -> None:
+    assert FileFinder().given(text).name == name
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../up", "/abs", "a/../..", "nul\0"])
+def test_a_name_outside_of_the_directory_is_refused(name: str) -> None:
+    with pytest.raises(BadRequest):
+        FileFinder().named(name, "model")
+
+
+def test_an_input_that_is_not_there_is_told() -> None:
+    with pytest.raises(StagingError, match="'no-such-file' cannot be read: No such file"):
+        FileFinder().given("no-such-file")
+    with pytest.raises(BadRequest, match="has no name: write NAME=inline:hello"):
+        FileFinder().given("inline:hello")

@@ -1,0 +1,158 @@
+"""The folder of a program's job, and what strangers may send for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, strategies as st
+
+from boinc_gahp.api.fetching_batch import FinishedJob
+from boinc_gahp.api.folders import Note
+from boinc_gahp.api.job_templates import unknown_template
+from boinc_gahp.api.program_folders import ProgramFolder
+from boinc_gahp.errors import OutputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STREAMS = ("_exit", "_stdout", "_stderr")
+
+
+def folder_of(
+    path: Path,
+    ending: bytes,
+    *,
+    named: tuple[str, ...] | None = None,
+    template: str | None = "<its own/>",
+) -> ProgramFolder:
+    """Return a folder that has read how its program ended."""
+    job = FinishedJob("job", 1, 2)
+    folder = ProgramFolder(path / "job", job, stderr=True, again=False, named=named)
+    folder.own_template = template
+    folder.read(ending)
+    return folder
+
+
+def places(folder: ProgramFolder, *outputs: str) -> dict[str, str]:
+    """Return where outputs go, relative to the folder."""
+    names = {name: name for name in (*STREAMS, *outputs)}
+    found = folder.select(names)
+    return {item.output: str(item.destination.relative_to(folder.directory)) for item in found}
+
+
+def unpacked(folder: ProgramFolder, *members: str) -> dict[str, str]:
+    """Return where an archive's members go, relative to the folder."""
+    found = folder.members("_outputs.tar", {name: name for name in members}, ()).files
+    return {item.output: str(item.destination.relative_to(folder.directory)) for item in found}
+
+
+def told(folder: ProgramFolder) -> Note:
+    return folder.told(Note("https://boinc.example.org/", 1, 2, {}, None))
+
+
+def test_outputs_keep_their_directories_and_streams_have_names_of_their_own(
+    tmp_path: Path,
+) -> None:
+    folder = folder_of(tmp_path, b"0\n")
+    assert places(folder, "work/run/result.json", "work/stdout.txt") == {
+        "_stdout": "stdout.boinc.txt",
+        "_stderr": "stderr.txt",
+        "work/run/result.json": "run/result.json",
+        "work/stdout.txt": "stdout.txt",
+    }
+    assert unpacked(folder_of(tmp_path, b"0\n"), "a/b", "c") == {"a/b": "a/b", "c": "c"}
+
+
+def test_a_member_called_as_a_stream_does_not_replace_it(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, b"0\n")
+    places(folder)
+    assert unpacked(folder, "stderr.txt", "d/stderr.txt") == {
+        "stderr.txt": "stderr.program.txt",
+        "d/stderr.txt": "d/stderr.txt",
+    }
+
+
+@pytest.mark.parametrize("name", ["/abs", "nul\0", "", "x" * 300, "a//../b\\..\\c\0"])
+def test_a_name_from_a_stranger_that_is_none_is_an_error(tmp_path: Path, name: str) -> None:
+    folder = folder_of(tmp_path, b"0\n")
+    places(folder)
+    with pytest.raises(OutputError, match="has no valid name for a file"):
+        unpacked(folder, name)
+    folder = folder_of(
+        tmp_path, b"0\noutputs:\n" + name.encode() + b"\n", template=unknown_template()
+    )
+    with pytest.raises(OutputError, match="has no valid name for a file"):
+        places(folder, "work/0", "work/1")
+
+
+def test_dots_of_a_stranger_are_no_way_out(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, b"0\n")
+    places(folder)
+    assert unpacked(folder, "../up", "a/../../b", ".hidden") == {
+        "../up": "%2E./up",
+        "a/../../b": "a/%2E./%2E./b",
+        ".hidden": "%2Ehidden",
+    }
+
+
+@given(st.lists(st.text(min_size=1), max_size=5))
+def test_members_stay_inside_and_are_never_hidden(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str]
+) -> None:
+    folder = folder_of(tmp_path_factory.getbasetemp(), b"0\n")
+    places(folder)
+    try:
+        found = unpacked(folder, *names)
+    except OutputError:
+        return
+    for name in found.values():
+        assert ".." not in name.split("/")
+        assert not any(part.startswith(".") for part in name.split("/"))
+
+
+def test_names_that_another_machine_has_to_look_up_are_those_that_the_script_told(
+    tmp_path: Path,
+) -> None:
+    template = unknown_template()
+    folder = folder_of(tmp_path, b"0\noutputs:\na\nsub/b\n", template=template)
+    assert places(folder, "work/0", "work/1", "work/2") == {
+        "_stdout": "stdout.txt",
+        "_stderr": "stderr.txt",
+        "work/0": "a",
+        "work/1": "sub/b",
+    }
+    assert folder.packed == "work/2"
+    folder = folder_of(tmp_path, b"0\n", template=template)
+    with pytest.raises(OutputError, match="only known on the machine that submitted it"):
+        places(folder, "work/0")
+
+
+@pytest.mark.parametrize(
+    ("ending", "failure"),
+    [
+        (b"0\n", "the program ended with status 0, but did not make 'a', 'd'"),
+        (b"3\n", "exit status 3"),
+        (b"137\n", "signal 9 (SIGKILL)"),
+        (b"no-tar\n", "the image has no tar"),
+        (b"\x80nonsense", "a volunteer's computer did not tell how the program ended"),
+    ],
+)
+def test_the_note_says_why_a_program_failed(tmp_path: Path, ending: bytes, failure: str) -> None:
+    folder = folder_of(tmp_path, ending, named=("a", "d"))
+    places(folder, "work/a", "work/d")
+    assert told(folder).failure.startswith(failure)
+
+
+def test_a_directory_that_is_in_the_archive_is_not_missing(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, b"0\n", named=("d", "it's"))
+    places(folder, "work/d")
+    assert folder.lacks([])
+    unpacked(folder, "d/x", "it's")
+    assert told(folder).failure == ""
+
+
+def test_a_program_that_was_not_run_has_only_its_streams(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, b"no-program fit\n")
+    assert places(folder, "work/a") == {"_stdout": "stdout.txt", "_stderr": "stderr.txt"}
+    assert folder.packed is None

@@ -1,0 +1,171 @@
+"""``boinc_gahp batch run``: what is sent for a command. Real containers: ``test_containers_*``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from boinc_gahp.localproject import LocalProject
+from tests.cli.batch.conftest import Site
+from tests.cli.conftest import write_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.cli.batch.conftest import Command
+
+RUN = ("run", "--image", "debian:12-slim", "--app", "docker")
+
+
+@pytest.fixture(scope="module")
+def containers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A project with an app for containers; nobody computes its jobs."""
+    directory = tmp_path_factory.mktemp("run")
+    with LocalProject(directory / "project", hosts=0) as project:
+        project.add_container_app("docker")
+        config = directory / "boinc_gahp.toml"
+        write_settings(config, project.url, project.authenticator)
+        site = Site(project, config)
+        yield site
+        site.rpc.close()
+
+
+@pytest.fixture
+def site(containers: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """The project, whose settings the command finds by itself."""
+    monkeypatch.setenv("BOINC_GAHP_CONFIG", str(containers.config))
+    return containers
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with a program and data."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    for name in ("data/a.csv", "data/b 2.csv"):
+        (tmp_path / name).write_text(f"{tmp_path} {name}\n")
+    (tmp_path / "fit.sh").write_text("#!/bin/sh\n")
+    (tmp_path / "rows.csv").write_text("n,label\n1,one\n2,two words\n")
+    return tmp_path
+
+
+def shown(batch: Command, *words: str) -> tuple[Any, str]:
+    """Send a batch; return what ``batch show`` tells of it, and its name."""
+    status, out, err = batch(*RUN, "--json", *words)
+    assert (status, err) == (0, "")
+    name = json.loads(out)["name"]
+    status, out, _ = batch("show", name, "--json")
+    assert status == 0
+    return json.loads(out), name
+
+
+def commands(found: Any) -> list[list[str]]:
+    return [job["args"] for job in found["jobs"]]
+
+
+def test_each_file_is_in_the_command_and_goes_along(site: Site, batch: Command) -> None:
+    found, name = shown(batch, "--each", "data/*.csv", "--", "./fit.sh", "--to={stem}", "{file}")
+    assert commands(found) == [
+        ["./fit.sh", "--to=a", "data/a.csv"],
+        ["./fit.sh", "--to=b 2", "data/b 2.csv"],
+    ]
+    assert name.startswith("fit-")
+    assert [[each["name"] for each in job["inputs"]] for job in found["jobs"]] == [
+        ["data/a.csv", "fit.sh"],
+        ["data/b 2.csv", "fit.sh"],
+    ]
+
+
+def test_rows_and_counts_fill_in_words(site: Site, batch: Command) -> None:
+    found, _ = shown(batch, "--rows", "rows.csv", "--", "python3", "-c", "{{}}", "{n}", "{label}")
+    assert commands(found) == [
+        ["python3", "-c", "{}", "1", "one"],
+        ["python3", "-c", "{}", "2", "two words"],
+    ]
+    assert [job["parameters"]["label"] for job in found["jobs"]] == ["one", "two words"]
+    found, _ = shown(batch, "--count", "2", "--", "echo", "{index:3}", "--name", "x")
+    assert commands(found) == [["echo", "000", "--name", "x"], ["echo", "001", "--name", "x"]]
+
+
+def test_the_same_command_again_sends_nothing_and_another_one_is_told(
+    site: Site, batch: Command
+) -> None:
+    words = ("--name", "run-twice", "--", "./fit.sh", "--n")
+    assert batch(*RUN, *words, "5")[0] == 0
+    status, out, err = batch(*RUN, *words, "5")
+    assert (status, err) == (0, "")
+    assert "It was there already, with these jobs: nothing was sent." in out
+    status, out, err = batch(*RUN, *words, "6")
+    assert (status, out) == (1, "")
+    assert "job run-twice_0: --n 5 is now --n 6; to submit these as a new batch" in err
+    status, _, err = batch(*RUN, "--env", "A=1", *words, "5")
+    assert status == 1
+    assert 'the program\'s environment was {}, now it is {"A": "1"}' in err
+
+
+def test_a_dry_run_shows_what_the_program_would_find(site: Site, batch: Command) -> None:
+    words = ("--dry-run", "--input", "in.csv=data/a.csv", "--", "./fit.sh", "two words", "data")
+    status, out, err = batch(*RUN, *words)
+    assert (status, err) == (0, "")
+    assert "./fit.sh 'two words' data  " in out
+    assert "in.csv=data/a.csv data/ fit.sh" in out
+    assert "run.sh (made for these jobs)" in out
+    assert not [info for info in site.rpc.query_batches() if info.name.startswith("fit-dry")]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--", "./no.sh"], 'the program "./no.sh" is no file here'),
+        (["--output", "../up", "--", "id"], 'the output "../up" is not in the job\'s directory'),
+        (["--env", "API_KEY=1", "--", "id"], "API_KEY looks like that of a secret"),
+        (["--env", "A", "--", "id"], "--env 'A': expected NAME=VALUE"),
+        (["--input", "no.csv", "--", "id"], "input 'no.csv' cannot be read"),
+        (["--rows", "no.csv", "--", "id"], "no.csv: the file with the rows cannot be opened"),
+        (["--cpus", "5000", "--", "id"], "cpus is 5000: expected a whole number from 1"),
+    ],
+)
+def test_what_cannot_be_is_told_before_anything_is_sent(
+    site: Site, batch: Command, words: list[str], told: str
+) -> None:
+    status, out, err = batch(*RUN, *words)
+    assert (status, out) == (1, "")
+    assert told in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["./fit.sh"], "the command is expected behind --"),
+        (["--"], "there is no command behind --"),
+        (["--", "echo", "{seed}"], "{seed} is not a placeholder"),
+        (["--each", "data/*", "--", "./fit.sh"], "nothing tells the files to the program"),
+        (["--each", "data/*", "--count", "2", "--", "echo"], "do not go together"),
+        (["--", "echo", "{file}"], "there is no --each"),
+    ],
+)
+def test_a_wrong_command_line_has_status_2(
+    site: Site, batch: Command, words: list[str], told: str
+) -> None:
+    status, out, err = batch(*RUN, *words)
+    assert (status, out) == (2, "")
+    assert told in err
+
+
+def test_a_secret_can_be_allowed_and_an_image_can_be_wrong(site: Site, batch: Command) -> None:
+    words = ("--env", "KEYBOARD=de", "--allow-env", "KEYBOARD", "--", "env")
+    found, _ = shown(batch, *words)
+    assert commands(found) == [["env"]]
+    status, _, err = batch("run", "--image", "Not An Image", "--app", "docker", "--", "id")
+    assert status == 1
+    assert "is not the name of an image" in err
+
+
+def test_without_an_app_the_setting_is_named(site: Site, batch: Command) -> None:
+    status, _, err = batch("run", "--image", "debian", "--", "id")
+    assert status == 1
+    assert 'container_app = "docker"' in err
