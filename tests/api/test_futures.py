@@ -343,6 +343,7 @@ def test_a_timeout_tells_why_results_do_not_come(working: Site) -> None:
     assert futures.results(LIMIT)
 
 
+@pytest.mark.processes  # hosts look for a container engine
 def test_programs_with_the_same_contents_are_one_batch(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
