@@ -93,7 +93,6 @@ if TYPE_CHECKING:
         Programs as Programs,
         made_programs as made_programs,
         program_batch as program_batch,
-        submit_program as submit_program,
     )
     from boinc_gahp.api.progress import (
         StepView as StepView,
@@ -202,7 +201,6 @@ __getattr__, __dir__ = exports(
             "Programs",
             "made_programs",
             "program_batch",
-            "submit_program",
         ],
         "project": ["Project"],
         "reasons": ["Reason", "reasons_of"],

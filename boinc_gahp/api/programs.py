@@ -36,15 +36,13 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.program_files import Source
-    from boinc_gahp.api.project import Project
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
     from boinc_gahp.containers import Image
     from boinc_gahp.submit import File
 
-__all__ = ["ProgramBatch", "Programs", "made_programs", "program_batch", "submit_program"]
+__all__ = ["ProgramBatch", "Programs", "made_programs", "program_batch"]
 
 #: Seconds for which files that were made for programs are kept: a retry of them needs these, or the
 #: project's copies.
@@ -79,49 +77,6 @@ class ProgramBatch(NamedTuple):
     app: str
     jobs: list[Job]
     options: Options
-
-
-def submit_program(
-    project: Project,
-    command: Sequence[object] | str,
-    *,
-    image: str,
-    rows: str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Iterable[Job] | None = None,
-    inputs: Iterable[str | os.PathLike[str]] | Mapping[str, File] = (),
-    outputs: Sequence[str] | None = None,
-    environment: Mapping[str, str] | None = None,
-    network: bool = False,
-    cpus: int = 1,
-    app: str | None = None,
-    find_files: bool = True,
-    allow_environment: Iterable[str] = (),
-    **options: Unpack[Options],
-) -> Batch:
-    """Submit a program that volunteers run in containers; see :func:`program_batch`.
-
-    Called again with the same arguments and the same ``name``, it completes what an earlier call
-    began, or finds it done.
-
-    Raises:
-        BadRequest, StagingError: as :func:`program_batch`.
-        GahpError: as :meth:`boinc_gahp.Project.submit`.
-    """
-    made = program_batch(
-        project.session,
-        command,
-        image=image,
-        rows=rows,
-        inputs=inputs,
-        outputs=outputs,
-        environment=environment,
-        network=network,
-        cpus=cpus,
-        app=app,
-        find_files=find_files,
-        allow_environment=allow_environment,
-        **options,
-    )
-    return project.submit(made.app, made.jobs, **made.options)
 
 
 def program_batch(

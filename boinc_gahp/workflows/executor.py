@@ -214,8 +214,8 @@ class Executor(RemoteExecutor):
     def _send(self, name: str, several: list[_Sent]) -> None:
         like = several[0].job
         try:
-            batch = api.submit_program(
-                self._project,
+            made = api.program_batch(
+                self._project.session,
                 COMMAND,
                 image=self._image(like),
                 rows=[
@@ -237,6 +237,7 @@ class Executor(RemoteExecutor):
                 find_files=False,
                 name=name,
             )
+            batch = self._project.submit(made.app, made.jobs, **made.options)
         except _PASSING:
             raise
         except GahpError as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.api import Project, program_batch, submit_program
+from boinc_gahp.api import Project, program_batch
 from boinc_gahp.api.folders import read_note
 from boinc_gahp.config import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import ProjectUrl
@@ -73,8 +73,12 @@ def script(path: str, text: str) -> None:
 
 def run(project: Project, command: Any, name: str, **more: Any) -> Batch:
     """Submit a program, and wait for it."""
-    batch = submit_program(project, command, image=IMAGE, name=name, **more)
-    return batch.wait(timeout=240)
+    return submitted(project, command, name, **more).wait(timeout=240)
+
+
+def submitted(project: Project, command: Any, name: str, **more: Any) -> Batch:
+    made = program_batch(project.session, command, image=IMAGE, name=name, **more)
+    return project.submit(made.app, made.jobs, **made.options)
 
 
 def workunits(local: LocalProject, batch: str) -> list[str]:
@@ -231,12 +235,12 @@ def files(directory: Path) -> dict[str, bytes]:
 
 def test_other_words_under_the_same_name_are_told_as_they_were_typed(project: Project) -> None:
     command = ["sh", "-c", "true", "sh", "--n"]
-    submit_program(project, [*command, "5"], image=IMAGE, name="words-differ")
+    submitted(project, [*command, "5"], "words-differ")
     with pytest.raises(BatchConflict, match="--n 5 is now --n 6"):
-        submit_program(project, [*command, "6"], image=IMAGE, name="words-differ")
+        submitted(project, [*command, "6"], "words-differ")
     with pytest.raises(BatchConflict, match="the program's network was false, now it is true"):
-        submit_program(project, [*command, "5"], image=IMAGE, name="words-differ", network=True)
-    assert submit_program(project, [*command, "5"], image=IMAGE, name="words-differ").existed
+        submitted(project, [*command, "5"], "words-differ", network=True)
+    assert submitted(project, [*command, "5"], "words-differ").existed
 
 
 def test_jobs_with_files_of_their_own_share_a_script(project: Project, tmp_path: Path) -> None:
