@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import logging
 import sys
+from concurrent.futures import CancelledError
 from types import FunctionType, GeneratorType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("boinc_gahp")
 
 #: Errors that say everything. Others are bugs, or come from functions of the caller's.
-_TELLING = (GahpError, TimeoutError)
+_TELLING = (GahpError, TimeoutError, CancelledError)
 _PRIVATE = ":meta private:"
 #: The attribute of an error that IPython and Jupyter call for the lines of a traceback.
 _IPYTHONS = "_render_traceback_"

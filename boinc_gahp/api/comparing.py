@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.api.manifest import COMMON, NUMBERS, TEMPLATES, describe
 from boinc_gahp.api.manifest_files import Manifests, log as manifests_log, readable_md5s
-from boinc_gahp.containers import OWN_FILES, WORK, is_archive
+from boinc_gahp.containers import OWN_FILES, WORK, is_archive, is_image
 from boinc_gahp.errors import (
     BatchConflict,
     GahpError,
@@ -292,7 +292,11 @@ def _program_difference(
     for key in now:
         if before.get(key) != now[key]:
             was, is_ = (shorten(json.dumps(each.get(key)), _LONGEST) for each in (before, now))
-            return f"the program's {key} was {visible(was)}, now it is {visible(is_)}"
+            were, they = ("were", "they are") if key.endswith("s") else ("was", "it is")
+            return f"the program's {key} {were} {visible(was)}, now {they} {visible(is_)}"
+    images = [set(filter(is_image, each["inputs"])) for each in (old, new)]
+    if images[0] != images[1]:
+        return f"the program's image {visible(now.get('image', ''))} has other contents than it had"
     return ""
 
 

@@ -142,6 +142,14 @@ class Function(Generic[T]):
         """
         if not iterables:
             raise BadRequest("map needs an iterable for each argument of the function")
+        for number, each in enumerate(iterables, 1):
+            try:
+                iter(each)
+            except TypeError:
+                raise BadRequest(
+                    f"argument {number} of map is of the type {type(each).__name__}: expected "
+                    "a list or another iterable; to call the function once, write function(...)"
+                ) from None
         return self.starmap(zip(*iterables), name=name, directory=directory)  # noqa: B905  (as Python's map)
 
     def starmap(
@@ -169,8 +177,8 @@ class Function(Generic[T]):
                 listed.append((tuple(each), {}))
             else:
                 raise BadRequest(
-                    f"calls[{number}] is a {type(each).__name__}: expected a tuple with the "
-                    "arguments of a call, or a mapping; for a single argument there is map()"
+                    f"calls[{number}] is of the type {type(each).__name__}: expected a "
+                    "tuple with the arguments of a call, or a mapping; for a single argument there is map()"
                 )
         return self._submitted(listed, name, directory)
 

@@ -11,7 +11,7 @@ import concurrent.futures
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
@@ -134,7 +134,8 @@ class JobFuture(concurrent.futures.Future[T]):
             concurrent.futures.CancelledError: it was cancelled.
             TimeoutError: it is not over yet; up to Python 3.10 that of ``concurrent.futures``.
         """
-        return super().result(timeout)
+        with self._told_of_cancelling():
+            return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Return what :meth:`result` would raise, when the job is over; None: the job is done.
@@ -143,7 +144,20 @@ class JobFuture(concurrent.futures.Future[T]):
             concurrent.futures.CancelledError: it was cancelled.
             TimeoutError: as for :meth:`result`.
         """
-        return super().exception(timeout)
+        with self._told_of_cancelling():
+            return super().exception(timeout)
+
+    @contextmanager
+    def _told_of_cancelling(self) -> Iterator[None]:
+        """Say which job was cancelled: the error of ``concurrent.futures`` has no words."""
+        try:
+            yield
+        except concurrent.futures.CancelledError:
+            batch = self.batch
+            raise concurrent.futures.CancelledError(
+                f"job {self.job_name!r} of batch {batch.name!r} (id {batch.id}) of "
+                f"{batch.project.host} was cancelled here, and aborted on the project"
+            ) from None
 
     def cancel(self) -> bool:
         """Abort the job on the project; return whether the future is cancelled.

@@ -346,6 +346,12 @@ def _described(
             _check_program(word, sources)
     elif not program:
         raise BadRequest("the first word of the command is empty: expected a program")
+    elif find and os.path.isfile(program):  # noqa: PTH113  (a job has thousands of words)
+        raise BadRequest(
+            f"the program {quoted(program)} would be one of the image, since its name has no "
+            "slash, but there is a file of this name here: write "
+            f"{quoted('./' + program)} to send it, or the path that the program has in the image"
+        )
     needed = together(sources)
     return (
         (

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from boinc_gahp.containers.job_files import (
         MOST_FILES as MOST_FILES,
         archive_name as archive_name,
+        image_name as image_name,
         is_archive as is_archive,
+        is_image as is_image,
         is_open_name as is_open_name,
         output_files as output_files,
     )
@@ -59,7 +61,15 @@ __getattr__, __dir__ = exports(
         "build_files": ["dockerfile", "job_toml"],
         "ending": ["Ending", "LARGEST", "read_ending"],
         "image": ["Image", "read_image"],
-        "job_files": ["MOST_FILES", "archive_name", "is_archive", "is_open_name", "output_files"],
+        "job_files": [
+            "MOST_FILES",
+            "archive_name",
+            "image_name",
+            "is_archive",
+            "is_image",
+            "is_open_name",
+            "output_files",
+        ],
         "names": [
             "DOCKERFILE",
             "ENDING",

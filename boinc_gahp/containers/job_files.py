@@ -34,6 +34,16 @@ def is_archive(open_name: str) -> bool:
     return open_name.startswith("_in") and open_name.endswith(".tar")
 
 
+def image_name(md5: str, extension: str) -> str:
+    """Return the open name of an image that is a file; a host knows images by it."""
+    return f"image-{md5[:16]}{extension}"
+
+
+def is_image(open_name: str) -> bool:
+    """Tell whether an open name is one of :func:`image_name`."""
+    return open_name.startswith("image-")
+
+
 def output_files(layout: Layout) -> list[tuple[str, bool]]:
     """Return the open names of a job's outputs, and whether each is optional."""
     # Outputs are fetched by their places, also those of jobs that an earlier version has sent: so

@@ -93,8 +93,8 @@ def pack_function(function: Any, modules: Sequence[ModuleType] = ()) -> Function
     """
     if not callable(function):
         raise BadRequest(
-            f"function is a {type(function).__name__}: expected a function, or something else that "
-            "can be called"
+            f"function is of the type {type(function).__name__}: expected a function, or something "
+            "else that can be called"
         )
     inner = _inner(function)
     name = str(getattr(inner, "__name__", type(inner).__name__))

@@ -21,6 +21,7 @@ from boinc_gahp.containers import (
     archive_name,
     by_script,
     dockerfile,
+    image_name,
     is_open_name,
     job_toml,
     output_files,
@@ -239,13 +240,13 @@ def _shared_inputs(
     keep_going: Callable[[], None],
 ) -> Iterator[tuple[str, Input]]:
     """Yield the inputs of a job but its script, by their open names."""
-    image_name = ""
+    its_name = ""
     if job.image_file is not None:
         path = job.image_file.path
         # A host knows an image by the Dockerfile; so this has to change with the file.
-        image_name = f"image-{md5_of(path)[:16]}{extension(path)}"
-        yield image_name, job.image_file
-    text = dockerfile(job.image, image_name)
+        its_name = image_name(md5_of(path), extension(path))
+        yield its_name, job.image_file
+    text = dockerfile(job.image, its_name)
     yield DOCKERFILE, made.write(DOCKERFILE, text)
     yield JOB_TOML, made.write(JOB_TOML, job_toml(text, network=job.network))
     for name, file in job.alone:

@@ -272,7 +272,9 @@ def _broken(example: str) -> str:
     if "\\\n" in example or len(example) <= _WIDTH - 2 or _REMARK in example:
         return example.replace("\\\n", "\\\n    ")
     lines = [""]
-    for word in re.findall(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+", example):
+    one = r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+"
+    # An option stays with its value, and -- with the word behind it.
+    for word in re.findall(rf"(?:--[a-z-]*\s+(?![\s-]))?{one}", example):
         # Two for the margin, four for the next lines' indent, and a backslash after a space.
         if lines[-1] and len(lines[-1]) + 1 + len(word) > _WIDTH - 8:
             lines.append("")

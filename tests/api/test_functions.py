@@ -140,8 +140,8 @@ def test_a_name_of_a_batch_that_ran_no_function_is_refused(
     ("calls", "words"),
     [
         ([], "there are no calls of scale"),
-        ([3], r"calls\[0\] is a int: expected a tuple"),
-        (["ab"], r"calls\[0\] is a str: expected a tuple"),
+        ([3], r"calls\[0\] is of the type int: expected a tuple"),
+        (["ab"], r"calls\[0\] is of the type str: expected a tuple"),
         ([(1, 2, 3)], r"scale\(number: .* has wrong arguments: too many positional"),
         ([{"nothing": 1}], "wrong arguments: missing a required argument"),
         ([(threading.Lock(),)], "the arguments of scale cannot be sent"),
@@ -162,6 +162,8 @@ def test_a_single_call_with_wrong_arguments_has_a_short_traceback(
     with pytest.raises(BadRequest) as found:
         function(1, 2, 3)  # type: ignore[call-arg, arg-type, unused-ignore]
     assert len(found.traceback) == 2
+    with pytest.raises(BadRequest, match="argument 2 of map is of the type int: expected a list"):
+        function.map([1], 2)  # type: ignore[arg-type, unused-ignore]
     with pytest.raises(BadRequest, match="an iterable for each argument"):
         function.map()
 

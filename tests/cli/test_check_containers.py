@@ -171,7 +171,7 @@ class TestImage:
     def test_none_is_told(self, check: Check) -> None:
         [(level, text)] = check().of("container_image")
         assert level == "note"
-        assert "a container job that names no image is held" in text
+        assert "a container job from HTCondor that names no image is held" in text
 
     def test_one_of_a_registry_is_told_by_its_whole_name(
         self, check: Check, settings: Path

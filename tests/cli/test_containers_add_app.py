@@ -25,8 +25,12 @@ def add(directory: Path, *words: str) -> int:
     return run(["add-app", str(directory), *words], None)
 
 
-def test_a_container_app_has_the_wrapper_a_plan_class_and_no_templates(directory: Path) -> None:
+def test_a_container_app_has_the_wrapper_a_plan_class_and_no_templates(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert add(directory, "docker", "--container", "--validator", "bitwise") == 0
+    printed = capsys.readouterr().out
+    assert ("To run a program with it" in printed) != ("Jobs that need containers wait" in printed)
     core = open_core(directory)
     row = (
         core.db.connection()

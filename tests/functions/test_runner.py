@@ -277,7 +277,7 @@ def test_the_files_that_all_calls_share_are_the_same_each_time() -> None:
 @pytest.mark.parametrize(
     ("function", "args", "match"),
     [
-        (3, (), "function is a int: expected a function"),
+        (3, (), "function is of the type int: expected a function"),
         (power, (threading.Lock(),), "arguments of power cannot be sent: "),
     ],
     ids=["number", "lock"],

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shlex
 
 import pytest
@@ -83,6 +84,8 @@ def test_a_long_example_is_broken_where_a_shell_reads_it_as_one_line() -> None:
     broken = shown.partition("examples:\n")[2].partition("\n\n")[0]
     assert all(len(line) <= 80 for line in broken.splitlines())
     assert "\n" in broken
+    # An option and its value are on one line.
+    assert not any(re.search(r"--[a-z]+ \\$", line) for line in broken.splitlines())
     assert command_lines(broken) == command_lines(long)
 
 

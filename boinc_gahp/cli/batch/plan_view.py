@@ -128,9 +128,12 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
     count = words.count(len(request.jobs), "job")
     print(f"Batch {called}: {count} of {words.printable(request.app_name)} on {project.host}.")
     if plan.batch_id is not None:
+        is_whole = plan.jobs_there == len(request.jobs)
+        there = "all" if is_whole else f"{plan.jobs_there:,}"
+        rest = "nothing" if is_whole else "only the others"
         print(
-            f"It is there already (id {plan.batch_id}) with {plan.jobs_there:,} of these jobs; "
-            "only the others would be sent."
+            f"It is there already (id {plan.batch_id}) with {there} of these jobs; "
+            f"{rest} would be sent."
         )
         if not plan.compared:
             print(states.NOT_COMPARED)
@@ -159,7 +162,8 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
             "keep it longer."
         )
     if plan.is_good:
-        print("Nothing is wrong. Without --dry-run this is sent.")
+        is_sent = plan.jobs_there < len(request.jobs)
+        print(f"Nothing is wrong.{' Without --dry-run this is sent.' if is_sent else ''}")
     else:
         refused = words.count(len(plan.problems), "job")
         what = "The batch" if plan.refusal is not None else refused
@@ -169,15 +173,14 @@ def _print(project: Project, options: Namespace, plan: Plan) -> None:
 def _print_sizes(plan: Plan) -> None:
     """Print the values that the project would keep for the jobs' needs, wherever they come from."""
     if plan.sizes:
-        operations = "{:.15g}".format
         sizes = {
-            name: _range(*plan.sizes[name], operations) for name in ("fpops_est", "fpops_bound")
+            name: _range(*plan.sizes[name], _operations) for name in ("fpops_est", "fpops_bound")
         }
         sizes |= {
             name: _range(*plan.sizes[name], lambda number: words.size(round(number)))
             for name in ("memory_bound", "disk_bound")
         }
-        deadline = _range(*plan.sizes["delay_bound"], "{:,.0f} s".format)
+        deadline = _range(*plan.sizes["delay_bound"], words.span)
         print(
             f"Each job has: {sizes['fpops_est']} floating-point operations, at most "
             f"{sizes['fpops_bound']}; {sizes['memory_bound']} of memory; {sizes['disk_bound']} of "
@@ -190,6 +193,13 @@ def _print_sizes(plan: Plan) -> None:
             f"{count} {needs} other values than the input template has, so the request includes a "
             f"template for {each}: {words.size(plan.template_bytes)}."
         )
+
+
+def _operations(number: float) -> str:
+    """Return a number of operations as options take it: 3.6e12; small ones in full."""
+    head, _, exponent = f"{number:.14e}".partition("e")
+    plain = f"{number:.15g}"
+    return plain if number < 1e6 else f"{head.rstrip('0').rstrip('.')}e{int(exponent)}"
 
 
 def _range(least: float, most: float, shown: Callable[[float], str]) -> str:

@@ -50,18 +50,23 @@ creates no job twice. --dry-run shows which files would be sent, and sends nothi
 #: Characters of a program's name that the name of a batch has.
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.+-]+")
 
+_EXPECTED = "the command is expected behind --, as in: -- ./fit.py {index}"
+
 
 class _ProgramParser(Parser):
     """A parser that leaves the words behind ``--`` as they are, as ``options.command``."""
 
     def read(self, arguments: Sequence[str]) -> Namespace:
         end = arguments.index("--") if "--" in arguments else len(arguments)
+        if end == len(arguments) and arguments and not {"-h", "--help"}.intersection(arguments):
+            # argparse would call the options of the command unknown ones of this program.
+            self.error(_EXPECTED)
         options = super().read(arguments[:end])
         if options.command or end == len(arguments):
             before = "".join(
                 f" (found {words.printable(each)!r} before it)" for each in options.command[:1]
             )
-            self.error(f"the command is expected behind --, as in: -- ./fit.py {{index}}{before}")
+            self.error(f"{_EXPECTED}{before}")
         options.command = list(arguments[end + 1 :])
         if not options.command or not options.command[0]:
             self.error("there is no command behind --: expected a program and its arguments")

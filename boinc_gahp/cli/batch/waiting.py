@@ -253,26 +253,29 @@ def _ended(options: Namespace, batches: Sequence[Batch]) -> int:
             f"({printable(batch.name)}) any more"
         )
     if not options.json:
+        fetched = getattr(options, "fetch", None) is not None and not left and not gone
         for batch in batches:
             if batch.is_over and not batch.gone:
-                _say_end(options, batch)
+                _say_end(options, batch, fetched=fetched)
     if gone:
         return FAILED
     return TIMED_OUT if left else _status(batches)
 
 
-def _say_end(options: Namespace, batch: Batch) -> None:
+def _say_end(options: Namespace, batch: Batch, *, fetched: bool) -> None:
+    """Print how a batch ended; ``fetched``: its outputs are fetched next."""
     done = _done(batch)
     text, colour = states.batch_words(batch)
     head = f"Batch {batch.id} {printable(batch.name)} is {coloured(text, colour, sys.stdout)}"
     print(f"{head}: {done:,} of {words.count(batch.njobs, 'job')} done.")
+    if fetched:
+        return  # the fetch says the rest
     for line in reason_lines(options, batch):
         print(line)
     text = states.lease_warning(batch, words.now()) if batch.lease_is_over else ""
     if text:
         print(text)
-    fetches = getattr(options, "fetch", None) is not None
-    if done and batch.state is not BatchState.RETIRED and not fetches:
+    if done and batch.state is not BatchState.RETIRED:
         print(outputs_line(options, batch))
 
 

@@ -37,8 +37,8 @@ def check_image(project: ProjectSettings) -> Iterator[Check]:
         return
     if text is None:
         yield note(
-            "container_image: not set, so a container job that names no image is held; jobs name "
-            "one with container_image = docker://NAME"
+            "container_image: not set, so a container job from HTCondor that names no image is "
+            "held; jobs name one with container_image = docker://NAME (batch run: --image NAME)"
         )
         return
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from boinc_gahp.localproject.commands.arguments import (
     refused,
     whole_number,
 )
+from boinc_gahp.localproject.settings import SUBMITTER_FILE
 
 if TYPE_CHECKING:
     import argparse
@@ -105,6 +107,10 @@ def add_app(arguments: list[str], _config: str | None) -> int:
         print(f"warning: {warning}")
     if (options.container or is_buda) and notice:
         print(notice)
+    elif options.container:
+        print("To run a program with it, while the project runs:")
+        print(f"  export BOINC_GAHP_CONFIG={shlex.quote(str(options.directory / SUBMITTER_FILE))}")
+        print("  boinc_gahp batch run --image python:3.12-slim --fetch first -- python3 --version")
     return 0
 
 

@@ -78,6 +78,7 @@ def test_a_submit_that_waits_has_the_exit_status_of_a_wait(
     assert "1 job failed:" in out
     status, out, _ = batch(*words, "--count", 2, "--fetch", "results")
     assert status == 3
+    assert out.count("1 job failed:") == 1
     assert len(list(here.glob("results/*/out"))) == 1
 
 

@@ -104,6 +104,19 @@ def test_the_same_command_again_sends_nothing_and_another_one_is_told(
     status, _, err = batch(*RUN, "--env", "A=1", *words, "5")
     assert status == 1
     assert 'the program\'s environment was {}, now it is {"A": "1"}' in err
+    status, _, err = batch(*RUN, "--output", "x", *words, "5")
+    assert status == 1
+    assert 'the program\'s outputs were null, now they are ["x"]' in err
+
+
+def test_another_image_in_the_same_file_is_told(site: Site, batch: Command, here: Path) -> None:
+    words = ("run", "--image", "rootfs:image.tar", "--app", "docker", "--name", "same-file")
+    for content, expected in (("one", 0), ("two", 1)):
+        (here / "image.tar").write_text(content)
+        status, _, err = batch(*words, "--", "id")
+        assert status == expected
+    assert "the program's image rootfs:" in err
+    assert "image.tar has other contents than it had; to submit these as a new batch" in err
 
 
 def test_a_dry_run_shows_what_the_program_would_find(site: Site, batch: Command) -> None:
@@ -120,6 +133,7 @@ def test_a_dry_run_shows_what_the_program_would_find(site: Site, batch: Command)
     ("words", "told"),
     [
         (["--", "./no.sh"], 'the program "./no.sh" is no file here'),
+        (["--", "fit.sh"], 'there is a file of this name here: write "./fit.sh" to send it'),
         (["--output", "../up", "--", "id"], 'the output "../up" is not in the job\'s directory'),
         (["--env", "API_KEY=1", "--", "id"], "API_KEY looks like that of a secret"),
         (["--env", "A", "--", "id"], "--env 'A': expected NAME=VALUE"),
@@ -141,6 +155,7 @@ def test_what_cannot_be_is_told_before_anything_is_sent(
     ("words", "told"),
     [
         (["./fit.sh"], "the command is expected behind --"),
+        (["./fit.sh", "--title", "x"], "the command is expected behind --, as in: -- ./fit.py"),
         (["--"], "there is no command behind --"),
         (["--", "echo", "{seed}"], "{seed} is not a placeholder"),
         (["--each", "data/*", "--", "./fit.sh"], "nothing tells the files to the program"),

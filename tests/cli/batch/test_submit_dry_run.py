@@ -55,14 +55,14 @@ def test_it_tells_what_the_project_would_keep_of_each_job(
     dry = [*words, "--dry-run"]
     _, out, _ = batch(*dry)
     kept = (
-        "Each job has: 1000000000 floating-point operations, at most 1e+15; 50 MB of memory; "
-        "100 MB of disk; 86,400 s until its deadline."
+        "Each job has: 1e9 floating-point operations, at most 1e15; 50 MB of memory; "
+        "100 MB of disk; 24 h until its deadline."
     )
     assert kept in out.splitlines()
     assert "input template" not in out
     asked = ["--delay", "4242s", "--memory", "300MB", "--disk", "100MB"]
     _, out, _ = batch(*dry, *asked)
-    kept = kept.replace("50 MB", "300 MB").replace("86,400", "4,242")
+    kept = kept.replace("50 MB", "300 MB").replace("24 h", "70 min")
     assert kept in out.splitlines()
     assert "1 job needs other values than the input template has, so the request includes a " in out
     _, out, _ = batch(*dry, *asked, "--json")
@@ -124,7 +124,8 @@ def test_it_tells_what_is_there_already(batch: Command, here: Path) -> None:
     assert batch(*words)[0] == 0
     status, out, err = batch(*words, "--dry-run")
     assert (status, err) == (0, "")
-    assert re.search(r"It is there already \(id \d+\) with 15 of these jobs", out)
+    assert re.search(r"It is there already \(id \d+\) with all of these jobs; nothing", out)
+    assert out.endswith("\nNothing is wrong.\n")
     assert "Of 15 files the project has 15; nothing would be sent.\n" in out
     status, out, err = batch(*words, "--dry-run", "--args", "x", "--name-jobs", "other{index}")
     assert status == 1
