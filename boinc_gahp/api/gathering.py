@@ -12,26 +12,18 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import InvalidStateError
-from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from boinc_gahp import client_exits
 from boinc_gahp.api import fetching, watching
 from boinc_gahp.api.family import as_they_count
-from boinc_gahp.api.fetching_batch import sorted_out
+from boinc_gahp.api.fetching_batch import PASSING, is_final, sorted_out
 from boinc_gahp.api.reasons import why
 from boinc_gahp.api.types import JobState
 from boinc_gahp.backoff import Backoff
-from boinc_gahp.errors import (
-    DatabaseTrouble,
-    GahpError,
-    GatheringEnded,
-    JobFailed,
-    ProjectDown,
-    ProtocolError,
-    TransportError,
-)
-from boinc_gahp.fetch import Stopped, TryLater, last_line
+from boinc_gahp.errors import GahpError, GatheringEnded, JobFailed
+from boinc_gahp.fetch import Stopped, last_line
 from boinc_gahp.text import quoted
 from boinc_gahp.threads import in_order, start
 
@@ -59,13 +51,13 @@ _SHARE = 10
 #: two RPCs for each.
 _ASKED = 50
 _THREADS = 4
-#: The outputs of a job that cannot be fetched for a passing reason are asked for so many times; if
-#: its batch is over, this takes five minutes.
+#: What cannot be fetched for a passing reason, a job's outputs or all, is asked for so many times;
+#: if the batch is over, this takes five minutes. Times when the project does not answer do not
+#: count.
 _ATTEMPTS = 10
 _LONGEST = 200
 #: Pauses while the batch is over, and the project does not give its outputs.
 _BACKOFF = Backoff(1.0, 60.0)
-_PASSING = (TransportError, ProtocolError, ProjectDown, DatabaseTrouble, TryLater)
 
 
 def failed_job(
@@ -90,15 +82,6 @@ def failed_job(
         why=why,
         stderr=stderr,
     )
-
-
-def _is_final(error: GahpError) -> bool:
-    """Tell whether it is useless to fetch a job's outputs again."""
-    if isinstance(error, TransportError):
-        return error.permanent
-    if isinstance(error, ProtocolError):
-        return error.php_fatal
-    return not isinstance(error, _PASSING)
 
 
 class Gathering(Generic[T]):
@@ -133,6 +116,8 @@ class Gathering(Generic[T]):
         self._seen: list[int] = []
         self._not_before = 0.0
         self._attempts: Counter[str] = Counter()
+        #: How many fetches in a row failed as a whole, although the project answers.
+        self._failures = 0
         #: Names of retries that are not over, by the jobs that they repeat, and their batches.
         self._again: dict[str, str] = {}
         self._retries: list[Batch] = []
@@ -203,7 +188,10 @@ class Gathering(Generic[T]):
                     return
                 try:
                     self._look(watched)
-                except _PASSING as error:
+                except PASSING as error:
+                    self._failures += is_final(error)
+                    if self._failures >= _ATTEMPTS and self.batch.is_over:
+                        raise
                     # The watch goes on, and asks again.
                     log.warning(
                         "The results of batch %d cannot be fetched now: %s", self.batch.id, error
@@ -212,8 +200,8 @@ class Gathering(Generic[T]):
                     self._seen = []
                 if not self._left():
                     return
-            if not self._retries:
-                # All jobs are over, but the outputs of some cannot be fetched now.
+            if all(each.is_over for each in (self.batch, *self._retries)):
+                # The outputs of some jobs cannot be fetched now.
                 _BACKOFF.wait(rounds, stop=closing)
                 rounds += 1
 
@@ -238,13 +226,18 @@ class Gathering(Generic[T]):
         ended = [job for job in listed if job.state.is_over]
         jobs = sorted_out(ended, family)
         if ended:  # also if all of them failed: jobs.csv tells it
-            fetched = fetching.fetch(
-                batch,
-                self._directory,
-                selected=jobs,
-                brought=self._brought,
-                stop=self._session.closing,
-            )
+            try:
+                fetched = fetching.fetch(
+                    batch,
+                    self._directory,
+                    selected=jobs,
+                    brought=self._brought,
+                    stop=self._session.closing,
+                )
+            except PASSING as passing:
+                self._failures += not is_final(passing)  # the caller counts those that are
+                raise
+            self._failures = 0
             if self._session.closing.is_set():
                 return  # what could not be fetched says only that
             for name, error in fetched.errors.items():
@@ -275,15 +268,14 @@ class Gathering(Generic[T]):
         except GahpError as error:
             # Its traceback would keep the frames of all calls in memory.
             self._fail(future, error.with_traceback(None))
-        except Exception as error:  # noqa: BLE001  (it is the future's)
+        except BaseException as error:  # noqa: BLE001  (it is the future's)
             self._fail(future, error)
         else:
-            with suppress(InvalidStateError):  # it was cancelled
-                future.set_result(value)
+            self._settle(partial(future.set_result, value))
 
     def _not_fetched(self, name: str, error: GahpError) -> None:
         self._attempts[name] += 1
-        if _is_final(error) or self._attempts[name] >= _ATTEMPTS:
+        if is_final(error) or self._attempts[name] >= _ATTEMPTS:
             self._fail(self._open.get(name), error)
         else:
             self.trouble = error
@@ -319,5 +311,13 @@ class Gathering(Generic[T]):
 
     def _fail(self, future: JobFuture[T] | None, error: BaseException) -> None:
         if future is not None:
-            with suppress(InvalidStateError):  # it was cancelled, or has its result
-                future.set_exception(error)
+            self._settle(partial(future.set_exception, error))
+
+    def _settle(self, finish: Callable[[], None]) -> None:
+        """Give a future its result or error; its callbacks cannot stop the others from theirs."""
+        try:
+            finish()
+        except InvalidStateError:
+            pass  # it was cancelled, or has its result
+        except BaseException:  # of callbacks, concurrent.futures only takes Exceptions
+            log.exception("a callback of a future of batch %d raised an error", self.batch.id)

@@ -54,7 +54,7 @@ class Source(NamedTuple):
     shown: str = ""
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
     """A word that names a file: the word as the job has it, and the file."""
 
     word: str
@@ -65,7 +65,7 @@ class FileFinder:
     """Finds files and directories, each once; relative paths start at the working directory."""
 
     def __init__(self) -> None:
-        self._words: dict[str, _Found | None] = {}
+        self._words: dict[str, Found | None] = {}
         self._sources: dict[tuple[str, str], Source] = {}
 
     def in_words(self, words: Iterable[str]) -> tuple[list[str], list[Source]]:
@@ -75,10 +75,10 @@ class FileFinder:
         """
         filled, sources = [], []
         for word in words:
-            before, found = "", self._in_word(word)
+            before, found = "", self.in_word(word)
             if found is None and "=" in word:
                 name, _, rest = word.partition("=")
-                before, found = f"{name}=", self._in_word(rest)
+                before, found = f"{name}=", self.in_word(rest)
             if found is None:
                 filled.append(word)
             else:
@@ -86,12 +86,13 @@ class FileFinder:
                 sources.append(found.source)
         return filled, sources
 
-    def _in_word(self, word: str) -> _Found | None:
+    def in_word(self, word: str) -> Found | None:
+        """Return the file or directory that a whole word names; None: it names none."""
         if word not in self._words:
             self._words[word] = self._look(word)
         return self._words[word]
 
-    def _look(self, word: str) -> _Found | None:
+    def _look(self, word: str) -> Found | None:
         if not word or "\0" in word or len(word) > _LONGEST:
             return None
         plain = posixpath.normpath(word)
@@ -108,7 +109,7 @@ class FileFinder:
         as_typed = not plain.startswith(("/", "../")) and ".." not in word.split("/")
         name = plain if as_typed else posixpath.basename(plain)
         shown = word if as_typed else name + "/" * word.endswith("/")
-        return _Found(shown, self.local(name, plain))
+        return Found(shown, self.local(name, plain))
 
     def local(self, name: str, path: str) -> Source:
         """Return a file or directory of this machine under a name in the job's directory.

@@ -338,12 +338,12 @@ def _described(
         sources += found
     is_input = False
     if "/" in program:
-        [word], found = finder.in_words([program])
-        if found and not isinstance(found[0].file, Tree):
-            sources += found
-            is_input, program = True, f"./{found[0].name}"
+        its = finder.in_word(program)
+        if its is not None and not isinstance(its.source.file, Tree):
+            sources.append(its.source)
+            is_input, program = True, f"./{its.source.name}"
         else:
-            _check_program(word, sources)
+            _check_program(program, sources)
     elif not program:
         raise BadRequest("the first word of the command is empty: expected a program")
     elif find and os.path.isfile(program):  # noqa: PTH113  (a job has thousands of words)

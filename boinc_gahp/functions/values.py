@@ -36,6 +36,7 @@ import math
 import os
 import re
 import stat
+from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -63,6 +64,8 @@ MOST_FILE_BYTES = 1_000_000_000
 #: A number of JSON has no more digits: a long one takes much time to read.
 _MOST_DIGITS = 40
 _MOST_NAME = 200
+#: So many keys of a dictionary, or elements of a set, may have the same hash.
+_MOST_ALIKE = 100
 _BRACKETS = re.compile(r'[\[\]{}"]|\\.', re.DOTALL)
 
 
@@ -219,11 +222,14 @@ class Decoder:
         kind, content = found[TAG], found.get("of")
         if kind in _SIMPLE:
             return _SIMPLE[kind](content)
-        if kind in _COLLECTIONS:
-            return _COLLECTIONS[kind](self.decode(each) for each in _list(content))
+        if kind == "tuple":
+            return tuple(self.decode(each) for each in _list(content))
+        if kind in _SETS:
+            return _SETS[kind](_spread([self.decode(each) for each in _list(content)]))
         if kind == "dict":
             pairs = [_list(each, 2) for each in _list(content)]
-            return {self.decode(key): self.decode(each) for key, each in pairs}
+            keys = _spread([self.decode(key) for key, _ in pairs])
+            return dict(zip(keys, (self.decode(each) for _, each in pairs), strict=True))
         if kind == "complex":
             real, imaginary = (self.decode(each) for each in _list(content, 2))
             return complex(real, imaginary)
@@ -332,6 +338,17 @@ def _str(found: Any) -> str:
     return found
 
 
+def _spread(keys: list[Any]) -> list[Any]:
+    """Return keys; refuse many with the same hash: a set of them takes hours.
+
+    Hashes of numbers are known to everybody, and so are those of tuples of numbers.
+    """
+    alike = Counter(map(hash, keys))
+    if max(alike.values(), default=0) > _MOST_ALIKE:
+        raise WrongResult("its value has too many keys or elements with the same hash")
+    return keys
+
+
 def _shown(found: Any) -> str:
     return quoted(found) if isinstance(found, str) else f"a {type(found).__name__}"
 
@@ -360,8 +377,4 @@ _SIMPLE: dict[Any, Callable[[Any], Any]] = {
     "date": lambda content: datetime.date.fromisoformat(_str(content)),
     "timedelta": _timedelta,
 }
-_COLLECTIONS: dict[Any, Callable[[Any], Any]] = {
-    "tuple": tuple,
-    "set": set,
-    "frozenset": frozenset,
-}
+_SETS: dict[Any, Callable[[Any], Any]] = {"set": set, "frozenset": frozenset}

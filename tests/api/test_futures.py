@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import sys
 import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.api import InlineFile, Job, JobFutures, Poll, Project
+from boinc_gahp.api import InlineFile, Job, JobFutures, Poll, Project, gathering
+from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     BadRequest,
     BatchConflict,
@@ -17,6 +19,7 @@ from boinc_gahp.errors import (
     JobFailed,
     NotFound,
     OutputError,
+    TransportError,
 )
 from boinc_gahp.states import BatchState
 from tests import faultproxy
@@ -408,3 +411,41 @@ def test_what_makes_a_value_may_raise_anything(working: Site) -> None:
     )
     assert made[1].result(LIMIT) == 1
     assert isinstance(made[0].exception(LIMIT), ZeroDivisionError)
+
+
+def test_jobs_whose_outputs_are_gone_do_not_keep_the_others_waiting(working: Site) -> None:
+    # More in a row than after which a fetch gives up on a network that is broken.
+    working.proxy.fail("result_file", faultproxy.status(404), times=8)
+    futures = mapped(working, 10, project=working.open(retry=0))
+    errors = [each.exception(LIMIT) for each in futures]
+    gone = [each for each in errors if each is not None]
+    assert len(gone) == 8
+    assert all(isinstance(each, TransportError) and each.status == 404 for each in gone)
+
+
+def test_outputs_that_never_come_end_in_an_error(
+    working: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gathering, "_BACKOFF", Backoff(0.01))
+    working.proxy.fail("result_file", faultproxy.status(503), times=None)
+    futures = mapped(working, 8, project=working.open(retry=0))
+    for each in futures:
+        error = error_of(each)
+        assert isinstance(error, TransportError)
+        assert error.status == 503
+
+
+def test_a_callback_that_exits_does_not_keep_the_others_waiting(working: Site) -> None:
+    working.local.pause_volunteers()
+    project = working.open()
+    done, closed = mapped(working, 3), mapped(working, 4, args="--m {n}", project=project)
+
+    def leave(_: object) -> None:
+        sys.exit("raised by a callback")
+
+    for each in (*done, *closed):
+        each.add_done_callback(leave)
+    project.close()
+    assert all(isinstance(error_of(each), GatheringEnded) for each in closed)
+    working.local.resume_volunteers()
+    assert len(done.results(LIMIT)) == 3

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
+from boinc_gahp.api import program_batch
 from boinc_gahp.api.program_files import FileFinder, together
 from boinc_gahp.errors import BadRequest, StagingError
 from boinc_gahp.submit import LocalFile, Tree
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.api.conftest import Site
 
 
 @pytest.fixture(autouse=True)
@@ -111,3 +114,11 @@ def test_an_input_that_is_not_there_is_told() -> None:
         FileFinder().given("no-such-file")
     with pytest.raises(BadRequest, match="has no name: write NAME=inline:hello"):
         FileFinder().given("inline:hello")
+
+
+def test_a_variable_in_front_of_the_program_is_not_taken_for_it(site: Site) -> None:
+    # A shell would set DATA; the file behind = is no program.
+    with pytest.raises(BadRequest, match=r'the program "DATA=\./model" is no file here'):
+        program_batch(
+            site.project.session, ["DATA=./model", "python3", "-V"], image="bb", app="docker"
+        )

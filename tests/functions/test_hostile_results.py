@@ -351,3 +351,15 @@ def test_the_memory_for_a_result_is_bounded_however_deep_calls_may_be(
         check=False,
     )
     assert done.stdout.startswith("refused:"), done.stderr
+
+
+@pytest.mark.parametrize("kind", ["set", "frozenset", "dict"])
+@pytest.mark.parametrize("is_tuple", [False, True])
+def test_keys_with_the_same_hash_are_refused(kind: str, is_tuple: bool, tmp_path: Path) -> None:
+    # A set compares each with all the others: of 400,000 this takes a quarter of an hour.
+    alike: list[Any] = [number * sys.hash_info.modulus for number in range(20_000)]
+    if is_tuple:
+        alike = [{"!": "tuple", "of": [each]} for each in alike]
+    content = [[each, 0] for each in alike] if kind == "dict" else alike
+    with pytest.raises(WrongResult, match="with the same hash"):
+        forged(tmp_path, {"value": {"!": kind, "of": content}})
