@@ -31,7 +31,7 @@ from boinc_gahp.errors import (
     ProtocolError,
     TransportError,
 )
-from boinc_gahp.fetch import Stopped, TryLater, last_line
+from boinc_gahp.fetch import Stopped, TryLater, last_line, meaning
 from boinc_gahp.text import quoted
 from boinc_gahp.threads import in_order, start
 
@@ -82,6 +82,8 @@ def failed_job(
     """
     line = last_line(stderr)
     said = f"; the last line of its stderr: {quoted(line, _LONGEST)}" if line else ""
+    if meaning(line):
+        said += f" ({meaning(line)})"
     return JobFailed(
         f"job {name!r} of batch {batch.name!r} (id {batch.id}) of {batch.project.host} failed: "
         f"{why}{said}",
