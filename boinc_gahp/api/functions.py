@@ -177,8 +177,8 @@ class Function(Generic[T]):
                 listed.append((tuple(each), {}))
             else:
                 raise BadRequest(
-                    f"calls[{number}] is of the type {type(each).__name__}: expected a "
-                    "tuple with the arguments of a call, or a mapping; for a single argument there is map()"
+                    f"calls[{number}] is of the type {type(each).__name__}: expected a tuple with "
+                    "the arguments of a call, or a mapping; for a single argument there is map()"
                 )
         return self._submitted(listed, name, directory)
 

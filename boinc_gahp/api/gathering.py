@@ -22,8 +22,12 @@ from boinc_gahp.api.fetching_batch import PASSING, is_final, sorted_out
 from boinc_gahp.api.reasons import why
 from boinc_gahp.api.types import JobState
 from boinc_gahp.backoff import Backoff
-from boinc_gahp.errors import GahpError, GatheringEnded, JobFailed
-from boinc_gahp.fetch import Stopped, last_line
+from boinc_gahp.errors import (
+    GahpError,
+    GatheringEnded,
+    JobFailed,
+)
+from boinc_gahp.fetch import Stopped, last_line, meaning
 from boinc_gahp.text import quoted
 from boinc_gahp.threads import in_order, start
 
@@ -74,6 +78,8 @@ def failed_job(
     """
     line = last_line(stderr)
     said = f"; the last line of its stderr: {quoted(line, _LONGEST)}" if line else ""
+    if meaning(line):
+        said += f" ({meaning(line)})"
     return JobFailed(
         f"job {name!r} of batch {batch.name!r} (id {batch.id}) of {batch.project.host} failed: "
         f"{why}{said}",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -49,6 +50,7 @@ __all__ = ["ProgramBatch", "Programs", "made_programs", "program_batch"]
 _UNUSED = 30 * 86400.0
 #: A job with more processors than this is no job for one computer of a volunteer.
 _MOST_CPUS = 1024
+_PLACEHOLDER = re.compile(r"\{\w+(:\d+)?\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,6 +299,12 @@ def _outputs(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if not isinstance(name, str):
             raise BadRequest(f"outputs: expected names, found {name!r}")
+        if _PLACEHOLDER.search(name):
+            raise BadRequest(
+                f"the output {quoted(name)} has a placeholder, but all programs of a batch have "
+                "the same outputs: let each write a file of one name, which comes back into the "
+                "folder of its job"
+            )
         try:
             found[output_path(name)] = None
         except ValueError as error:

@@ -15,7 +15,7 @@ from boinc_gahp import client_exits
 from boinc_gahp.api.endings import program_note, stream
 from boinc_gahp.api.family import standing_of
 from boinc_gahp.api.folders import folder_name
-from boinc_gahp.fetch import last_line
+from boinc_gahp.fetch import last_line, meaning
 from boinc_gahp.states import ERROR_MEANINGS, JobState, is_aborted
 from boinc_gahp.text import printable, quoted, shorten
 
@@ -137,6 +137,8 @@ def _with_stderr(batch: Batch, found: list[Reason], jobs: dict[str, JobInfo]) ->
             # The project's words only say that there were too many instances.
             text += f" ({', '.join(dict.fromkeys(failure.states))})"
         line = shorten(last_line(failure.stderr), _LONGEST)
+        if meaning(line):
+            text += f": {meaning(line)}"
         told[number] = replace(reason, text=text, stderr=line)
         if failure.trouble is not None:
             # The project stopped answering: what is known is enough.

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.stderr import (
         last_line as last_line,
         lines_of as lines_of,
+        meaning as meaning,
         unwrap as unwrap,
     )
     from boinc_gahp.fetch.temporary import TryLater as TryLater, registry as registry
@@ -89,7 +90,7 @@ __getattr__, __dir__ = exports(
         "locate": ["Located", "NoResult"],
         "names": ["new_file", "shown"],
         "sinks": ["Delivery", "Members", "Sink"],
-        "stderr": ["last_line", "lines_of", "unwrap"],
+        "stderr": ["last_line", "lines_of", "meaning", "unwrap"],
         "temporary": ["TryLater", "registry"],
         "types": [
             "AdFiles",

@@ -199,7 +199,7 @@ def test_a_cancelled_future_aborts_its_job_only(site: Site) -> None:
     assert done == {futures[1]}
     with pytest.raises(concurrent.futures.CancelledError, match="was cancelled here") as raised:
         futures[1].result()
-    assert [frame.path.name for frame in raised.traceback[1:]] == ["tracebacks.py"]
+    assert len(raised.traceback) == 2
     with pytest.raises(concurrent.futures.CancelledError, match=futures[1].job_name):
         futures[1].exception()
     assert futures.batch.counts().failed == 1

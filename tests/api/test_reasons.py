@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp import client_exits
+from boinc_gahp import Job, client_exits
 from boinc_gahp.api import Poll, Reason
+from boinc_gahp.api.gathering import failed_job
 from boinc_gahp.api.reasons import why
 from boinc_gahp.rpc import JobInfo
 from boinc_gahp.states import JobState
@@ -98,6 +99,18 @@ def test_a_reason_has_the_last_line_of_stderr_where_the_project_tells_it(working
     assert (reason.text, reason.count, reason.exit_status) == ("exit status 3", 2, 3)
     assert (reason.errors, reason.stderr) == (("too_many_error_results",), told)
     assert batch.reasons(stderr=False)[0].stderr == ""
+
+
+def test_an_image_that_cannot_be_pulled_is_told_in_words(working: Site) -> None:
+    line = "build command failed: -1"  # what BOINC's wrapper prints
+    working.local.add_app("unbuilt", ["sh", "-c", f"echo '{line}' >&2; exit 1"], outputs="out")
+    batch = working.project.submit("unbuilt", [Job()]).wait(timeout=60, poll=QUICK)
+    [reason] = batch.reasons()
+    assert reason.text.startswith("exit status 1")
+    if not working.local.core.quirks.fatal_failed_job:
+        assert (reason.stderr, "could not be pulled" in reason.text) == (line, True)
+    error = failed_job(batch, "unbuilt_0", "exit status 1", stderr=f"x\n{line}\n")
+    assert f'"{line}" (the image could not be pulled or built; check its name)' in str(error)
 
 
 def test_reasons_are_told_also_if_the_project_does_not_tell_of_single_jobs(site: Site) -> None:

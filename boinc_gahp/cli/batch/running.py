@@ -184,12 +184,30 @@ def run_program(arguments: list[str], config: str | None) -> int:
         ["file", "path", "name", "stem", "index", "batch"]
     ) & {"file", "path", "name", "stem"}:
         parser.error("--each: nothing tells the files to the program; write {file} in the command")
+    _check_files_are_sent(parser, options)
     check_following(parser, options)
     program = _NOT_IN_NAMES.sub("_", PurePath(options.command[0]).stem)
     options.program, options.app = options.app, program.lstrip(".-") or "program"
     options.app_version = None
     more: Options = {"parameters": sizes_of(options)}
     return send(arguments, config, options, action="run", more=more, look_up=_look_up)
+
+
+def _check_files_are_sent(parser: Parser, options: Namespace) -> None:
+    """Refuse a ``{file}`` that is only in the text of a script, as in ``sh -c 'wc {file}'``."""
+    having = [word for word in options.command if re.search(r"(?<!\{)\{(file|path)\b", word)]
+    if (
+        options.each is None
+        or options.no_find
+        or not having
+        or any(re.search(r"\{(file|path)\b", each) for each in options.input)
+    ):
+        return
+    if all(re.search(r"\s", word) for word in having):
+        parser.error(
+            f"the word {words.printable(having[0])!r} is no path, so its {{file}} would not be "
+            "sent: add --input {file} (or --no-find, if the image has these files)"
+        )
 
 
 def _environment(options: Namespace) -> dict[str, str]:

@@ -79,6 +79,17 @@ def test_each_file_is_in_the_command_and_goes_along(site: Site, batch: Command) 
     ]
 
 
+def test_a_script_in_the_command_line_can_have_the_name_of_its_file(
+    site: Site, batch: Command
+) -> None:
+    script = ("--each", "data/a.csv", "--", "sh", "-c", "wc {file} > {stem}.out")
+    found, _ = shown(batch, "--input", "{file}", *script)
+    assert commands(found) == [["sh", "-c", "wc data/a.csv > a.out"]]
+    assert [each["name"] for each in found["jobs"][0]["inputs"]] == ["data/a.csv"]
+    found, _ = shown(batch, "--no-find", *script)
+    assert found["jobs"][0]["inputs"] == []
+
+
 def test_rows_and_counts_fill_in_words(site: Site, batch: Command) -> None:
     found, _ = shown(batch, "--rows", "rows.csv", "--", "python3", "-c", "{{}}", "{n}", "{label}")
     assert commands(found) == [
@@ -134,6 +145,7 @@ def test_a_dry_run_shows_what_the_program_would_find(site: Site, batch: Command)
     [
         (["--", "./no.sh"], 'the program "./no.sh" is no file here'),
         (["--", "fit.sh"], 'there is a file of this name here: write "./fit.sh" to send it'),
+        (["--output", "{index}.out", "--", "id"], 'the output "{index}.out" has a placeholder'),
         (["--output", "../up", "--", "id"], 'the output "../up" is not in the job\'s directory'),
         (["--env", "API_KEY=1", "--", "id"], "API_KEY looks like that of a secret"),
         (["--env", "A", "--", "id"], "--env 'A': expected NAME=VALUE"),
@@ -158,6 +170,10 @@ def test_what_cannot_be_is_told_before_anything_is_sent(
         (["./fit.sh", "--title", "x"], "the command is expected behind --, as in: -- ./fit.py"),
         (["--"], "there is no command behind --"),
         (["--", "echo", "{seed}"], "{seed} is not a placeholder"),
+        (
+            ["--each", "data/*", "--", "sh", "-c", "wc {file}"],
+            "the word 'wc {file}' is no path, so its {file} would not be sent: add --input {file}",
+        ),
         (["--each", "data/*", "--", "./fit.sh"], "nothing tells the files to the program"),
         (["--each", "data/*", "--count", "2", "--", "echo"], "do not go together"),
         (["--", "echo", "{file}"], "there is no --each"),
