@@ -196,12 +196,30 @@ def together(sources: Iterable[Source]) -> Mapping[str, Source]:
                 f"{_path(other)} and {_path(source)} would both be {quoted(source.name)} in the "
                 "job's directory: rename one, or name it with an input NAME=FILE"
             )
+    for source in found.values():
+        above = _above(source, found)
+        if above is not None:
+            raise BadRequest(
+                f"{_path(above)} would be the file {quoted(above.name)} in the job's directory, "
+                f"and {_path(source)} would be {quoted(source.name)}, below it: rename one, or "
+                "name it with an input NAME=FILE"
+            )
     trees = [source.file for source in found.values() if isinstance(source.file, Tree)]
     return {
         name: source
         for name, source in found.items()
         if not any(_brings(tree, source) for tree in trees if tree is not source.file)
     }
+
+
+def _above(source: Source, found: Mapping[str, Source]) -> Source | None:
+    """Return a file whose name is that of a directory in another's name; None: there is none."""
+    name = posixpath.dirname(source.name)
+    while name:
+        if name in found and not isinstance(found[name].file, Tree):
+            return found[name]
+        name = posixpath.dirname(name)
+    return None
 
 
 def _brings(tree: Tree, source: Source) -> bool:

@@ -17,6 +17,9 @@ FPOPS_BOUND = 14 * _FIVE_GFLOPS_FOR_A_DAY
 #: Bytes of disk beside the inputs for a job that requests none; also the steps of such a default,
 #: because jobs with different limits are not in one batch.
 _DISK = 1e9
+#: The bytes of one word for a program, and of a variable with its value; one more is the zero byte
+#: at its end (``MAX_ARG_STRLEN`` in Linux's ``include/uapi/linux/binfmts.h``).
+_LONGEST_WORD = 131_071
 #: Parts of the names of variables that often hold secrets.
 _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSWORD", re.IGNORECASE)
 
@@ -43,12 +46,27 @@ def is_variable(name: str) -> bool:
     return bool(name) and not name.startswith("-") and not set("=\0") & set(name)
 
 
+def check_word(text: str) -> None:
+    """Raise ValueError for what no program can get as a word, or as ``NAME=VALUE``; says why."""
+    if "\0" in text:
+        raise ValueError("has a zero byte, which no program can get: put it into a file")
+    try:
+        size = len(text.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        raise ValueError("has half of a character: correct it") from None
+    if size > _LONGEST_WORD:
+        raise ValueError(
+            f"has {size:,} bytes, and a program gets at most {_LONGEST_WORD:,}: put it into a file"
+        )
+
+
 def output_path(name: str) -> str:
     """Return the path of a file or directory that a program makes, below the job's directory.
 
     Raises:
         ValueError: it cannot be an output; says why, and what to do.
     """
+    check_word(name)
     plain = posixpath.normpath(name)
     if plain.startswith(("/", "..")) or plain == ".":
         raise ValueError(
