@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         check_word as check_word,
         default_disk as default_disk,
         is_variable as is_variable,
+        may_be_secret as may_be_secret,
         output_path as output_path,
         secret_names as secret_names,
     )
@@ -77,6 +78,7 @@ __getattr__, __dir__ = exports(
             "check_word",
             "default_disk",
             "is_variable",
+            "may_be_secret",
             "output_path",
             "secret_names",
         ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import posixpath
 import re
 from typing import TYPE_CHECKING
@@ -23,6 +24,15 @@ _LONGEST_WORD = 131_071
 #: Parts of the names of variables that often hold secrets.
 _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSWORD", re.IGNORECASE)
 
+#: Files, and directories of them, that hold secrets in the home directories of most people.
+_SECRET_DIRECTORIES = (".ssh", ".gnupg", ".aws")
+_SECRET_FILES = frozenset(
+    {
+        *(".netrc", "_netrc", ".pgpass", ".pypirc", ".git-credentials", ".my.cnf"),
+        *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk"),
+    }
+)
+
 
 def default_disk(inputs: float, image: float = 0) -> float:
     """Return the bytes of disk for a job that asks for none: 1 GB beside its inputs.
@@ -39,6 +49,18 @@ def default_disk(inputs: float, image: float = 0) -> float:
 def secret_names(names: Iterable[str]) -> list[str]:
     """Return those names of variables that look like names of secrets."""
     return [name for name in names if _SECRET.search(name)]
+
+
+def may_be_secret(path: str) -> bool:
+    """Tell whether a file or directory of this machine is one that mostly holds secrets.
+
+    So is a directory with such a directory or file at its top, as a home directory is.
+    """
+    *above, last = os.path.abspath(path).split("/")  # noqa: PTH100  (bytes that are not UTF-8)
+    if last in _SECRET_FILES or not {*above, last}.isdisjoint(_SECRET_DIRECTORIES):
+        return True
+    inside = (os.path.join(path, each) for each in (*_SECRET_FILES, *_SECRET_DIRECTORIES))  # noqa: PTH118
+    return os.path.isdir(path) and any(map(os.path.lexists, inside))  # noqa: PTH112
 
 
 def is_variable(name: str) -> bool:

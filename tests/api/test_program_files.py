@@ -72,6 +72,20 @@ def test_words_that_name_nothing_stay_as_they_are(words: list[str]) -> None:
     assert sources or kept == words
 
 
+@pytest.mark.parametrize(
+    "word",
+    [".ssh/id_rsa", ".ssh/config", ".ssh", "--key=.ssh/id_rsa", ".netrc", "../here", "keys/id_rsa"],
+)
+def test_a_word_sends_no_secrets(here: Path, word: str) -> None:
+    for name in (".ssh/id_rsa", ".ssh/config", ".netrc", "keys/id_rsa"):
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_text("secret")
+    with pytest.raises(BadRequest, match="looks as if it held secrets"):
+        FileFinder().in_words([word])
+    # Who names it as an input wants it.
+    assert FileFinder().given(word.partition("=")[2] or word).file
+
+
 def test_two_files_of_one_name_are_refused() -> None:
     finder = FileFinder()
     sources = [finder.given("model"), finder.named("model", "data/a.csv")]
