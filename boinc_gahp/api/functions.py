@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -24,6 +25,7 @@ from boinc_gahp.api.programs import ProgramBatch, program_batch
 from boinc_gahp.api.progress import of_steps
 from boinc_gahp.api.request import job_names
 from boinc_gahp.api.types import InlineFile, Job, ProgramWords
+from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import BadRequest, BatchConflict, JobFailed, NotFound, RemoteError
 from boinc_gahp.functions import (
     PROGRAM,
@@ -66,6 +68,9 @@ _CONTENTS = "contents"
 #: The most characters of an argument among a job's parameters, and of all in an error.
 _SHOWN = 60
 _LONG = 300
+#: Seconds for a process that sends the same calls, or was killed (:mod:`boinc_gahp.api.comparing`).
+_AT_WORK = 70.0
+_BACKOFF = Backoff(0.2, 5.0)
 
 
 @concise
@@ -225,17 +230,28 @@ class Function(Generic[T]):
 
     def _batch(self, calls: _Calls, name: str | None, options: dict[str, Any]) -> Batch:
         """Return the batch of the calls: it is there already, or is submitted."""
-        session = self._project.session
-        # Pickles differ each time, and their fingerprints do not.
+        session = self._project.session  # pickles differ each time, and fingerprints do not
         like = self._program(calls.normal(), options)
         stem = _STEM.sub("", self.name) or "function"
         contents, _ = contents_name(session, like.app, like.jobs, stem=stem, **like.options)
-        found = self._found(calls, name or free_name(session, contents), contents, name)
-        if isinstance(found, Batch):
-            return found
-        made = self._program(calls.real(), {**options, "name": found})
-        jobs = [_as_kept(job, self.name, contents) for job in made.jobs]
-        return self._project.submit(made.app, jobs, **made.options)
+        batch_name = name or free_name(session, contents)
+        made: ProgramBatch | None = None
+        until, attempt = time.monotonic() + _AT_WORK, 0
+        while (found := self._found(calls, batch_name, contents, name)) is None:
+            if made is None:
+                made = self._program(calls.real(), {**options, "name": batch_name})
+                jobs = [_as_kept(job, self.name, contents) for job in made.jobs]
+            try:
+                return self._project.submit(made.app, jobs, **made.options)
+            except BatchConflict:
+                # Another process sends the same calls as other pickles, or did when it was killed.
+                old = Manifests(session).find(batch_name)
+                if old is None or calls.difference(old, contents) or time.monotonic() > until:
+                    raise
+                if not _BACKOFF.wait(attempt, stop=session.closing):
+                    raise
+            attempt += 1
+        return found
 
     def _program(self, rows: list[Job], options: Mapping[str, Any]) -> ProgramBatch:
         how = dict(options)
@@ -253,8 +269,8 @@ class Function(Generic[T]):
             **how,
         )
 
-    def _found(self, calls: _Calls, name: str, contents: str, given: str | None) -> Batch | str:
-        """Return the batch of this name if it has these calls; its name if it is to be submitted.
+    def _found(self, calls: _Calls, name: str, contents: str, given: str | None) -> Batch | None:
+        """Return the batch of this name if it has these calls; None if it is to be submitted.
 
         Raises:
             BatchConflict: the batch has other calls.
@@ -264,13 +280,13 @@ class Function(Generic[T]):
         try:
             info = session.rpc.query_batch(batch_name=name).batch
         except NotFound:
-            return name
+            return None
         if info.state not in (BatchState.IN_PROGRESS, BatchState.COMPLETE) or not info.njobs:
-            return name
+            return None
         if given is not None:
             manifest = Manifests(session).of(name, info.id)
             if manifest is None:
-                return name
+                return None
             changed = calls.difference(manifest, contents)
             if changed:
                 raise BatchConflict(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api.files import KINDS, path_of, read_file
 from boinc_gahp.api.types import InlineFile, LocalFile, RemoteFile, StagedFile
+from boinc_gahp.containers import may_be_secret
 from boinc_gahp.errors import BadRequest, StagingError
 from boinc_gahp.submit import Tree, tree_bytes, tree_stamp
 from boinc_gahp.text import quoted
@@ -67,11 +68,17 @@ class FileFinder:
     def __init__(self) -> None:
         self._words: dict[str, Found | None] = {}
         self._sources: dict[tuple[str, str], Source] = {}
+        #: Paths of files that are no secrets.
+        self._public: set[str] = set()
 
     def in_words(self, words: Iterable[str]) -> tuple[list[str], list[Source]]:
         """Return the words as the job has them, and the files that they name.
 
         A word names a file of this machine, or the part behind its first ``=`` does.
+
+        Raises:
+            BadRequest: one of them mostly holds secrets.
+            StagingError: one cannot be read.
         """
         filled, sources = [], []
         for word in words:
@@ -82,6 +89,10 @@ class FileFinder:
             if found is None:
                 filled.append(word)
             else:
+                path = getattr(found.source.file, "path", "")
+                if path not in self._public:
+                    _check_public(path)
+                    self._public.add(path)
                 filled.append(before + found.word)
                 sources.append(found.source)
         return filled, sources
@@ -196,12 +207,40 @@ def together(sources: Iterable[Source]) -> Mapping[str, Source]:
                 f"{_path(other)} and {_path(source)} would both be {quoted(source.name)} in the "
                 "job's directory: rename one, or name it with an input NAME=FILE"
             )
+    for source in found.values():
+        above = _above(source, found)
+        if above is not None:
+            raise BadRequest(
+                f"{_path(above)} would be the file {quoted(above.name)} in the job's directory, "
+                f"and {_path(source)} would be {quoted(source.name)}, below it: rename one, or "
+                "name it with an input NAME=FILE"
+            )
     trees = [source.file for source in found.values() if isinstance(source.file, Tree)]
     return {
         name: source
         for name, source in found.items()
         if not any(_brings(tree, source) for tree in trees if tree is not source.file)
     }
+
+
+def _check_public(path: str) -> None:
+    if may_be_secret(path):
+        raise BadRequest(
+            f"a word of the command names {quoted(path)}, which looks as if it held secrets, and "
+            "volunteers can read all files of a job: leave it out, or, if it holds none, name it "
+            "as an input (--input, in Python inputs=[...]), and let no files be found in the "
+            "command (--no-find, in Python find_files=False)"
+        )
+
+
+def _above(source: Source, found: Mapping[str, Source]) -> Source | None:
+    """Return a file whose name is that of a directory in another's name; None: there is none."""
+    name = posixpath.dirname(source.name)
+    while name:
+        if name in found and not isinstance(found[name].file, Tree):
+            return found[name]
+        name = posixpath.dirname(name)
+    return None
 
 
 def _brings(tree: Tree, source: Source) -> bool:

@@ -21,6 +21,7 @@ from boinc_gahp.api.types import Job, LocalFile, Parameters, ProgramWords
 from boinc_gahp.containers import (
     FPOPS_BOUND,
     Program,
+    check_word,
     default_disk,
     is_variable,
     output_path,
@@ -181,7 +182,7 @@ def made_programs(
         command="",
         program=Program(environment=_environment(common.environment, common.allow_environment)),
         outputs=None if common.outputs is None else _outputs(common.outputs),
-        network=bool(common.network),
+        network=_network(network=common.network),
         cpus=_cpus(common.cpus),
         is_persons=True,
     )
@@ -235,6 +236,8 @@ def made_programs(
 
 
 def _words(command: Sequence[object] | str) -> list[object]:
+    if isinstance(command, (bytes, bytearray)) or not isinstance(command, Iterable):
+        raise BadRequest(f"command is a {type(command).__name__}: expected words, or one text")
     words: list[object] = [*(split_args(command) if isinstance(command, str) else command)]
     if not words:
         raise BadRequest("the command has no words: expected a program and its arguments")
@@ -244,7 +247,10 @@ def _words(command: Sequence[object] | str) -> list[object]:
 def _paths(inputs: Iterable[str | os.PathLike[str]]) -> list[str]:
     if isinstance(inputs, (str, os.PathLike)):
         raise BadRequest(f"inputs is one path: expected a list, so write [{os.fspath(inputs)!r}]")
-    return [os.fsdecode(each) for each in inputs]
+    try:
+        return [os.fsdecode(each) for each in inputs]
+    except TypeError as error:
+        raise BadRequest(f"inputs: expected paths: {error}") from None
 
 
 def _jobs(
@@ -292,9 +298,17 @@ def _cpus(number: int) -> int:
     return number
 
 
+def _network(*, network: bool) -> bool:
+    if not isinstance(network, bool):  # "no" would be true
+        raise BadRequest(f"network is {network!r}: expected True or False")
+    return network
+
+
 def _outputs(names: Sequence[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         raise BadRequest(f"outputs is one text: expected a list, so write [{names!r}]")
+    if not isinstance(names, Iterable):
+        raise BadRequest(f"outputs is a {type(names).__name__}: expected a list of names")
     found: dict[str, None] = {}
     for name in names:
         if not isinstance(name, str):
@@ -313,11 +327,17 @@ def _outputs(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _environment(given: Mapping[str, str], allowed: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    if not isinstance(given, Mapping):
+        raise BadRequest(f"environment is a {type(given).__name__}: expected values by their names")
     for name, value in given.items():
         if not isinstance(name, str) or not is_variable(name):
             raise BadRequest(f"the environment has the variable {name!r}, which cannot be")
-        if not isinstance(value, str) or "\0" in value:
+        if not isinstance(value, str):
             raise BadRequest(f"the environment's variable {name} is {value!r}: expected a text")
+        try:
+            check_word(f"{name}={value}")
+        except ValueError as error:
+            raise BadRequest(f"the environment's variable {quoted(name)} {error}") from None
     refused = [name for name in secret_names(given) if name not in set(allowed)]
     if refused:
         names = ", ".join(refused)
@@ -401,7 +421,12 @@ def _check_program(program: str, sources: Iterable[Source]) -> None:
 def _text(word: object) -> str:
     if isinstance(word, bool) or not isinstance(word, (str, int, float, os.PathLike)):
         raise BadRequest(f"the command's word {word!r} is a {type(word).__name__}: expected a text")
-    return os.fsdecode(word) if isinstance(word, os.PathLike) else str(word)
+    text = os.fsdecode(word) if isinstance(word, os.PathLike) else str(word)
+    try:
+        check_word(text)
+    except ValueError as error:
+        raise BadRequest(f"the command's word {quoted(text)} {error}") from None
+    return text
 
 
 def _told(shared: ContainerJob) -> str:

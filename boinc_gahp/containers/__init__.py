@@ -43,8 +43,10 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.containers.rules import (
         FPOPS_BOUND as FPOPS_BOUND,
+        check_word as check_word,
         default_disk as default_disk,
         is_variable as is_variable,
+        may_be_secret as may_be_secret,
         output_path as output_path,
         secret_names as secret_names,
     )
@@ -81,7 +83,15 @@ __getattr__, __dir__ = exports(
             "STDOUT",
             "WORK",
         ],
-        "rules": ["FPOPS_BOUND", "default_disk", "is_variable", "output_path", "secret_names"],
+        "rules": [
+            "FPOPS_BOUND",
+            "check_word",
+            "default_disk",
+            "is_variable",
+            "may_be_secret",
+            "output_path",
+            "secret_names",
+        ],
         "script": ["Layout", "Program", "by_script", "write_script"],
     },
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import posixpath
 import re
 from typing import TYPE_CHECKING
@@ -17,8 +18,20 @@ FPOPS_BOUND = 14 * _FIVE_GFLOPS_FOR_A_DAY
 #: Bytes of disk beside the inputs for a job that requests none; also the steps of such a default,
 #: because jobs with different limits are not in one batch.
 _DISK = 1e9
+#: The bytes of one word for a program, and of a variable with its value; one more is the zero byte
+#: at its end (``MAX_ARG_STRLEN`` in Linux's ``include/uapi/linux/binfmts.h``).
+_LONGEST_WORD = 131_071
 #: Parts of the names of variables that often hold secrets.
 _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSWORD", re.IGNORECASE)
+
+#: Files, and directories of them, that hold secrets in the home directories of most people.
+_SECRET_DIRECTORIES = (".ssh", ".gnupg", ".aws")
+_SECRET_FILES = frozenset(
+    {
+        *(".netrc", "_netrc", ".pgpass", ".pypirc", ".git-credentials", ".my.cnf"),
+        *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk"),
+    }
+)
 
 
 def default_disk(inputs: float, image: float = 0) -> float:
@@ -38,9 +51,35 @@ def secret_names(names: Iterable[str]) -> list[str]:
     return [name for name in names if _SECRET.search(name)]
 
 
+def may_be_secret(path: str) -> bool:
+    """Tell whether a file or directory of this machine is one that mostly holds secrets.
+
+    So is a directory with such a directory or file at its top, as a home directory is.
+    """
+    *above, last = os.path.abspath(path).split("/")  # noqa: PTH100  (bytes that are not UTF-8)
+    if last in _SECRET_FILES or not {*above, last}.isdisjoint(_SECRET_DIRECTORIES):
+        return True
+    inside = (os.path.join(path, each) for each in (*_SECRET_FILES, *_SECRET_DIRECTORIES))  # noqa: PTH118
+    return os.path.isdir(path) and any(map(os.path.lexists, inside))  # noqa: PTH112
+
+
 def is_variable(name: str) -> bool:
     """Tell whether a variable of the environment can have this name; see :class:`.Program`."""
     return bool(name) and not name.startswith("-") and not set("=\0") & set(name)
+
+
+def check_word(text: str) -> None:
+    """Raise ValueError for what no program can get as a word, or as ``NAME=VALUE``; says why."""
+    if "\0" in text:
+        raise ValueError("has a zero byte, which no program can get: put it into a file")
+    try:
+        size = len(text.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        raise ValueError("has half of a character: correct it") from None
+    if size > _LONGEST_WORD:
+        raise ValueError(
+            f"has {size:,} bytes, and a program gets at most {_LONGEST_WORD:,}: put it into a file"
+        )
 
 
 def output_path(name: str) -> str:
@@ -49,6 +88,7 @@ def output_path(name: str) -> str:
     Raises:
         ValueError: it cannot be an output; says why, and what to do.
     """
+    check_word(name)
     plain = posixpath.normpath(name)
     if plain.startswith(("/", "..")) or plain == ".":
         raise ValueError(

@@ -36,7 +36,8 @@ def read_table(pandas: Any, file: BinaryIO, found: Mapping[str, Any]) -> Any:
     if type(rows) is not int or rows < 0 or len(columns) > MOST_COLUMNS:
         raise ValueError("a table has an impossible number of rows or columns")
     # Each cell has two quotation marks, and a comma or the end of a line.
-    if rows * len(columns) > min(os.fstat(file.fileno()).st_size // 3, MOST_CELLS):
+    most = min(os.fstat(file.fileno()).st_size // 3, MOST_CELLS) if columns else MOST_CELLS
+    if rows * max(len(columns), 1) > most:
         raise ValueError(
             f"a table cannot have {rows:,} rows in a file of this size, or is too large"
         )

@@ -182,6 +182,8 @@ def _raised(problem: Any, raised: Any) -> Raised:
     if isinstance(problem, str):
         detail = printable(f"{kind}: {message}"[:MOST_MESSAGE]) if told else ""
         kind, message = "", f"{problem}: {detail}" if detail else problem
+    if not kind.strip() and not message.strip():
+        message = "the volunteer's computer did not say why"
     return Raised(
         printable(kind[:_MOST_NAME]),
         _lines(message, MOST_MESSAGE),

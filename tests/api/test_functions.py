@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -174,3 +176,19 @@ def test_what_the_batch_keeps_of_a_call_is_for_people(function: Function[float])
     assert (first["number"], first["factor"]) == (3, 0.5)
     assert len(str(second["number"])) < 80
     assert "base64" not in str(first)
+
+
+def test_processes_that_make_the_same_calls_at_once_get_the_same_batch(project: Project) -> None:
+    # Of sets, and of classes of a script, each process makes another pickle.
+    functions = [project.function(scale) for _ in range(4)]
+    for number, each in enumerate(functions):
+        each._payload = replace(each._payload, content=each._payload.content + bytes([number]))
+    begin = threading.Barrier(len(functions))
+
+    def call(function: Function[float]) -> int:
+        begin.wait()
+        return function.map(range(50)).batch.id
+
+    with ThreadPoolExecutor(len(functions)) as threads:
+        assert len(set(threads.map(call, functions))) == 1
+    assert [batch.njobs for batch in project.batches()] == [50]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -72,12 +72,33 @@ def test_words_that_name_nothing_stay_as_they_are(words: list[str]) -> None:
     assert sources or kept == words
 
 
+@pytest.mark.parametrize(
+    "word",
+    [".ssh/id_rsa", ".ssh/config", ".ssh", "--key=.ssh/id_rsa", ".netrc", "../here", "keys/id_rsa"],
+)
+def test_a_word_sends_no_secrets(here: Path, word: str) -> None:
+    for name in (".ssh/id_rsa", ".ssh/config", ".netrc", "keys/id_rsa"):
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_text("secret")
+    with pytest.raises(BadRequest, match="looks as if it held secrets"):
+        FileFinder().in_words([word])
+    # Who names it as an input wants it.
+    assert FileFinder().given(word.partition("=")[2] or word).file
+
+
 def test_two_files_of_one_name_are_refused() -> None:
     finder = FileFinder()
     sources = [finder.given("model"), finder.named("model", "data/a.csv")]
     with pytest.raises(BadRequest, match='would both be "model" in the job\'s directory'):
         together(sources)
     assert list(together([finder.given("model"), finder.given("./model")])) == ["model"]
+
+
+def test_a_file_is_no_directory_of_another() -> None:
+    finder = FileFinder()
+    sources = [finder.given("model"), finder.given("model/deep/b=data/a.csv")]
+    with pytest.raises(BadRequest, match=r"model.* below it: rename one"):
+        together(sources)
 
 
 def test_what_a_directory_brings_is_not_sent_twice() -> None:
@@ -122,3 +143,38 @@ def test_a_variable_in_front_of_the_program_is_not_taken_for_it(site: Site) -> N
         program_batch(
             site.project.session, ["DATA=./model", "python3", "-V"], image="bb", app="docker"
         )
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"command": b"./model"}, "command is a bytes: expected words"),
+        ({"command": 5}, "command is a int"),
+        ({"command": ["sh", "a\0b"]}, "has a zero byte"),
+        ({"command": ["sh", "\ud800"]}, "has half of a character"),
+        (
+            {"command": ["sh", "x" * 131_072]},
+            "has 131,072 bytes, and a program gets at most 131,071",
+        ),
+        ({"environment": {"A": "x" * 131_070}}, 'variable "A" has 131,072 bytes'),
+        ({"environment": {"A": "\0"}}, "has a zero byte"),
+        ({"environment": "A=b"}, "environment is a str"),
+        ({"outputs": ["a\0"]}, "has a zero byte"),
+        ({"outputs": 5}, "outputs is a int"),
+        ({"inputs": 5}, "inputs: expected paths"),
+        ({"inputs": [5]}, "inputs: expected paths"),
+        ({"network": "no"}, "network is 'no': expected True or False"),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_what_no_program_can_get_is_refused(site: Site, given: dict[str, Any], words: str) -> None:
+    given = {"command": ["sh"], "image": "bb", "app": "docker", **given}
+    with pytest.raises(BadRequest, match=words):
+        program_batch(site.project.session, **given)
+
+
+def test_the_longest_word_is_sent(site: Site) -> None:
+    word = "ü" * 65_535 + "x"
+    made = program_batch(site.project.session, ["sh", word], image="bb", app="docker")
+    assert made.jobs[0].program is not None
+    assert made.jobs[0].program.command == ("sh", word)

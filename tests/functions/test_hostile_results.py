@@ -363,3 +363,20 @@ def test_keys_with_the_same_hash_are_refused(kind: str, is_tuple: bool, tmp_path
     content = [[each, 0] for each in alike] if kind == "dict" else alike
     with pytest.raises(WrongResult, match="with the same hash"):
         forged(tmp_path, {"value": {"!": kind, "of": content}})
+
+
+@pytest.mark.parametrize("told", [{"raised": 0}, {"raised": {"message": " "}}, {"problem": [1]}])
+def test_a_failure_without_words_gets_some(told: dict[str, Any], tmp_path: Path) -> None:
+    value, raised = forged(tmp_path, told)
+    assert value is None
+    assert raised is not None
+    assert raised.message == "the volunteer's computer did not say why"
+
+
+@pytest.mark.parametrize("rows", [10**18, 10**30])
+def test_a_table_without_columns_has_no_endless_index(rows: int, tmp_path: Path) -> None:
+    (tmp_path / RETURNED).mkdir()
+    (tmp_path / RETURNED / "0.csv").write_text("\n")
+    table = {"columns": [], "rows": rows, "index": False, "series": False}
+    with pytest.raises(WrongResult, match="too large"):
+        forged(tmp_path, {"value": {"!": "table", "of": "0.csv", **table}})
