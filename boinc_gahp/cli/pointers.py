@@ -28,6 +28,7 @@ _OF = {"batch": "your batches", "ledger": "jobs from HTCondor", "local-project":
 WELCOME = """\
 What most people want:
   boinc_gahp batch submit APP ...     send jobs; then batch wait and batch fetch
+  boinc_gahp batch run --image ...    let volunteers run your own program
   boinc_gahp check                    check the settings and your account
   boinc_gahp login URL                use a project on which you have an account
   boinc_gahp demo                     see 20 jobs run on this machine
