@@ -307,13 +307,17 @@ class Gathering(Generic[T]):
             self._fail(self._open.get(name), error)
 
     def _missing(self, listed: Sequence[JobInfo]) -> None:
-        """Set errors for jobs that the project does not have any more, or never had."""
-        there = {job.name for job in listed}
+        """Set errors for jobs of whose end a batch that is over does not tell."""
+        there = {job.name: job for job in listed}
         for name, future in self._open.items():
-            if name not in there:
-                self._fail(
-                    future, failed_job(self.batch, name, "the project does not have it any more")
-                )
+            job = there.get(name)
+            if job is None:
+                reason = "the project does not have it any more"
+            elif job.state is JobState.UNKNOWN:
+                reason = f"the project says {quoted(job.status)} of it, which is not known here"
+            else:
+                continue
+            self._fail(future, failed_job(self.batch, name, reason))
 
     def _fail(self, future: JobFuture[T] | None, error: BaseException) -> None:
         if future is not None:

@@ -21,7 +21,8 @@ from boinc_gahp.errors import (
     OutputError,
     TransportError,
 )
-from boinc_gahp.states import BatchState
+from boinc_gahp.rpc import JobInfo
+from boinc_gahp.states import BatchState, JobState
 from tests import faultproxy
 from tests.helpers import wait_for
 
@@ -449,3 +450,13 @@ def test_a_callback_that_exits_does_not_keep_the_others_waiting(working: Site) -
     assert all(isinstance(error_of(each), GatheringEnded) for each in closed)
     working.local.resume_volunteers()
     assert len(done.results(LIMIT)) == 3
+
+
+def test_a_state_that_nobody_knows_is_no_reason_to_wait_for_ever(
+    working: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(JobInfo, "state", property(lambda _: JobState.UNKNOWN))
+    futures = mapped(working, 2)
+    error = error_of(futures[0])
+    assert isinstance(error, JobFailed)
+    assert "of it, which is not known here" in error.why
