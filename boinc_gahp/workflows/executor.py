@@ -147,7 +147,8 @@ class Executor(RemoteExecutor):
         """Let the project delete the files of batches whose jobs are all done and brought."""
         super().shutdown()
         if not self._cancelled:
-            for name in self._batches.keys() - self._failed:
+            left = {sent.place.batch for sent in self._sent.values() if sent.place is not None}
+            for name in self._batches.keys() - self._failed - left:
                 self._retire(self._batches[name])
         self._project.close()
 
