@@ -138,7 +138,7 @@ def run_program_parser(config: str | None = None) -> Parser:
         action="append",
         default=[],
         metavar="NAME",
-        help="a variable that is no secret, though its name looks so; may be repeated",
+        help="a variable whose name looks like a secret's, but which is none; may be repeated",
     )
     runs.add_argument(
         "--network",
