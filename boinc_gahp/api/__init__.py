@@ -23,7 +23,7 @@ table, rows     jobs from a table: of Python, and of a file; row_csv and row_jso
 row_jobs        a row as a job; row_values checks its cells, patterns fills placeholders
 files           input files and arguments as text; remote_files measures those of other servers
 programs        commands as jobs in containers, with program_files from their words
-request         jobs as a request to the bridge; splitting divides what is too large
+request         jobs as a request to submit; splitting divides what is too large
 submission      submits, plans and estimates
 manifest        what was submitted; manifest_files keeps it on this machine
 comparing       whether a batch that is there has the same jobs, and the difference

@@ -28,6 +28,7 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.submit import Journal, LocalFile
+from boinc_gahp.submit.abort import drop
 from boinc_gahp.text import quoted, shorten, visible
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ class Comparison(Journal):
 
     def _drop(self, batch_id: int) -> None:
         try:
-            self._session.bridge.drop(batch_id, self._request.batch_name)
+            drop(self._session.context, batch_id, self._request.batch_name)
         except GahpError as error:
             log.warning("Batch %d stays on the project: %s", batch_id, error)
 

@@ -12,6 +12,8 @@ from boinc_gahp.api import finding
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import BadRequest, BatchConflict, GahpError
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit import control
+from boinc_gahp.submit.abort import abort_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,14 +92,14 @@ def abort(batch: Batch) -> None:
     if batch.state in (BatchState.COMPLETE, BatchState.RETIRED):
         return
     may_be_undone = batch.state is BatchState.INIT
-    lasts = session.bridge.abort_once(batch.id, batch.name)
+    lasts = abort_once(session.context, batch.id, batch.name)
     for attempt in range(_MAX_CHECKS if may_be_undone or not lasts else 0):
         if not _BACKOFF.wait(attempt, stop=session.closing):
             break
         # With every job aborted it may be complete instead: then it is over as well.
         lasts = batch.refresh().is_over
         if not lasts:
-            session.bridge.abort_once(batch.id, batch.name)
+            abort_once(session.context, batch.id, batch.name)
     if not batch.refresh().is_over:
         raise BatchConflict(
             f"batch {batch.name!r} (id {batch.id}) of {session.rpc.host} was aborted, and is "
@@ -112,7 +114,7 @@ def abort_jobs(batch: Batch, jobs: Iterable[int | str]) -> None:
     found = finding.find_jobs(session, batch.id, batch.name, jobs)
     names = [job.name for job in found if not job.state.is_over]
     if names:
-        session.bridge.abort_jobs(names, remember=False)
+        control.abort_jobs(session.context, names, remember=False)
     batch.refresh()
 
 

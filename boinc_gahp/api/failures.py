@@ -10,6 +10,7 @@ from boinc_gahp.api import finding, folders
 from boinc_gahp.api.fetching_batch import check_answers
 from boinc_gahp.api.types import JobState
 from boinc_gahp.fetch import NEVER_CANCELLED, explain, make_directories, registry
+from boinc_gahp.fetch.failures import failure_of
 from boinc_gahp.threads import in_order
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def failures(
     listed = finding.find_jobs(session, batch.id, batch.name, jobs)
 
     def ask(job: JobInfo) -> JobFailure:
-        failure = session.bridge.failure_of(job)
+        failure = failure_of(session.context, job)
         if failure.trouble is not None:
             check_answers(session, failure.trouble)
         return JobFailure(job.name, job.id, failure)

@@ -29,6 +29,7 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.fetch import CancelScope, Located, Stopped, TryLater, errno_of
+from boinc_gahp.fetch.engine import fetch
 from boinc_gahp.submit import JobIds, Progress
 from boinc_gahp.threads import in_parallel, start
 
@@ -330,13 +331,14 @@ class BatchFetch:
     def bring(self, folder: Folder, directories: Directories) -> FetchedFiles:
         """Fetch a job's files into its folder with the engine; raises what the engine raises."""
         ids = JobIds(folder.job.id, folder.job.instance_id)
-        brought = self._session.bridge.fetch(
+        brought = fetch(
+            self._session.context,
             Located(folder.job.batch_id or self._batch.id, self._batch.app_name, ids),
             folder,
             self.scope,
-            lambda nbytes: self._counter.add(nbytes=nbytes),
-            directories,
             own_template=folder.own_template,
+            directories=directories,
+            count=lambda nbytes: self._counter.add(nbytes=nbytes),
         )
         if folder.stderr_is_output and folder.wants_stderr:
             # The engine needs it for a stderr only; it has the times, too.

@@ -28,6 +28,8 @@ from boinc_gahp.errors import (
     JobFailed,
 )
 from boinc_gahp.fetch import Stopped, last_line, meaning
+from boinc_gahp.fetch.failures import failure_of
+from boinc_gahp.submit.control import abort_jobs
 from boinc_gahp.text import quoted
 from boinc_gahp.threads import in_order, start
 
@@ -155,7 +157,7 @@ class Gathering(Generic[T]):
             for batch in (self.batch, *self._retries):
                 batch.abort()
         else:
-            self._session.bridge.abort_jobs([self._again.get(name, name)], remember=False)
+            abort_jobs(self._session.context, [self._again.get(name, name)], remember=False)
 
     # -- the thread
 
@@ -297,7 +299,7 @@ class Gathering(Generic[T]):
             stderr = ""
             if asked[reason] <= _ASKED:
                 attempt = family.of(job)
-                stderr = self._session.bridge.failure_of(attempt.job if attempt else job).stderr
+                stderr = failure_of(self._session.context, attempt.job if attempt else job).stderr
             status = client_exits.telling(job.exit_statuses)
             return job.name, failed_job(
                 self.batch, job.name, reason, exit_status=status, stderr=stderr

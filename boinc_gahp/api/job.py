@@ -8,6 +8,7 @@ from boinc_gahp.api.folders import folder_name, note_of
 from boinc_gahp.api.logs import log_of
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import NotKnownHere, OutputError
+from boinc_gahp.fetch.failures import look_up_failure
 from boinc_gahp.tracebacks import concise
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ class BatchJob:
 
     def failure(self) -> Failure | None:
         """Ask why the job failed; None if it has not, or is done after all. Raises RpcError."""
-        return self.batch.project.session.bridge.failure(self.name, self.batch.id)
+        return look_up_failure(self.batch.project.session.context, self.name, self.batch.id)
 
     def __repr__(self) -> str:
         more = f", {', '.join(self.errors)}" if self.errors else ""

@@ -22,6 +22,7 @@ from boinc_gahp.api.reasons import why
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import OutputError, RpcError
 from boinc_gahp.fetch import unwrap
+from boinc_gahp.fetch.failures import failure_of
 from boinc_gahp.threads import in_order
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def log_of(batch: Batch, job: JobInfo) -> JobLog:
     """
     session = batch.project.session
     if job.state is JobState.FAILED:
-        failure = session.bridge.failure_of(job)
+        failure = failure_of(session.context, job)
         if failure.trouble is not None:
             check_answers(session, failure.trouble)
         return JobLog(

@@ -31,6 +31,7 @@ from boinc_gahp.containers import (
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import DISK
 from boinc_gahp.submit import ContainerJob, Tree
+from boinc_gahp.submit.container_jobs import make_container_jobs
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
@@ -210,13 +211,15 @@ def made_programs(
         parameters = replace(parameters, disk_bound=default_disk(largest, size))
     options["parameters"] = parameters
     output_bytes = DISK.read(parameters.disk_bound)
-    made = session.bridge.container_jobs(
+    made = make_container_jobs(
         [
             (str(number), replace(job_in_it, output_bytes=output_bytes))
             for number, (_, _, job_in_it) in enumerate(described)
-        ]
+        ],
+        session.context.made,
+        session.context.digests.md5,
     )
-    session.bridge.clean_made(_UNUSED)
+    session.context.made.clean(_UNUSED)
     told = _told(shared)
     return ProgramBatch(
         app_name,

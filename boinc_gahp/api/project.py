@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.submission import Plan
     from boinc_gahp.api.types import Job
-    from boinc_gahp.bridge import Bridge
     from boinc_gahp.config import Settings
+    from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.rpc import WebRpcs as Rpc
     from boinc_gahp.secret import Authenticator
     from boinc_gahp.submit import OnProgress, Progress
@@ -112,8 +112,8 @@ class Project(ProjectRuns):
         return self.session.rpc
 
     @property
-    def _bridge(self) -> Bridge:
-        return self.session.bridge
+    def _context(self) -> FetchContext:
+        return self.session.context
 
     @property
     def url(self) -> str:

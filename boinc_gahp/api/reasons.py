@@ -16,6 +16,7 @@ from boinc_gahp.api.endings import program_note, stream
 from boinc_gahp.api.family import standing_of
 from boinc_gahp.api.folders import folder_name
 from boinc_gahp.fetch import last_line, meaning
+from boinc_gahp.fetch.failures import failure_of
 from boinc_gahp.states import ERROR_MEANINGS, JobState, is_aborted
 from boinc_gahp.text import printable, quoted, shorten
 
@@ -126,12 +127,12 @@ def reasons_of(batch: Batch, failed: Iterable[JobInfo], *, stderr: bool = True) 
 def _with_stderr(batch: Batch, found: list[Reason], jobs: dict[str, JobInfo]) -> list[Reason]:
     """Return the reasons with lines of stderr, and with what became of instances."""
     told = list(found)
-    bridge = batch.project.session.bridge
+    context = batch.project.session.context
     for number, reason in enumerate(found[:ASKED]):
         job = jobs[reason.job]
         if is_aborted(job.errors) or job.state is JobState.DONE:
             continue
-        failure = bridge.failure_of(job)
+        failure = failure_of(context, job)
         text = reason.text
         if reason.exit_status is None and failure.states:
             # The project's words only say that there were too many instances.

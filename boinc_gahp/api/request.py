@@ -1,4 +1,4 @@
-"""Turns jobs of the Python API into a request to the bridge: names, words, files."""
+"""Turns jobs of the Python API into a request to the context: names, words, files."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def build_request(
     buda_outputs: BudaOutputs | None = None,
     **options: Unpack[Options],
 ) -> SubmitRequest:
-    """Return the request to the bridge.
+    """Return the request to the context.
 
     Args:
         app_name: the app.

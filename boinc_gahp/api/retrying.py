@@ -15,6 +15,7 @@ from boinc_gahp.api.family import number_of, retry_name, standing_of
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import BatchConflict, NotKnownHere, StagingError, WrongBatch
 from boinc_gahp.submit import MAX_BATCH_NAME, MAX_JOB_NAME, StagedFile
+from boinc_gahp.submit.association import absent_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -238,7 +239,7 @@ def _jobs(
         for open_name, item in again.files.items()
         if isinstance(item, StagedFile)
     }
-    for absent in session.bridge.absent(staged) if staged else ():
+    for absent in absent_names(session.context, staged) if staged else ():
         job, open_name = staged[absent]
         source = job.inputs[open_name].source
         what = f"{source} has changed or is gone" if source.startswith("/") else source

@@ -14,7 +14,7 @@ from boinc_gahp.secret import Authenticator
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.bridge import Bridge
+    from boinc_gahp.fetch.context import FetchContext
 
 
 #: Seconds that a project has at least to answer.
@@ -36,27 +36,29 @@ class Session:
         self.settings = settings
         self.project_settings = project_settings
         self.closing = threading.Event()
-        self._bridge: Bridge | None = None
+        self._context: FetchContext | None = None
         self._lock = threading.Lock()
 
     @property
-    def bridge(self) -> Bridge:
-        """The project's operations in larger steps, over ``rpc``; made at first use."""
+    def context(self) -> FetchContext:
+        """What submits and fetches need, over ``rpc``; made at first use."""
         with self._lock:
-            if self._bridge is None:
+            if self._context is None:
                 # Listing batches, or waiting for one, does not need it.
-                from boinc_gahp.bridge import Bridge  # noqa: PLC0415
+                from boinc_gahp.fetch.context import FetchContext  # noqa: PLC0415
 
                 cache = _cache_dir(self.settings)
-                self._bridge = Bridge(self.rpc, self.settings, None, cache, self.project_settings)
-            return self._bridge
+                self._context = FetchContext.of(
+                    self.rpc, self.settings, None, cache, self.project_settings
+                )
+            return self._context
 
     def close(self) -> None:
         """Close the connections; a second time does nothing."""
         self.closing.set()
         with self._lock:
-            if self._bridge is not None:
-                self._bridge.close()
+            if self._context is not None:
+                self._context.close()
         self.rpc.close()
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.api.request import job_names, list_of, new_batch_name
 from boinc_gahp.api.submission import request_of
+from boinc_gahp.submit.validate import BatchValidator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,8 +43,8 @@ def split(
     name = options.get("name")
     options["name"] = name = new_batch_name(app_name) if name is None else name
     request = request_of(session, app_name, listed, **options)
-    limit = session.bridge.max_post_bytes
-    size = session.bridge.request_size(request)
+    limit = session.context.project_settings.max_post_bytes
+    size = BatchValidator(session.context, request).size()
     if size <= limit:
         return [(name, listed)]
     named = [
@@ -55,7 +56,7 @@ def split(
         count = min(len(named), max(count + 1, -(-count * largest // limit)))
         places = _places(len(named), count)
         largest = max(
-            session.bridge.request_size(replace(request, jobs=request.jobs[place]))
+            BatchValidator(session.context, replace(request, jobs=request.jobs[place])).size()
             for place in places
         )
     width = len(str(count))

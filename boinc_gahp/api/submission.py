@@ -1,6 +1,6 @@
 """Submits, plans and estimates batches.
 
-:meth:`boinc_gahp.bridge.Bridge.submit` creates each job exactly once: a batch is identified by its
+:func:`boinc_gahp.submit.engine.submit` creates each job exactly once: a batch is identified by its
 name, and a submit of the same jobs under the same name completes the first one, or finds it done.
 """
 
@@ -26,7 +26,13 @@ from boinc_gahp.errors import (
     NotOwner,
     StagingError,
 )
-from boinc_gahp.submit import Progress, StagedFile
+from boinc_gahp.submit import Progress, StagedFile, engine
+from boinc_gahp.submit.abort import abort_empty
+from boinc_gahp.submit.association import absent_names
+from boinc_gahp.submit.names_in_use import check_names
+from boinc_gahp.submit.query import jobs_there
+from boinc_gahp.submit.staging import physical_names
+from boinc_gahp.submit.validate import BatchValidator
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -70,7 +76,7 @@ class Plan:
     """What a submit would do, as far as this is known beforehand.
 
     Attributes:
-        request: the request to the bridge.
+        request: the request to the context.
         refusal: the problem of the batch as a whole; None: there is none.
         problems: problems of jobs, by job name.
         files: the local files that are needed, each content once.
@@ -165,7 +171,7 @@ def submit(
     comparison = Comparison(session, request, lineage)
     comparison.check()
     try:
-        batch_id = session.bridge.submit(request, comparison)
+        batch_id = engine.submit(session.context, request, comparison)
     except AppNotFound as error:
         raise unknown_app(session, app_name, error) from error
     except BatchTooLarge as error:
@@ -201,7 +207,7 @@ def drop_begun(session: Session, batch_name: str) -> bool:
     The name of a retired batch cannot be used again, so this is only for generated names.
     """
     try:
-        return session.bridge.abort_empty(batch_name)
+        return abort_empty(session.context, batch_name)
     except GahpError as error:
         log.warning("The project did not say whether batch %s was created: %s", batch_name, error)
         return False
@@ -234,7 +240,7 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
     progress = called(options)
     request = request_of(session, app_name, listed, **options)
     try:
-        validation = session.bridge.validate(request)
+        validation = BatchValidator(session.context, request).validation()
     except AppNotFound as error:
         raise unknown_app(session, app_name, error) from error
     files = _files(session, validation, progress)
@@ -248,14 +254,14 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
     if options.get("name") is not None and refusal is None:
         comparison = Comparison(session, request)
         try:
-            batch_id, there = session.bridge.jobs_there(request)
+            batch_id, there = jobs_there(session.context, request)
             comparison.check()
         except BatchConflict as error:
             refusal = error
         compared = batch_id is not None and comparison.knows(batch_id)
     if batch_id is None and refusal is None and not problems:
         try:
-            session.bridge.check_names(request)
+            check_names(session.context.project, request)
         except JobRefused as error:
             problems.setdefault(str(error.job_name), error)
     return Plan(
@@ -289,7 +295,7 @@ def estimate(
     """
     request = request_of(session, app_name, jobs, **options)
     try:
-        return session.bridge.estimate(request)
+        return BatchValidator(session.context, request).estimate()
     except AppNotFound as error:
         raise unknown_app(session, app_name, error) from error
 
@@ -323,9 +329,9 @@ def _files(
 ) -> tuple[PlannedFile, ...]:
     if progress is not None and validation.files:
         progress(Progress("reading", 0, sum(validation.files.values()), "bytes"))
-    names = session.bridge.physical_names(validation.files)
+    names = physical_names(session.context, validation.files)
     first = {names[path]: path for path in reversed(list(validation.files))}
-    absent = session.bridge.absent(first) if first else set()
+    absent = absent_names(session.context, first) if first else set()
     return tuple(
         PlannedFile(path, nbytes, names[path], names[path] not in absent)
         for path, nbytes in validation.files.items()
@@ -340,7 +346,7 @@ def _absent_staged(
 
     Only names in ``staged`` are looked up: query_files fails at text that cannot be a file's name.
     """
-    absent = session.bridge.absent(staged) if staged else set()
+    absent = absent_names(session.context, staged) if staged else set()
     found: dict[str, StagingError] = {}
     for name, job in request.jobs:
         for open_name, item in job.files.items():
@@ -364,14 +370,16 @@ def _fitting(session: Session, request: SubmitRequest, size: int) -> int:
 
     Jobs of one batch are similar, so the size of some of them tells which number to try next.
     """
-    limit = session.bridge.max_post_bytes
+    limit = session.context.project_settings.max_post_bytes
     most = len(request.jobs)
     if size <= limit:
         return most
     fits, guess = 0, max(1, most * limit // size)
     for _ in range(_MAX_CHECKS):
         try:
-            found = session.bridge.request_size(replace(request, jobs=request.jobs[:guess]))
+            found = BatchValidator(
+                session.context, replace(request, jobs=request.jobs[:guess])
+            ).size()
         except GahpError:
             return fits
         if found <= limit:

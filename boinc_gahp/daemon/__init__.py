@@ -1,8 +1,8 @@
 """The process that HTCondor spawns: stdin loop, worker threads, the one writer of stdout, console.
 
 Only ``main`` is imported before the banner is out. ``loop`` moves bytes, ``engine`` answers lines,
-``pool`` has the threads, ``projects`` the settings, the bridges and the service for HTCondor's
-jobs, ``dispatch`` turns requests into calls of these.
+``pool`` has the threads, ``projects`` the settings, what is open of each project, and the service for
+HTCondor's jobs, ``dispatch`` turns requests into calls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Turns requests into calls of a bridge or of the service for HTCondor's jobs; and back."""
+"""Turns requests into calls of ``submit``, of ``fetch`` or of the service for HTCondor's jobs.
+
+A handler imports its function when it is called: a daemon that only pings needs few modules.
+"""
 
 from __future__ import annotations
 
@@ -23,36 +26,40 @@ from boinc_gahp.text import quoted, visible
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from boinc_gahp.bridge import Bridge
+    from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.htcondor import Refusals, Service
 
 #: Given as stderr_filename, it means "don't keep it".
 _NOWHERE = frozenset({"", words.NULL, os.devnull})
 
 
-def carry_out(bridge: Bridge, request: AsyncRequest, client: Client) -> Iterable[str]:
+def carry_out(context: FetchContext, request: AsyncRequest, client: Client) -> Iterable[str]:
     """Do what the request asks for; return the values after NULL in its Result Line.
 
     Raises:
         GahpError: the request failed, or the project cannot be given one of the arguments.
     """
-    return _HANDLERS[type(request)](bridge, request, client)
+    return _HANDLERS[type(request)](context, request, client)
 
 
-def _ping(bridge: Bridge, _request: boinc_commands.Ping, _client: Client) -> Iterable[str]:
-    bridge.ping()
+def _ping(context: FetchContext, _request: boinc_commands.Ping, _client: Client) -> Iterable[str]:
+    context.project.ping()
     return ()
 
 
-def _submit(bridge: Bridge, request: boinc_commands.Submit, client: Client) -> Iterable[str]:
-    bridge.boinc_submit(_submission(request), client.answer_by)
+def _submit(context: FetchContext, request: boinc_commands.Submit, client: Client) -> Iterable[str]:
+    from boinc_gahp.submit.boinc_submit import boinc_submit  # noqa: PLC0415
+
+    boinc_submit(context, _submission(request), client.answer_by)
     return ()
 
 
 def _query_batches(
-    bridge: Bridge, request: boinc_commands.QueryBatches, client: Client
+    context: FetchContext, request: boinc_commands.QueryBatches, client: Client
 ) -> Iterable[str]:
-    answer = bridge.query_batches(request.batches, request.min_mod_time, client)
+    from boinc_gahp.submit.query import query_batches  # noqa: PLC0415
+
+    answer = query_batches(context, request.batches, request.min_mod_time, client)
     values = [visible(answer.server_time)]
     for batch in answer.batches:
         values.append(str(len(batch)))
@@ -63,40 +70,51 @@ def _query_batches(
 
 
 def _fetch_output(
-    bridge: Bridge, request: boinc_commands.FetchOutput, _client: Client
+    context: FetchContext, request: boinc_commands.FetchOutput, _client: Client
 ) -> Iterable[str]:
-    result = bridge.fetch_output(
+    from boinc_gahp.fetch.job_directory import fetch_output  # noqa: PLC0415
+
+    result = fetch_output(
+        context,
         FetchRequest(
             job_name=request.job,
             directory=os.path.abspath(_path(request.directory)),  # noqa: PTH100  (bytes as given)
             stderr=None if request.stderr in _NOWHERE else _path(request.stderr),
             mode=request.mode,
             specs=tuple((source, _path(destination)) for source, destination in request.specs),
-        )
+        ),
     )
     return str(result.exit_status), seconds(result.elapsed_time), seconds(result.cpu_time)
 
 
 def _abort_jobs(
-    bridge: Bridge, request: boinc_commands.AbortJobs, _client: Client
+    context: FetchContext, request: boinc_commands.AbortJobs, _client: Client
 ) -> Iterable[str]:
-    bridge.abort_jobs(request.jobs)
+    from boinc_gahp.submit.control import abort_jobs  # noqa: PLC0415
+
+    abort_jobs(context, request.jobs)
     return ()
 
 
 def _retire_batch(
-    bridge: Bridge, request: boinc_commands.RetireBatch, _client: Client
+    context: FetchContext, request: boinc_commands.RetireBatch, _client: Client
 ) -> Iterable[str]:
-    bridge.retire_batch(request.batch)
+    from boinc_gahp.submit.control import retire_batch  # noqa: PLC0415
+
+    retire_batch(context, request.batch)
     return ()
 
 
-def _set_lease(bridge: Bridge, request: boinc_commands.SetLease, _client: Client) -> Iterable[str]:
-    bridge.set_lease(request.batch, float(request.unix_time))
+def _set_lease(
+    context: FetchContext, request: boinc_commands.SetLease, _client: Client
+) -> Iterable[str]:
+    from boinc_gahp.submit.control import set_lease  # noqa: PLC0415
+
+    set_lease(context, request.batch, float(request.unix_time))
     return ()
 
 
-_HANDLERS: dict[type[AsyncRequest], Callable[[Bridge, Any, Client], Iterable[str]]] = {
+_HANDLERS: dict[type[AsyncRequest], Callable[[FetchContext, Any, Client], Iterable[str]]] = {
     boinc_commands.Ping: _ping,
     boinc_commands.Submit: _submit,
     boinc_commands.QueryBatches: _query_batches,

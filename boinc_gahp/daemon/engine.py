@@ -295,9 +295,9 @@ class Engine:
         answer_by = None
         if ticket.gridmanager and isinstance(ticket.request, boinc_commands.Submit):
             answer_by = ticket.read_at + self._projects.settings().timeouts.submit
-        bridge = self._projects.bridge(ticket.selection)
+        context = self._projects.context(ticket.selection)
         client = Client(gridmanager=ticket.gridmanager, answer_by=answer_by)
-        return list(carry_out(bridge, ticket.request, client))
+        return list(carry_out(context, ticket.request, client))
 
     def _finish(self, request: AsyncRequest, error: str) -> None:
         error = mask(error)  # a server's message may contain it

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
-    from boinc_gahp.bridge import Opener
+    from boinc_gahp.fetch.context import Opener
     from boinc_gahp.ledger import Ledger
 
     #: Inode, size and time of the last change: another file hardly has the same three. Not the

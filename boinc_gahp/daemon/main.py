@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.config import Settings
     from boinc_gahp.daemon.engine import Engine
-    from boinc_gahp.daemon.projects import MakeBridge, MakeService, Projects
+    from boinc_gahp.daemon.projects import MakeService, OpenContext, Projects
 
 #: Seconds after which the shutdown is cut short, in case a disk hangs.
 LEAVING = 5.0
@@ -33,7 +33,7 @@ def serve(
     *,
     stdin_fd: int = 0,
     stdout_fd: int = 1,
-    make_bridge: MakeBridge | None = None,
+    open_context: OpenContext | None = None,
     on_settings: Callable[[Settings], object] | None = None,
     make_service: MakeService | None = None,
 ) -> NoReturn:
@@ -47,7 +47,7 @@ def serve(
         load_settings: called in a thread of its own, after the banner.
         stdin_fd: Request Lines.
         stdout_fd: all output.
-        make_bridge: for tests; None: the project's web RPCs.
+        open_context: for tests; None: the project's web RPCs.
         on_settings: called with the settings before a project is used; here the log is started.
         make_service: for tests; None: the service that keeps HTCondor's jobs.
     """
@@ -55,7 +55,7 @@ def serve(
     def open_projects() -> Projects:
         from boinc_gahp.daemon.projects import Projects  # noqa: PLC0415  (after the banner)
 
-        return Projects(load_settings, make_bridge, on_settings, make_service)
+        return Projects(load_settings, open_context, on_settings, make_service)
 
     _open_closed_descriptors()
     wakeup = Wakeup()

@@ -1,4 +1,4 @@
-"""The loaded settings, a bridge for each project in use, and the service for HTCondor's jobs."""
+"""The loaded settings, a context for each project in use, and the service for HTCondor's jobs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from boinc_gahp.threads import start
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.bridge import Bridge, Opener
     from boinc_gahp.config import ProjectSettings, Settings
+    from boinc_gahp.fetch.context import FetchContext, Opener
     from boinc_gahp.htcondor import Refusals, Service
 
-    MakeBridge = Callable[[Settings, ProjectSettings], Bridge]
+    OpenContext = Callable[[Settings, ProjectSettings], FetchContext]
     MakeService = Callable[[Settings], Service]
 
 log = logging.getLogger("boinc_gahp.daemon")
@@ -59,10 +59,10 @@ class Selection:
 
 @dataclass(slots=True)
 class _Place:
-    """A place for a bridge; its lock is held while the bridge is made."""
+    """A place for a context; its lock is held while the context is made."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    bridge: Bridge | None = None
+    context: FetchContext | None = None
 
 
 class Projects:
@@ -71,7 +71,7 @@ class Projects:
     Args:
         load_settings: reads the settings. If it fails, the next request calls it again, so that it
             is enough to mend the settings file.
-        make_bridge: opens the bridge to a project; None: :mod:`boinc_gahp.bridge`.
+        open_context: opens a project; None: :class:`boinc_gahp.fetch.context.Opener`.
         on_settings: called once with the settings, before they are used.
         make_service: makes the service for HTCondor's jobs; None:
             :class:`boinc_gahp.htcondor.Service`.
@@ -81,14 +81,14 @@ class Projects:
     def __init__(
         self,
         load_settings: Callable[[], Settings],
-        make_bridge: MakeBridge | None = None,
+        open_context: OpenContext | None = None,
         on_settings: Callable[[Settings], object] | None = None,
         make_service: MakeService | None = None,
         end: Callable[[], object] = lambda: os.kill(os.getpid(), signal.SIGTERM),
     ) -> None:
         self._load_settings = load_settings
         self._end = end
-        self._make_bridge = make_bridge
+        self._open_context = open_context
         self._make_service = make_service
         self._shared_opener: Opener | None = None
         self._service: Service | None = None
@@ -98,7 +98,7 @@ class Projects:
         self._settings: Settings | None = None
         self._loading = threading.Lock()
         self._places: dict[tuple[str, str], _Place] = {}
-        self._latest: tuple[Settings, Selection | None, Bridge] | None = None
+        self._latest: tuple[Settings, Selection | None, FetchContext] | None = None
         self._closing = threading.Event()
 
     @property
@@ -120,8 +120,8 @@ class Projects:
                 self._settings = settings
             return self._settings
 
-    def bridge(self, selection: Selection | None) -> Bridge:
-        """Return the bridge to the selected project, or to the project in the settings.
+    def context(self, selection: Selection | None) -> FetchContext:
+        """Return the context of the selected project, or to the project in the settings.
 
         Raises:
             GahpError: there is no project, or it cannot be opened; says what to do.
@@ -132,24 +132,24 @@ class Projects:
         if known is not None and known[0] is settings and known[1] is selection:
             return known[2]
         try:
-            bridge = self._bridge(settings, selection)
+            context = self._context(settings, selection)
         except (ConfigError, LedgerError):
             # Whatever was wrong with them may be mended by now.
             anew = self._read_again(settings)
             if anew == settings:
                 raise
-            return self._bridge(anew, selection)
-        self._latest = settings, selection, bridge
-        return bridge
+            return self._context(anew, selection)
+        self._latest = settings, selection, context
+        return context
 
-    def _bridge(self, settings: Settings, selection: Selection | None) -> Bridge:
+    def _context(self, settings: Settings, selection: Selection | None) -> FetchContext:
         project, account = _project_for(settings, selection)
         place = self._places.setdefault((project.url, account), _Place())
         with place.lock:
-            if place.bridge is None:
-                place.bridge = self._opener()(settings, project)
-                start(partial(self._reconcile, place.bridge), f"reconciling {project.url}")
-            return place.bridge
+            if place.context is None:
+                place.context = self._opener()(settings, project)
+                start(partial(self._reconcile, place.context), f"reconciling {project.url}")
+            return place.context
 
     def refusals(self) -> Refusals:
         """Return the service for use by a gridmanager; never fails."""
@@ -181,7 +181,7 @@ class Projects:
             start(self._service.close, "closing the service").join(timeout)
 
     def close(self) -> None:
-        """Close all bridges, and the service."""
+        """Close all contexts, and the service."""
         self._closing.set()
         if self._refusals is not None:
             self._refusals.close()
@@ -189,8 +189,8 @@ class Projects:
             self._service.close()
         for place in list(self._places.values()):
             with place.lock:
-                if place.bridge is not None:
-                    place.bridge.close()
+                if place.context is not None:
+                    place.context.close()
 
     def _read_again(self, before: Settings) -> Settings:
         """Return the current settings, if nobody has read them since ``before``."""
@@ -211,14 +211,14 @@ class Projects:
         import_module("boinc_gahp.daemon.dispatch")
         self._opener()
 
-    def _opener(self) -> MakeBridge:
-        if self._make_bridge is None:
-            self._make_bridge = self._one_opener().open
-        return self._make_bridge
+    def _opener(self) -> OpenContext:
+        if self._open_context is None:
+            self._open_context = self._one_opener().open
+        return self._open_context
 
     def _one_opener(self) -> Opener:
-        """Return the opener for all bridges of this process: they share its ledger."""
-        from boinc_gahp.bridge import Opener  # noqa: PLC0415  (heavy: after the banner)
+        """Return the opener for all projects of this process: they share its ledger."""
+        from boinc_gahp.fetch.context import Opener  # noqa: PLC0415  (heavy: after the banner)
 
         with self._loading:
             if self._shared_opener is None:
@@ -240,11 +240,13 @@ class Projects:
             opener, lambda: self.settings().htcondor.forget_after, self._closing, self._end
         )
 
-    def _reconcile(self, bridge: Bridge) -> None:
+    def _reconcile(self, context: FetchContext) -> None:
+        from boinc_gahp.submit.control import reconcile  # noqa: PLC0415  (after the banner)
+
         delay = FIRST_RECONCILE
         while not self._closing.wait(delay):
             try:
-                bridge.reconcile()
+                reconcile(context)
             except GahpError as error:
                 log.warning("Requests that are owed to a project could not be sent: %s", error)
             except Exception:  # the thread has to go on: the next abort may be another one

@@ -48,7 +48,10 @@ if TYPE_CHECKING:
     )
     from boinc_gahp.fetch.directories import make_directories as make_directories
     from boinc_gahp.fetch.engine import FetchedFiles as FetchedFiles, fetch as fetch
-    from boinc_gahp.fetch.failures import failure as failure, failure_of as failure_of
+    from boinc_gahp.fetch.failures import (
+        failure_of as failure_of,
+        look_up_failure as look_up_failure,
+    )
     from boinc_gahp.fetch.job_directory import (
         fetch_output as fetch_output,
         write_failure as write_failure,
@@ -84,7 +87,7 @@ __getattr__, __dir__ = exports(
         "destinations": ["Directories", "errno_of", "explain"],
         "directories": ["make_directories"],
         "engine": ["FetchedFiles", "fetch"],
-        "failures": ["failure", "failure_of"],
+        "failures": ["failure_of", "look_up_failure"],
         "job_directory": ["fetch_output", "write_failure"],
         "leftovers": ["sweep"],
         "locate": ["Located", "NoResult"],

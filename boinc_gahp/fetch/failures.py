@@ -49,7 +49,7 @@ def failed_job(context: FetchContext, job_name: str, located: Located) -> tuple[
     return learned.result, learned.report + ("\n" + learned.stderr if learned.completed else "")
 
 
-def failure(context: FetchContext, job_name: str, batch_id: int) -> Failure | None:
+def look_up_failure(context: FetchContext, job_name: str, batch_id: int) -> Failure | None:
     """Return what is known about a job in error; None if it is not in error (any more).
 
     Raises:

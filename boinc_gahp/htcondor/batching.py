@@ -12,12 +12,13 @@ from boinc_gahp.errors import BatchTooLarge, JobRefused
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.in_container import container_job
 from boinc_gahp.submit import Job, LocalFile, SubmitRequest, by_open_name
+from boinc_gahp.submit.container_jobs import make_container_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from boinc_gahp.bridge import Bridge
     from boinc_gahp.errors import GahpError
+    from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.ledger import BatchRow, JobRow, Waiting
 
@@ -116,7 +117,7 @@ class BatchSizes:
     @property
     def batch_bytes(self) -> int:
         """The most bytes of jobs in a batch's request."""
-        allowed = self._context.bridge.max_post_bytes - _HEAD_BYTES
+        allowed = self._context.project.project_settings.max_post_bytes - _HEAD_BYTES
         return int(min(self._context.htcondor.batch_bytes, allowed, self._learned))
 
     @property
@@ -132,7 +133,7 @@ class BatchSizes:
         """Make later batches smaller than one of ``jobs`` that was too large."""
         if not isinstance(error, BatchTooLarge):
             return
-        allowed = self._context.bridge.max_post_bytes
+        allowed = self._context.project.project_settings.max_post_bytes
         if error.nbytes <= allowed:  # the project takes less
             self._learned = max(_SMALLEST, min(self.batch_bytes, error.nbytes // 2))
             return
@@ -166,7 +167,7 @@ class BatchSizes:
 
 
 def request_of(
-    bridge: Bridge,
+    project: FetchContext,
     batch: BatchRow,
     jobs: Sequence[JobRow],
     lease: float,
@@ -175,7 +176,7 @@ def request_of(
     """Return the request for a batch of ``jobs``, which have equal parameters.
 
     Args:
-        bridge: makes the files of jobs in containers.
+        project: makes the files of jobs in containers.
         batch: the batch, with its name.
         jobs: its jobs, at least one, with their names in it.
         lease: its lease in seconds.
@@ -188,7 +189,7 @@ def request_of(
     described = [(str(job.job_name), _description(job)) for job in jobs]
     first = described[0][1]
     if first.container:
-        made = _jobs_in_containers(bridge, described, keep_going)
+        made = _jobs_in_containers(project, described, keep_going)
     else:
         made = _jobs_of_app(described)
     return SubmitRequest(
@@ -219,13 +220,16 @@ def _jobs_of_app(described: Iterable[tuple[str, JobDescription]]) -> list[tuple[
 
 
 def _jobs_in_containers(
-    bridge: Bridge,
+    project: FetchContext,
     described: Iterable[tuple[str, JobDescription]],
     keep_going: Callable[[], None],
 ) -> list[tuple[str, Job]]:
     priorities = {name: job.priority for name, job in described}
-    made = bridge.container_jobs(
-        [(name, container_job(job)) for name, job in described], keep_going
+    made = make_container_jobs(
+        [(name, container_job(job)) for name, job in described],
+        project.made,
+        project.digests.md5,
+        keep_going,
     )
     return [
         (name, job if priorities[name] is None else replace(job, priority=priorities[name]))

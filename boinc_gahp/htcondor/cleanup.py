@@ -16,6 +16,7 @@ from boinc_gahp.errors import DatabaseTrouble, NotFound, PermissionDenied, RpcEr
 from boinc_gahp.htcondor.periodic_tasks import PeriodicTask
 from boinc_gahp.htcondor.retry_times import going, is_ahead
 from boinc_gahp.htcondor.sending_action import REFUSAL_FINAL
+from boinc_gahp.submit.control import abort_each, retire_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -136,7 +137,7 @@ class BatchCleanup:
             jobs = todo.pop(0)
             names = {one.job_name: one for one in jobs}
             try:
-                refused = self._context.bridge.abort_each(list(names))
+                refused = abort_each(self._context.project, list(names))
             except RpcError as error:
                 if self._pauses.is_of_project(error, clock()):
                     return
@@ -202,14 +203,14 @@ class BatchCleanup:
                 return
             self._second_retirements.popleft()
             try:
-                self._context.bridge.retire_batch(name)
+                retire_batch(self._context.project, name)
             except RpcError as error:
                 log.info("Batch %s cannot be retired a second time: %s", name, error)
 
     def _retire(self, batch: BatchRow, now: float) -> None:
         key = _retirement_of(batch)
         try:
-            self._context.bridge.retire_batch(batch.name)
+            retire_batch(self._context.project, batch.name)
         except NotFound:
             log.info("Batch %s is not on the project: there is nothing to retire", batch.name)
         except RpcError as error:

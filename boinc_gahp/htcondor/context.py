@@ -16,8 +16,8 @@ from boinc_gahp.htcondor.retry_times import longest_pause
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from boinc_gahp.bridge import Bridge
     from boinc_gahp.config import HTCondor, Settings
+    from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.ledger import JobLedger
 
 #: Seconds that a cancel waits for a fetch to remove its temporary files. That is all that the fetch
@@ -91,11 +91,11 @@ class CancelScopes:
 class AccountContext:
     """What a manager gives to its parts; thread-safe.
 
-    Settings and bridge are the current ones: long work keeps the bridge that it was begun with, and
-    later work uses the new one.
+    Settings and project are the current ones: long work keeps what it was begun with, and later
+    work uses the new ones.
 
     Args:
-        bridge: the bridge to the project.
+        project: the project; its settings can be changed.
         jobs: the ledger of jobs.
         url: the project's address, as the ledger has it.
         account: the account on it (:attr:`Authenticator.account`).
@@ -111,7 +111,7 @@ class AccountContext:
     def __init__(
         self,
         *,
-        bridge: Bridge,
+        project: FetchContext,
         jobs: JobLedger,
         url: str,
         account: str,
@@ -120,7 +120,7 @@ class AccountContext:
         stopping: threading.Event,
         scopes: CancelScopes,
     ) -> None:
-        self._now = (settings, bridge)
+        self._now = (settings, project)
         self.jobs = jobs
         self.url = url
         self.account = account
@@ -152,16 +152,16 @@ class AccountContext:
         return longest_pause(self.htcondor)
 
     @property
-    def bridge(self) -> Bridge:
-        """The bridge to the project, for work that is begun now."""
+    def project(self) -> FetchContext:
+        """The project, for work that is begun now."""
         return self._now[1]
 
-    def change(self, settings: Settings, bridge: Bridge) -> None:
+    def change(self, settings: Settings, project: FetchContext) -> None:
         """Use these for all work that is begun from now on."""
-        self._now = (settings, bridge)
+        self._now = (settings, project)
 
     def _ping(self) -> None:
-        self.bridge.ping()
+        self.project.project.ping()
 
     def _record_trouble(self, trouble: str | None) -> None:
         if not self.stopping.is_set():  # work under way fails because connections are closed

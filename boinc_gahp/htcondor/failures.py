@@ -21,10 +21,12 @@ from boinc_gahp.errors import (
     JobNotFound,
     RpcError,
 )
+from boinc_gahp.fetch.failures import look_up_failure
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.ledger import Hold, ProgramFailure
 from boinc_gahp.states import CANCELLED
+from boinc_gahp.submit.query import query_jobs
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
@@ -111,7 +113,7 @@ def fail(context: AccountContext, job: JobRow) -> bool:
     if batch is None or batch.project_batch_id is None or job.job_name is None:
         return True  # it is in no batch (any more)
     try:
-        failure = context.bridge.failure(job.job_name, batch.project_batch_id)
+        failure = look_up_failure(context.project, job.job_name, batch.project_batch_id)
     except RpcError as error:
         if lose_if_gone(context, job, batch, error):
             return True
@@ -191,7 +193,7 @@ def lose_if_gone(context: AccountContext, job: JobRow, batch: BatchRow, error: G
     if not isinstance(error, IS_LOST):
         return False
     try:
-        listed = context.bridge.query_jobs(batch.project_batch_id or 0)
+        listed = query_jobs(context.project, batch.project_batch_id or 0)
         gone = listed.complete and job.job_name not in dict(listed.jobs)
     except RpcError as trouble:
         gone = isinstance(trouble, IS_LOST)

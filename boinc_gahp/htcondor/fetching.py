@@ -30,6 +30,8 @@ from boinc_gahp.fetch import (
     errno_of,
     sweep,
 )
+from boinc_gahp.fetch.container_directory import fetch_container
+from boinc_gahp.fetch.job_directory import fetch_output, write_failure
 from boinc_gahp.htcondor import failures
 from boinc_gahp.htcondor.context import JobCancelled
 from boinc_gahp.htcondor.description import JobDescription
@@ -123,7 +125,7 @@ class Fetcher:
                 exit_code, cpu_time = self._deliver(job, request, scope)
             else:
                 inside = container_request_for(job.job_name or "", description, batch_id)
-                result = context.bridge.fetch_container(inside, scope)
+                result = fetch_container(context.project, inside, scope)
                 exit_code, cpu_time = result.exit_status, result.cpu_time
         except ProgramNotRun as error:
             self._hold(job, HoldCode.FAILED, error.told(), 0)
@@ -150,9 +152,9 @@ class Fetcher:
         """Put a job's files in place; return its exit code and its CPU time in seconds."""
         failure = self._context.jobs.program_failure(job.id)
         if failure is not None:
-            self._context.bridge.write_failure(request, failure.stderr, scope)
+            write_failure(request, failure.stderr, scope)
             return failure.exit_code, failure.cpu_time
-        result = self._context.bridge.fetch_output(request, scope)
+        result = fetch_output(self._context.project, request, scope)
         return result.exit_status, result.cpu_time
 
     def _failed(

@@ -1,6 +1,6 @@
 """Follows jobs on a project: one background poll for all jobs of an owner.
 
-A poll only asks for changes since the last one, if its time is known (min_mod_time; the bridge
+A poll only asks for changes since the last one, if its time is known (min_mod_time; the project
 makes sure that nothing is lost, ``web-rpcs.rst``, "Changes since"). For a batch that is new to this
 process, and for all batches every ``poll_all`` seconds, it asks for everything.
 
@@ -24,6 +24,7 @@ from boinc_gahp.errors import LedgerError, NotFound, NotOwner, RpcError
 from boinc_gahp.htcondor import failures
 from boinc_gahp.htcondor.retry_times import going
 from boinc_gahp.states import LEDGER_STATES, JobState, job_state
+from boinc_gahp.submit.query import query_batches, query_jobs
 from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
@@ -174,7 +175,9 @@ class Follower:
             return self._query_alone(group[0])
         since = min((batch.since for batch in group), key=float)
         try:
-            answer = self._context.bridge.query_batches([batch.row.name for batch in group], since)
+            answer = query_batches(
+                self._context.project, [batch.row.name for batch in group], since
+            )
         except RpcError as error:
             return self._divide_group(group, error)
         self._answered()
@@ -263,7 +266,7 @@ class Follower:
         if batch.row.project_batch_id is None:
             return None
         try:
-            return self._context.bridge.query_jobs(batch.row.project_batch_id)
+            return query_jobs(self._context.project, batch.row.project_batch_id)
         except (*failures.IS_LOST, NotOwner):
             return None
 

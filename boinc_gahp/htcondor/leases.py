@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import NotFound, RpcError
 from boinc_gahp.htcondor.periodic_tasks import PeriodicTask
 from boinc_gahp.htcondor.retry_times import going, is_ahead
+from boinc_gahp.submit.control import set_lease
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +68,7 @@ class Leases:
             if context.pauses.wait(key, now):
                 continue
             try:
-                context.bridge.set_lease(batch.name, now + lease)
+                set_lease(context.project, batch.name, now + lease)
             except NotFound as error:
                 # Its jobs are lost: the follower finds that out.
                 log.warning("The lease of batch %s cannot be renewed: %s", batch.name, error)

@@ -26,13 +26,14 @@ from boinc_gahp.htcondor.leases import Leases
 from boinc_gahp.htcondor.retry_times import drop_past, is_ahead
 from boinc_gahp.htcondor.sending import Sender
 from boinc_gahp.ledger import ALIVE, AccountLock
+from boinc_gahp.submit.control import reconcile
 from boinc_gahp.threads import Workers, start
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.bridge import Bridge
     from boinc_gahp.config import Settings
+    from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.htcondor.context import CancelScopes
     from boinc_gahp.htcondor.periodic_tasks import PeriodicTask
     from boinc_gahp.ledger import BatchRow, JobLedger
@@ -86,7 +87,7 @@ class AccountManager:
     """Works on the jobs of one account on one project, once no other process does.
 
     Args:
-        bridge: the bridge to the project; :meth:`close` closes it.
+        project: the project as the account sees it; :meth:`close` closes it.
         jobs: the ledger of jobs.
         owner: the project's URL and the account, as the ledger has them.
         settings: all settings.
@@ -96,7 +97,7 @@ class AccountManager:
 
     def __init__(
         self,
-        bridge: Bridge,
+        project: FetchContext,
         jobs: JobLedger,
         owner: tuple[str, str],
         *,
@@ -112,7 +113,7 @@ class AccountManager:
         self._news = threading.Event()
         self._stopping = threading.Event()
         self._context = AccountContext(
-            bridge=bridge,
+            project=project,
             jobs=jobs,
             url=owner[0],
             account=owner[1],
@@ -142,7 +143,7 @@ class AccountManager:
         # By task: the time before which it is not tried again, because the ledger failed.
         self._next_try: dict[str, float] = {}
         # Bridges of earlier settings, with the work that may still use them.
-        self._old_bridges: list[tuple[Bridge, frozenset[int]]] = []
+        self._old_projects: list[tuple[FetchContext, frozenset[int]]] = []
 
     # -- for other threads
 
@@ -160,17 +161,17 @@ class AccountManager:
         """Begin, on a separate thread."""
         self._thread = start(self._run, f"manager {self._owner[0]}")
 
-    def change(self, settings: Settings, bridge: Bridge | None) -> None:
+    def change(self, settings: Settings, project: FetchContext | None) -> None:
         """Go on with other settings; work under way keeps the settings it was begun with.
 
         Args:
             settings: all settings.
-            bridge: a new bridge, if one is needed; :meth:`close` closes it.
+            project: a new project, if one is needed; :meth:`close` closes it.
         """
-        old = self._context.bridge
-        self._context.change(settings, bridge or old)
-        if bridge is not None:
-            self._old_bridges.append((old, self._workers.numbers()))
+        old = self._context.project
+        self._context.change(settings, project or old)
+        if project is not None:
+            self._old_projects.append((old, self._workers.numbers()))
         self.wake()
 
     def wake(self) -> None:
@@ -192,9 +193,9 @@ class AccountManager:
         self.stop()
         # It is better to finish work that is nearly done than to do it again.
         self._workers.wait(time.monotonic() + min(_GRACE, timeout / 2))
-        self._context.bridge.close()
-        for bridge, _ in list(self._old_bridges):
-            bridge.close()
+        self._context.project.close()
+        for project, _ in list(self._old_projects):
+            project.close()
         if self._thread is not None:
             self._thread.join(max(0.0, deadline - time.monotonic()))
         is_done = self._workers.wait(deadline)
@@ -231,7 +232,7 @@ class AccountManager:
                 if again is None or time.monotonic() + again - now > deadline:
                     break
                 self._stopping.wait(max(0.0, again - now))
-            self._context.bridge.reconcile(alone=True)
+            reconcile(self._context.project, alone=True)
             after = self._count_pending()
         finally:
             self._lock.release()
@@ -271,7 +272,7 @@ class AccountManager:
         """Read the ledger and begin the work that can be begun; return when to do so again."""
         self._seen_version = self._store.data_version()
         self._close_scopes()
-        self._close_old_bridges()
+        self._close_old_projects()
         parts = (
             ("plan batches", self._sender.plan),
             ("send batches", self._send),
@@ -366,11 +367,11 @@ class AccountManager:
                 # The fetch itself may not notice before the project answers it.
                 self._jobs.writing(job_id, False)
 
-    def _close_old_bridges(self) -> None:
-        """Close the bridges of settings that have changed, once nothing uses them any more."""
+    def _close_old_projects(self) -> None:
+        """Close the contexts of settings that have changed, once nothing uses them any more."""
         running = self._workers.numbers()
-        for old in [old for old in self._old_bridges if old[1].isdisjoint(running)]:
-            self._old_bridges.remove(old)
+        for old in [old for old in self._old_projects if old[1].isdisjoint(running)]:
+            self._old_projects.remove(old)
             old[0].close()
 
     # -- what is pending

@@ -14,8 +14,8 @@ from boinc_gahp.htcondor.owners import explain_unknown, known_owners, owner_key
 from boinc_gahp.ledger import JobLedger
 
 if TYPE_CHECKING:
-    from boinc_gahp.bridge import Opener
     from boinc_gahp.config import Settings
+    from boinc_gahp.fetch.context import Opener
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def reconcile(settings: Settings, opener: Opener, deadline: float) -> tuple[Reco
 
     Args:
         settings: all settings.
-        opener: opens the ledger and the bridges.
+        opener: opens the ledger and the contexts.
         deadline: ``time.monotonic()`` after which nothing more is begun.
 
     Raises:

@@ -25,6 +25,7 @@ from boinc_gahp.htcondor.retry_times import is_ahead
 from boinc_gahp.htcondor.sending_action import Action, Attempt, action_after, hold_for
 from boinc_gahp.ledger import BatchPart, Hold
 from boinc_gahp.submit import ABORT_AGAIN, Sending
+from boinc_gahp.submit.abort import abort_once, abort_until_certain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,8 +106,8 @@ class BatchRollback:
             return
         njobs = len(self._jobs.jobs_of(batch.id, described=False))
         is_clear = batch.id in self._clear
-        bridge = self._context.bridge
-        if bridge.abort_until_certain(batch, self._jobs, njobs=njobs, is_clear=is_clear):
+        project = self._context.project
+        if abort_until_certain(project, batch, self._jobs, njobs=njobs, is_clear=is_clear):
             self._is_over(batch)
             self._context.wake()
 
@@ -123,7 +124,7 @@ class BatchRollback:
         if batch.not_before == 0:
             # This saves volunteers' time, even if it may not be final.
             try:
-                self._context.bridge.abort_once(project_batch_id, batch.name)
+                abort_once(self._context.project, project_batch_id, batch.name)
             except RpcError as error:
                 log.info("Batch %s will be aborted later: %s", batch.name, error)
         return False

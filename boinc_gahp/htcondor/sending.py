@@ -54,6 +54,8 @@ from boinc_gahp.htcondor.sending_action import (
 )
 from boinc_gahp.ledger import BatchSplitter
 from boinc_gahp.submit import ABORT_AGAIN, Sending
+from boinc_gahp.submit.engine import submit
+from boinc_gahp.submit.validate import BatchValidator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -182,9 +184,9 @@ class Sender:
         request: SubmitRequest | None = None
         try:
             request = request_of(
-                self._context.bridge, batch, jobs, self._context.htcondor.lease, self._keep_going
+                self._context.project, batch, jobs, self._context.htcondor.lease, self._keep_going
             )
-            self._context.bridge.submit(request, journal)
+            submit(self._context.project, request, journal)
         except (SendingStopped, BatchChanged) as error:
             return isinstance(error, BatchChanged)
         except LedgerError:
@@ -256,7 +258,7 @@ class Sender:
             is_beyond_limit=isinstance(error, QuotaExceeded) and self._is_beyond_limit(),
             is_about_made_file=isinstance(error, StagingError)
             and error.path is not None
-            and self._context.bridge.is_made(error.path),
+            and self._context.project.made.is_made(error.path),
         )
         return attempt
 
@@ -276,7 +278,7 @@ class Sender:
         if self._jobs.on_project(self._context.url, self._context.account):
             return False
         try:
-            batches = self._context.bridge.batches()
+            batches = self._context.project.cache.batches()
         except RpcError as error:
             log.info("It is not known which jobs fill the account's limit: %s", error)
             return False
@@ -343,7 +345,7 @@ class Sender:
         """
         if batch.project_batch_id is None:
             return False
-        names = self._context.bridge.job_names(batch.project_batch_id)
+        names = self._context.project.cache.job_names(batch.project_batch_id)
         if set(names) != {job.job_name for job in jobs}:
             return False
         self._jobs.submitted(batch.id, batch.project_batch_id)
@@ -371,7 +373,7 @@ class Sender:
         refused: Mapping[str, GahpError] = {}
         try:
             if request is not None:
-                refused = self._context.bridge.validate(request).refusals
+                refused = BatchValidator(self._context.project, request).validation().refusals
         except RpcError as trouble:
             self._put_off(batch, trouble)
             return False

@@ -27,12 +27,12 @@ from boinc_gahp.threads import start
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.bridge import Opener
     from boinc_gahp.config import ProjectSettings, Settings
+    from boinc_gahp.fetch.context import Opener
     from boinc_gahp.htcondor.owners import Owner
     from boinc_gahp.ledger import JobRow
 
-    #: The settings that a manager and its bridge are made from.
+    #: The settings that a manager and its context are made from.
     Chosen = tuple[Settings, ProjectSettings]
 
 log = logging.getLogger("boinc_gahp.htcondor")
@@ -72,7 +72,7 @@ class Service:
 
     Args:
         settings: all settings.
-        opener: opens the ledger, and the bridges of managers.
+        opener: opens the ledger, and the contexts of managers.
         load_settings: reads the settings again: HTCondor keeps the daemon running while there are
             jobs, so it has to find a corrected authenticator. None: settings are not read again.
     """
@@ -97,7 +97,7 @@ class Service:
         self._lock = threading.Lock()
         self._ledger: JobLedger | None = None
         self._managers: dict[Owner, AccountManager] = {}
-        # The settings that the managers and their bridges were made from.
+        # The settings that the managers and their contexts were made from.
         self._opened: dict[Owner, Chosen] = {}
         self._housekeeper: threading.Thread | None = None
         self._news = threading.Event()

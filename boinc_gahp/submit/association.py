@@ -22,9 +22,10 @@ from boinc_gahp.errors import (
 from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from boinc_gahp.rpc import WebRpcs
+    from boinc_gahp.submit.context import Context
 
 log = logging.getLogger("boinc_gahp.submit")
 
@@ -32,6 +33,16 @@ log = logging.getLogger("boinc_gahp.submit")
 _NAMES_PER_QUERY = 5_000
 #: Up to this many files are associated one by one, without looking for a pattern first.
 _FEW = 32
+
+
+def absent_names(context: Context, physical_names: Iterable[str]) -> set[str]:
+    """Return those of the names that the project has no file for; nothing is changed there.
+
+    Raises:
+        RpcError: the project could not be reached, or does not accept one as a file name.
+    """
+    names = list(dict.fromkeys(physical_names))
+    return set(Association(context.project, 0, 1).absent(names))
 
 
 class Association:

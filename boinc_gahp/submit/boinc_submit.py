@@ -1,4 +1,4 @@
-"""The journals of BOINC_SUBMIT: what an error as its answer means, and how that is ensured.
+"""BOINC_SUBMIT and its journals: what an error as its answer means, and how that is ensured.
 
 A gridmanager that gets an error submits the jobs again under new names (``gahp.rst``,
 "BOINC_SUBMIT"), so none of the old ones may run. A person may submit the same batch again.
@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import BatchGivenUp, GahpError, LedgerError, RpcError
 from boinc_gahp.submit import find_batch
 from boinc_gahp.submit.abort import ABORT_AGAIN
-from boinc_gahp.submit.journal import Journal, Sending
+from boinc_gahp.submit.buda import buda_request
+from boinc_gahp.submit.engine import submit
+from boinc_gahp.submit.journal import UNDO_TIME, Journal, Sending
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,11 +27,33 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("boinc_gahp.submit")
 
-#: Seconds reserved for undoing a submission before its answer is due.
-UNDO_TIME = 10.0
 #: Seconds after the gridmanager has stopped waiting, when a submission that nobody asked about is
 #: aborted.
 _GRIDMANAGER_MARGIN = 30.0
+
+
+def boinc_submit(context: Context, request: SubmitRequest, answer_by: float | None) -> int:
+    """Submit the batch of a BOINC_SUBMIT; return its id on the project.
+
+    Args:
+        context: the project.
+        request: the batch.
+        answer_by: ``time.monotonic()`` at which a gridmanager needs the result: if the submit
+            fails, none of the batch's jobs exists or appears. Its lease is ``[jobs] lease``,
+            because a gridmanager renews it. None: a person typed the request.
+
+    Raises:
+        JobRefused: jobs of a BUDA app cannot be made.
+        LedgerError: for a gridmanager, the submission could not be written into the ledger first.
+    """
+    # The outputs of a BUDA app are not in a BOINC_SUBMIT.
+    request = buda_request(request, context.project_settings.buda_outputs)
+    context.cache.mention([request.batch_name])
+    if answer_by is None:
+        return submit(context, request, ConsoleJournal(context, request))
+    lease = context.settings.jobs.lease
+    request = replace(request, lease=lease, answer_by=answer_by, name_is_given=True)
+    return submit(context, request, GridmanagerJournal(context, request))
 
 
 class ConsoleJournal(Journal):
@@ -93,7 +117,7 @@ class GridmanagerJournal(ConsoleJournal):
 
     Before submit_batch is sent, the ledger notes that it may have been. If the answer will be an
     error, the ledger notes that an abort is pending, and then the abort is tried. The next process
-    does what this one no longer can (:meth:`Bridge.reconcile`).
+    does what this one no longer can (:func:`~boinc_gahp.submit.control.reconcile`).
     """
 
     def __init__(self, context: Context, request: SubmitRequest) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Settings
     from boinc_gahp.ledger import Ledger
     from boinc_gahp.rpc import WebRpcs
+    from boinc_gahp.submit.made_files import MadeFiles
     from boinc_gahp.submit.project_cache import ProjectCache
 
 
@@ -89,6 +90,8 @@ class Context:
         cache_dir: the user's cache directory (may be missing on disk), or None to do without.
         digests: MD5s of local files.
         uploads: the files that threads of this process are sending.
+        made: files that are made for container jobs.
+        reconciling: held by the thread that sends requests that are owed to the project.
     """
 
     project: WebRpcs
@@ -97,8 +100,10 @@ class Context:
     ledger: Ledger | None
     cache: ProjectCache
     cache_dir: Path | None
+    made: MadeFiles
     digests: Digests = field(default_factory=lambda: Digests(None))
     uploads: Uploads = field(default_factory=Uploads)
+    reconciling: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def owner(self) -> tuple[str, str]:

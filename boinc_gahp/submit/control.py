@@ -184,38 +184,43 @@ def _on_batch(context: Context, name: str, change: Callable[..., None]) -> None:
 def reconcile(context: Context, *, alone: bool = False) -> None:
     """Abort BOINC_SUBMIT's batches that are due; an abort that fails now stays pending.
 
-    Raises nothing: errors are logged.
+    Raises nothing: errors are logged. One thread does this at a time; for others it does nothing.
 
     Args:
         context: the project.
         alone: whether no gridmanager can ask this process about its batches.
     """
-    ledger = context.ledger
-    if ledger is None:
+    if context.ledger is None or not context.reconciling.acquire(blocking=False):
         return
-    now = time.time()
     try:
-        for batch in ledger.pending_aborts(*context.owner, now):
-            if batch.state == "giving_up":
-                is_due = batch.not_before <= now
-            else:
-                is_due = _is_abandoned(context, batch, now, alone=alone)
-                is_due = is_due and ledger.begin_abort(batch, now)
-                if is_due:
-                    log.warning(
-                        "A daemon died while it submitted batch %s (id %d), and nobody has asked "
-                        "about the batch since: boinc_gahp aborts it",
-                        batch.name,
-                        batch.project_batch_id,
-                    )
-            if is_due:
-                _abort_batch(context, ledger, batch)
+        _reconcile(context, context.ledger, alone=alone)
     except LedgerError as error:
         log.warning(
             "Cannot check now which batches on %s have to be aborted: %s",
             context.project.host,
             error,
         )
+    finally:
+        context.reconciling.release()
+
+
+def _reconcile(context: Context, ledger: Ledger, *, alone: bool) -> None:
+    now = time.time()
+    for batch in ledger.pending_aborts(*context.owner, now):
+        if batch.state == "giving_up":
+            is_due = batch.not_before <= now
+        else:
+            is_due = _is_abandoned(context, batch, now, alone=alone)
+            is_due = is_due and ledger.begin_abort(batch, now)
+            if is_due:
+                log.warning(
+                    "A daemon died while it submitted batch %s (id %d), and nobody has asked "
+                    "about the batch since: boinc_gahp aborts it",
+                    batch.name,
+                    batch.project_batch_id,
+                )
+        if is_due:
+            _abort_batch(context, ledger, batch)
 
 
 def _is_abandoned(context: Context, batch: BatchRow, now: float, *, alone: bool) -> bool:

@@ -135,6 +135,10 @@ class Digests:
         if cache_dir is not None:
             self._path = cache_dir / "digests.sqlite"
 
+    def md5(self, path: str) -> str:
+        """Return the MD5 of a file in hex; raises StagingError."""
+        return self.of([path])[path].md5
+
     def of(
         self,
         paths: Iterable[str],

@@ -43,8 +43,7 @@ from boinc_gahp.errors import (
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit import checks, query
 from boinc_gahp.submit.association import Association
-from boinc_gahp.submit.boinc_submit import UNDO_TIME
-from boinc_gahp.submit.journal import Sending
+from boinc_gahp.submit.journal import UNDO_TIME, Journal, Sending
 from boinc_gahp.submit.meter import Interrupted, Meter
 from boinc_gahp.submit.names_in_use import check_names, name_in_use
 from boinc_gahp.submit.staging import PhysicalNames, Staging, out_of_time
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
 
     from boinc_gahp.rpc import BatchDetails, BatchSubmission
     from boinc_gahp.submit.context import Context
-    from boinc_gahp.submit.journal import Journal
     from boinc_gahp.submit.types import Input, SubmitRequest
 
 log = logging.getLogger("boinc_gahp.submit")
@@ -73,11 +71,16 @@ _STAGINGS = 3
 _TOO_LARGE = 413
 
 
-def submit(context: Context, request: SubmitRequest, journal: Journal) -> int:
+def submit(context: Context, request: SubmitRequest, journal: Journal | None = None) -> int:
     """Make the batch's jobs exist on the project, each exactly once; return the batch's id there.
 
     Submitting the same request again, at any time and from any process, completes it or finds it
     complete.
+
+    Args:
+        context: the project.
+        request: the batch.
+        journal: None: nothing is written down.
 
     Raises:
         JobRefused: the project would mangle a job or choke on it; nothing was created.
@@ -86,6 +89,7 @@ def submit(context: Context, request: SubmitRequest, journal: Journal) -> int:
         RpcError: the project refused or could not be reached.
         Exception: what the journal and the request's ``progress`` raise.
     """
+    journal = journal or Journal()
     submission = _Submission(context, request, journal)
     try:
         batch_id = submission.run()

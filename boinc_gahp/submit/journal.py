@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from boinc_gahp.rpc import BatchDetails, BatchInfo
     from boinc_gahp.submit.types import SubmitRequest
 
+#: Seconds reserved for undoing a submission before its answer is due.
+UNDO_TIME = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class Sending:

@@ -209,6 +209,10 @@ class ProjectCache:
 
         return self._views.get(batch, ask, good)
 
+    def job_names(self, batch_id: int) -> tuple[str, ...]:
+        """Return the names of a batch's jobs, from memory if they cannot change any more."""
+        return tuple(self.view(batch_id, lambda view: view.final).jobs)
+
     def batch_of(self, job_name: str) -> int | str | None:
         """Return the id or name of a batch that this process has seen the job in."""
         return self._views.find(lambda view: job_name in view.jobs)

@@ -21,7 +21,7 @@ from boinc_gahp.errors import (
 from boinc_gahp.rpc import OVERLAP
 from boinc_gahp.states import STATUS_WORDS, BatchState
 from boinc_gahp.submit import checks, find_batch
-from boinc_gahp.submit.types import BatchJobs, BatchStatuses
+from boinc_gahp.submit.types import BatchJobs, BatchStatuses, Client
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from boinc_gahp.ledger import BatchRow
     from boinc_gahp.rpc import BatchDetails, BatchInfo, WebRpcs
     from boinc_gahp.submit.context import Context
-    from boinc_gahp.submit.types import Client, SubmitRequest
+    from boinc_gahp.submit.types import SubmitRequest
 
 log = logging.getLogger("boinc_gahp.submit")
 
@@ -39,11 +39,13 @@ log = logging.getLogger("boinc_gahp.submit")
 #: every batch of the account (``web-rpcs.rst``, "Timings").
 _SINGLE_QUERIES = 2
 
+_A_PERSON = Client()
+
 _SUBMITTED = (BatchState.IN_PROGRESS, BatchState.COMPLETE)
 
 
 def query_batches(
-    context: Context, names: Sequence[str], min_mod_time: str | float, client: Client
+    context: Context, names: Sequence[str], min_mod_time: str | float, client: Client = _A_PERSON
 ) -> BatchStatuses:
     """Return the jobs of each batch that changed since ``min_mod_time``, in the order of names.
 
@@ -58,6 +60,7 @@ def query_batches(
         NotFound: a batch is unknown; its message ends in ``no batch named `` and the name.
         RpcError: see :meth:`WebRpcs.query_batch2`.
     """
+    context.cache.mention(names)
     since = _mod_time(min_mod_time)
     pending_aborts = _pending_aborts(context)
     submitting = frozenset(batch.name for batch in pending_aborts if batch.state == "sent")
@@ -355,6 +358,22 @@ def query_jobs(context: Context, batch_id: int) -> BatchJobs:
     state = details.batch.state
     complete = state not in (BatchState.INIT, BatchState.UNKNOWN)
     return BatchJobs(details.batch.name, complete, pairs)
+
+
+def jobs_there(context: Context, request: SubmitRequest) -> tuple[int | None, int]:
+    """Return the project's id of the batch of this name, and how many of the jobs it has.
+
+    None and 0 if there is none; nothing is changed.
+
+    Raises:
+        BatchConflict: a submit would be refused.
+        RpcError: the project could not be reached.
+    """
+    details = look_up(context.project, request)
+    if details is None:
+        return None, 0
+    left = missing(context.project, request, details)
+    return details.batch.id, len(request.jobs) - len(left)
 
 
 def look_up(project: WebRpcs, request: SubmitRequest) -> BatchDetails | None:

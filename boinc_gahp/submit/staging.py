@@ -31,7 +31,7 @@ from boinc_gahp.errors import (
 from boinc_gahp.rpc import UploadFile, dropped
 from boinc_gahp.submit import checks
 from boinc_gahp.submit.association import Association
-from boinc_gahp.submit.meter import Meter
+from boinc_gahp.submit.meter import Interrupted, Meter
 from boinc_gahp.submit.wanted_files import WantedFiles
 from boinc_gahp.threads import in_parallel
 
@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 
     from boinc_gahp.config import StagingSettings
     from boinc_gahp.rpc import WebRpcs
-    from boinc_gahp.submit.context import Uploads
+    from boinc_gahp.submit.context import Context, Uploads
     from boinc_gahp.submit.digests import Digest
+    from boinc_gahp.submit.types import OnProgress
 
 log = logging.getLogger("boinc_gahp.submit")
 
@@ -91,6 +92,23 @@ class PhysicalNames:
     def by_name(self, paths: Iterable[str]) -> dict[str, Digest]:
         """Return one file for each physical name: equal contents are sent once."""
         return {self.name_of(path): self._files[path] for path in paths}
+
+
+def physical_names(
+    context: Context, paths: Iterable[str], progress: OnProgress | None = None
+) -> dict[str, str]:
+    """Return the names that local files have on projects; reads files that are not cached.
+
+    Raises:
+        StagingError: a file cannot be read, or changed meanwhile.
+        Exception: what ``progress`` raises.
+    """
+    try:
+        files = context.digests.of(paths, meter=Meter(progress))
+    except Interrupted as interrupted:
+        raise interrupted.error from None
+    physical = PhysicalNames(files)
+    return {path: physical.name_of(path) for path in files}
 
 
 def placeholder(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Requests to the bridge, and its answers: plain values without protocol or network."""
+"""What a submit gets and gives: plain values without protocol or network."""
 
 from __future__ import annotations
 

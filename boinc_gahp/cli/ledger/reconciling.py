@@ -70,7 +70,7 @@ def run_parser(config: str | None = None) -> Parser:
 
 def _reconcile(settings: Settings, deadline: float, *, quiet: bool) -> int:
     from boinc_gahp import logs
-    from boinc_gahp.bridge import Opener
+    from boinc_gahp.fetch.context import Opener
     from boinc_gahp.htcondor import reconcile
 
     logs.start(settings)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.config import Settings
     from boinc_gahp.daemon.console.display import ConsoleMessage
-    from boinc_gahp.daemon.projects import MakeBridge
+    from boinc_gahp.daemon.projects import OpenContext
 
 log = logging.getLogger("boinc_gahp.daemon")
 
@@ -63,18 +63,18 @@ _STYLE = Style.from_dict(
 def run_console(
     load_settings: Callable[[], Settings],
     *,
-    make_bridge: MakeBridge | None = None,
+    open_context: OpenContext | None = None,
     on_settings: Callable[[Settings], object] | None = None,
 ) -> NoReturn:
     """Talk to the person at the terminal until they leave, then end the process with status 0.
 
     Args:
         load_settings: as for :func:`boinc_gahp.daemon.main.serve`.
-        make_bridge: for tests; None: the project's web RPCs.
+        open_context: for tests; None: the project's web RPCs.
         on_settings: called with the settings before a project is used; here the log is started.
     """
     prepare_process()
-    console = Console(Projects(load_settings, make_bridge, on_settings))
+    console = Console(Projects(load_settings, open_context, on_settings))
     try:
         # Not asyncio.run: it waits for threads, and one may hang on a dead file server.
         asyncio.new_event_loop().run_until_complete(console.converse())
@@ -301,8 +301,8 @@ def _learn(
 ) -> None:
     """Fetch a project's names in a thread of its own; failures are only logged."""
     try:
-        bridge = projects.bridge(selection)
-        batches = sorted(bridge.batches(), key=lambda batch: -batch.id)
+        context = projects.context(selection)
+        batches = sorted(context.cache.batches(), key=lambda batch: -batch.id)
         names.learn(
             url,
             batches=[batch.name for batch in batches],
@@ -310,7 +310,7 @@ def _learn(
         )
         for batch in batches[:LOOKED_INTO]:
             if batch.njobs <= LOOKED_INTO_JOBS:
-                names.learn(url, jobs=bridge.job_names(batch.id))
+                names.learn(url, jobs=context.cache.job_names(batch.id))
     except GahpError as error:
         log.info("No names for completion: %s", error)
     except Exception:  # completion is only a convenience
