@@ -29,7 +29,6 @@ from boinc_gahp.errors import (
     TransportError,
 )
 from boinc_gahp.fetch import CancelScope, Located, Stopped, TryLater, errno_of
-from boinc_gahp.fetch.engine import fetch
 from boinc_gahp.submit import JobIds, Progress
 from boinc_gahp.threads import in_parallel, start
 
@@ -331,6 +330,8 @@ class BatchFetch:
     def bring(self, folder: Folder, directories: Directories) -> FetchedFiles:
         """Fetch a job's files into its folder with the engine; raises what the engine raises."""
         ids = JobIds(folder.job.id, folder.job.instance_id)
+        from boinc_gahp.fetch.engine import fetch  # noqa: PLC0415  (heavy)
+
         brought = fetch(
             self._session.context,
             Located(folder.job.batch_id or self._batch.id, self._batch.app_name, ids),

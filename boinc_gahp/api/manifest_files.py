@@ -25,7 +25,6 @@ from boinc_gahp.api.request import similar_names
 from boinc_gahp.config import state_dir, url_identity
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.files import make_private_directory, open_private_file, whole_file, write_whole
-from boinc_gahp.submit.staging import physical_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -201,5 +200,7 @@ def readable_md5s(session: Session, paths: Iterable[str], **how: Any) -> dict[st
         StagingError: a file changed while it was read.
         Exception: whatever ``progress`` raises.
     """
+    from boinc_gahp.submit.staging import physical_names  # noqa: PLC0415  (heavy)
+
     names = physical_names(session.context, readable(paths), **how)
     return {path: name[:32] for path, name in names.items()}

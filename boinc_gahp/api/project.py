@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.submission import Plan
     from boinc_gahp.api.types import Job
     from boinc_gahp.config import Settings
-    from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.rpc import WebRpcs as Rpc
     from boinc_gahp.secret import Authenticator
     from boinc_gahp.submit import OnProgress, Progress
@@ -110,10 +109,6 @@ class Project(ProjectRuns):
     def rpc(self) -> Rpc:
         """The project's web RPCs, typed, and retried where that is safe."""
         return self.session.rpc
-
-    @property
-    def _context(self) -> FetchContext:
-        return self.session.context
 
     @property
     def url(self) -> str:

@@ -11,8 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api.request import job_names, list_of, new_batch_name
-from boinc_gahp.api.submission import request_of
-from boinc_gahp.submit.validate import BatchValidator
+from boinc_gahp.api.submission import request_of, validator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +43,7 @@ def split(
     options["name"] = name = new_batch_name(app_name) if name is None else name
     request = request_of(session, app_name, listed, **options)
     limit = session.context.project_settings.max_post_bytes
-    size = BatchValidator(session.context, request).size()
+    size = validator(session, request).size()
     if size <= limit:
         return [(name, listed)]
     named = [
@@ -56,7 +55,7 @@ def split(
         count = min(len(named), max(count + 1, -(-count * largest // limit)))
         places = _places(len(named), count)
         largest = max(
-            BatchValidator(session.context, replace(request, jobs=request.jobs[place])).size()
+            validator(session, replace(request, jobs=request.jobs[place])).size()
             for place in places
         )
     width = len(str(count))

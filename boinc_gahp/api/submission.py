@@ -26,13 +26,11 @@ from boinc_gahp.errors import (
     NotOwner,
     StagingError,
 )
-from boinc_gahp.submit import Progress, StagedFile, engine
+from boinc_gahp.submit import Progress, StagedFile
 from boinc_gahp.submit.abort import abort_empty
 from boinc_gahp.submit.association import absent_names
 from boinc_gahp.submit.names_in_use import check_names
 from boinc_gahp.submit.query import jobs_there
-from boinc_gahp.submit.staging import physical_names
-from boinc_gahp.submit.validate import BatchValidator
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -45,6 +43,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.types import Job, RemoteFile
     from boinc_gahp.rpc import BatchDetails, BatchInfo
     from boinc_gahp.submit import OnProgress, SubmitRequest, Validation
+    from boinc_gahp.submit.validate import BatchValidator
 
 __all__ = ["Plan", "PlannedFile", "estimate", "new_batch_name", "plan", "submit"]
 
@@ -171,7 +170,9 @@ def submit(
     comparison = Comparison(session, request, lineage)
     comparison.check()
     try:
-        batch_id = engine.submit(session.context, request, comparison)
+        from boinc_gahp.submit.engine import submit as send  # noqa: PLC0415  (heavy)
+
+        batch_id = send(session.context, request, comparison)
     except AppNotFound as error:
         raise unknown_app(session, app_name, error) from error
     except BatchTooLarge as error:
@@ -240,7 +241,7 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
     progress = called(options)
     request = request_of(session, app_name, listed, **options)
     try:
-        validation = BatchValidator(session.context, request).validation()
+        validation = validator(session, request).validation()
     except AppNotFound as error:
         raise unknown_app(session, app_name, error) from error
     files = _files(session, validation, progress)
@@ -295,7 +296,7 @@ def estimate(
     """
     request = request_of(session, app_name, jobs, **options)
     try:
-        return BatchValidator(session.context, request).estimate()
+        return validator(session, request).estimate()
     except AppNotFound as error:
         raise unknown_app(session, app_name, error) from error
 
@@ -329,6 +330,8 @@ def _files(
 ) -> tuple[PlannedFile, ...]:
     if progress is not None and validation.files:
         progress(Progress("reading", 0, sum(validation.files.values()), "bytes"))
+    from boinc_gahp.submit.staging import physical_names  # noqa: PLC0415  (heavy)
+
     names = physical_names(session.context, validation.files)
     first = {names[path]: path for path in reversed(list(validation.files))}
     absent = absent_names(session.context, first) if first else set()
@@ -362,6 +365,13 @@ def _absent_staged(
     return found
 
 
+def validator(session: Session, request: SubmitRequest) -> BatchValidator:
+    """Return what checks and measures a request; only then its modules are imported."""
+    from boinc_gahp.submit.validate import BatchValidator  # noqa: PLC0415
+
+    return BatchValidator(session.context, request)
+
+
 # -- how many fit
 
 
@@ -377,9 +387,7 @@ def _fitting(session: Session, request: SubmitRequest, size: int) -> int:
     fits, guess = 0, max(1, most * limit // size)
     for _ in range(_MAX_CHECKS):
         try:
-            found = BatchValidator(
-                session.context, replace(request, jobs=request.jobs[:guess])
-            ).size()
+            found = validator(session, replace(request, jobs=request.jobs[:guess])).size()
         except GahpError:
             return fits
         if found <= limit:

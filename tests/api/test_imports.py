@@ -50,4 +50,4 @@ def test_listing_batches_imports_nothing_that_submits_or_fetches(site: Site) -> 
     assert count == "1"
     modules = {name.removeprefix("boinc_gahp.") for name in imported.split()}
     assert modules >= {"api.project", "rpc.client"}
-    assert not modules & {"bridge", "submit.engine", "fetch.engine", "ledger", "templates"}
+    assert not modules & {"fetch.context", "submit.engine", "fetch.engine", "ledger", "templates"}

@@ -67,8 +67,8 @@ def test_the_web_rpcs_are_at_hand(site: Site) -> None:
     assert site.project.url == site.proxy.url
     assert site.project.host in site.project.url
     with ThreadPoolExecutor(8) as pool:
-        bridges = set(pool.map(lambda _: site.project.session.bridge, range(16)))
-    assert bridges == {site.project._bridge}
+        contexts = list(pool.map(lambda _: site.project.session.context, range(16)))
+    assert all(context is site.project.session.context for context in contexts)
 
 
 def test_nothing_is_asked_after_the_end_and_closing_twice_is_fine(site: Site) -> None:

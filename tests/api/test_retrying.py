@@ -24,6 +24,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.submit.checks import check_job_name
+from boinc_gahp.submit.staging import physical_names
 from tests import faultproxy
 from tests.api.test_reasons import QUICK, spoil
 from tests.api.test_submission import small
@@ -296,7 +297,7 @@ def test_after_a_kill_at_any_step_each_job_is_sent_again_once(
     spoil(site, batch, 2, f"{name}_0", f"{name}_1")
     if step == "upload_files":
         # As if the project had deleted it.
-        [physical] = site.project.session.bridge.physical_names([str(path)]).values()
+        [physical] = physical_names(site.project.session.context, [str(path)]).values()
         site.local.core.download.remove(physical)
     hang = faultproxy.hang(carried_out=carried_out)
     site.proxy.fail(step, hang)

@@ -36,6 +36,7 @@ from boinc_gahp.errors import (
     StagingError,
 )
 from boinc_gahp.submit.checks import check_batch_name, check_job_name
+from boinc_gahp.submit.staging import physical_names
 from tests.faultproxy import lose_reply, status
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def names_of(batch: object) -> list[str]:
 
 def test_jobs_of_every_kind_of_input_are_submitted(site: Site, data: list[Path]) -> None:
     project = site.project
-    staged = project.session.bridge.physical_names([str(data[0])])[str(data[0])]
+    staged = physical_names(project.session.context, [str(data[0])])[str(data[0])]
     files: list[File] = [
         str(data[0]),
         LocalFile(data[1]),

@@ -12,10 +12,12 @@ from xml.sax.saxutils import escape
 
 from boinc_gahp.api.fetching_batch import FinishedJob
 from boinc_gahp.api.folders import Folder
-from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import JobSettings, ProjectSettings, Settings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
+from boinc_gahp.fetch.context import FetchContext
+from boinc_gahp.fetch.engine import fetch
+from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.locate import Located
 from boinc_gahp.fetch.types import AdFiles, FetchRequest
 from boinc_gahp.rpc import ClientOptions, WebRpcs
@@ -107,16 +109,18 @@ class HostileOutputs:
                 self.sent += len(piece)
 
     @contextmanager
-    def bridge(self, jobs: JobSettings = JobSettings()) -> Iterator[Bridge]:  # noqa: B008  (frozen)
-        """Yield a bridge to it, as a new process would have it."""
+    def context(self, jobs: JobSettings = JobSettings()) -> Iterator[FetchContext]:  # noqa: B008  (frozen)
+        """Yield a context to it, as a new process would have it."""
         project = ProjectSettings(ProjectUrl(self.url))
         settings = Settings(project=project, timeouts=Timeouts(retry=0), jobs=jobs)
         options = ClientOptions(connect_timeout=20, read_timeout=20, retry_total=0)
-        bridge = Bridge(WebRpcs(self.url, SECRET, options=options), settings, None, None, project)
+        context = FetchContext.of(
+            WebRpcs(self.url, SECRET, options=options), settings, None, None, project
+        )
         try:
-            yield bridge
+            yield context
         finally:
-            bridge.close()
+            context.close()
 
     def fetch(
         self,
@@ -129,16 +133,16 @@ class HostileOutputs:
         """Fetch the job's outputs into ``home``, as HTCondor asks for it."""
         mode = "SOME" if some else "ALL"
         request = FetchRequest(JOB, str(home), None, mode, specs, ad)  # type: ignore[arg-type]
-        with self.bridge(jobs) as bridge:
-            bridge.fetch_output(request)
+        with self.context(jobs) as context:
+            fetch_output(context, request)
 
     def collect(self, path: Path, have: Collection[str] = ()) -> FetchedFiles:
         """Fetch the job's outputs into a person's folder for it."""
         folder = Folder(path, FinishedJob(JOB, 1, 119), stderr=False, again=True)
         folder.have = dict.fromkeys(have, 0)
         located = Located(7, "uppercase", JobIds(1, 119))
-        with self.bridge() as bridge:
-            return bridge.fetch(located, folder, NEVER_CANCELLED, lambda _: None)
+        with self.context() as context:
+            return fetch(context, located, folder, NEVER_CANCELLED)
 
     def __enter__(self) -> HostileOutputs:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()

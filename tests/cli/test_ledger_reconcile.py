@@ -11,6 +11,7 @@ import pytest
 from boinc_gahp.cli.main import main
 from boinc_gahp.ledger import AccountLock
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
 from tests.cli.conftest import write_settings
@@ -139,7 +140,7 @@ def cut_short(site: Site, ago: float) -> SubmitRequest:
         name, "uppercase", [(f"{name}#1.0", Job(inputs={"in": LocalFile(str(path))}))]
     )
     with site.context() as context, site.ledger() as ledger:
-        number = context.bridge.submit(request)
+        number = submit(context.project, request)
         ledger.begin_submit(*site.owner, request.batch_name, number, time.time() - ago)
         ledger.store.write(
             lambda connection: connection.execute("UPDATE debt SET recorded = due - 300")

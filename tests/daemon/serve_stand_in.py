@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from boinc_gahp.daemon.main import serve
 
 if TYPE_CHECKING:
-    from boinc_gahp.bridge import Bridge
     from boinc_gahp.config import ProjectSettings, Settings
+    from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.types import FetchRequest, FetchResult
     from boinc_gahp.htcondor.service import Service
 
@@ -33,13 +33,15 @@ def settings() -> Settings:
     return limited(**limits)
 
 
-def make_bridge(settings: Settings, project: ProjectSettings) -> Bridge:
+def open_context(settings: Settings, project: ProjectSettings) -> FetchContext:
     from concurrent.futures import ThreadPoolExecutor
 
     from boinc_gahp.fetch.temporary import registry
-    from tests.daemon.stand_in import StandIn
+    from tests.daemon.stand_in import StandIn, forward
 
-    class Bridge(StandIn):
+    forward(setattr)
+
+    class Context(StandIn):
         def retire_batch(self, name: str) -> None:
             if name == "executor":
                 ThreadPoolExecutor().submit(self.go.wait, 60).result()
@@ -52,7 +54,7 @@ def make_bridge(settings: Settings, project: ProjectSettings) -> Bridge:
                 del kept
             return super().fetch_output(request)
 
-    return Bridge().open(settings, project)
+    return Context().open(settings, project)
 
 
 def make_service(settings: Settings) -> Service:
@@ -84,4 +86,4 @@ def make_service(settings: Settings) -> Service:
 
 
 if __name__ == "__main__":
-    serve(settings, make_bridge=make_bridge, make_service=make_service)
+    serve(settings, open_context=open_context, make_service=make_service)

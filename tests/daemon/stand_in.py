@@ -1,21 +1,24 @@
-"""A bridge without a project, a service without a ledger: what happens depends on names."""
+"""A context without a project, a service without a ledger: what happens depends on names."""
 
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from boinc_gahp.config import LimitSettings, ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import GahpError
+from boinc_gahp.fetch import job_directory
 from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.secret import Authenticator
+from boinc_gahp.submit import boinc_submit, control, query
 from boinc_gahp.submit.types import BatchStatuses
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from boinc_gahp.bridge import Bridge
+    from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.types import FetchRequest
     from boinc_gahp.htcondor.service import Service
     from boinc_gahp.submit.types import Client, SubmitRequest
@@ -23,6 +26,29 @@ if TYPE_CHECKING:
 SETTINGS = Settings(
     project=ProjectSettings(ProjectUrl("http://127.0.0.1:9/test/"), Authenticator("5ecre7-key"))
 )
+
+#: What requests are carried out with; a :class:`StandIn` has a method for each.
+FORWARDED = {
+    "boinc_submit": boinc_submit,
+    "query_batches": query,
+    "fetch_output": job_directory,
+    "abort_jobs": control,
+    "retire_batch": control,
+    "set_lease": control,
+    "reconcile": control,
+}
+
+
+def forward(replace: Callable[[object, str, object], object]) -> None:
+    """Have ``replace(module, name, function)`` make the functions call a stand-in's methods."""
+    for name, module in FORWARDED.items():
+        replace(module, name, partial(_called, name, getattr(module, name)))
+
+
+def _called(name: str, real: Callable[..., object], context: object, *arguments: object) -> object:
+    if isinstance(context, StandIn):
+        return getattr(context, name)(*arguments)
+    return real(context, *arguments)
 
 
 def limited(**limits: int) -> Settings:
@@ -41,11 +67,15 @@ class StandIn:
         self.reconciled = threading.Event()
         self.closed = False
 
-    def open(self, _settings: Settings, project: ProjectSettings) -> Bridge:
-        """Be the bridge to any project."""
+    def open(self, _settings: Settings, project: ProjectSettings) -> FetchContext:
+        """Be the context of any project."""
         assert project.authenticator is not None
         self.calls.append(("open", project.url, project.authenticator.account))
-        return cast("Bridge", self)
+        return cast("FetchContext", self)
+
+    @property
+    def project(self) -> StandIn:
+        return self
 
     def act(self, *call: Any, name: str = "") -> None:
         self.calls.append(call)

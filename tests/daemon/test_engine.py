@@ -29,11 +29,11 @@ URL = "http://127.0.0.1:9/test/"
 class Conversation:
     """An engine, and all that it printed."""
 
-    def __init__(self, load_settings: Callable[[], Settings], bridge: StandIn) -> None:
-        self.bridge = bridge
+    def __init__(self, load_settings: Callable[[], Settings], context: StandIn) -> None:
+        self.context = context
         self.service = StandInService()
         self.results = threading.Semaphore(0)
-        self.projects = Projects(load_settings, bridge.open, make_service=self.service.make)
+        self.projects = Projects(load_settings, context.open, make_service=self.service.make)
         self.engine = Engine(self.projects, on_result=self.results.release, clock=lambda: 1000.0)
 
     def say(self, line: str) -> str:
@@ -55,7 +55,7 @@ class Conversation:
         return result.removesuffix("\n")
 
     def close(self) -> None:
-        self.bridge.go.set()
+        self.context.go.set()
         self.service.go.set()
         self.projects.close()
         self.engine.close(20)
@@ -172,14 +172,16 @@ def test_an_estimate_that_is_no_number_is_told_by_the_result(
     # It comes from a user's submit file: with E, the gridmanager would abort.
     told = f"{result}\\ [BG-BAD-REQUEST]"
     assert conversation.result(f"BOINC_SUBMIT 2 b app 1 j 0 0 {words}") == told
-    assert not [call for call in conversation.bridge.calls if call[0] == "submit"]
+    assert not [call for call in conversation.context.calls if call[0] == "submit"]
 
 
-def test_a_submit_reaches_the_bridge_whole(conversation: Conversation) -> None:
+def test_a_submit_reaches_the_engine_whole(conversation: Conversation) -> None:
     conversation.result(
         "BOINC_SUBMIT 2 b app 2 j1 2 a\\ b  0 j2 0 1 /in\\ put in 1e12 NULL 5 6 86400.0 300"
     )
-    ((_, request, answer_by),) = [call for call in conversation.bridge.calls if call[0] == "submit"]
+    ((_, request, answer_by),) = [
+        call for call in conversation.context.calls if call[0] == "submit"
+    ]
     assert (request.batch_name, request.app_name) == ("b", "app")
     assert [(name, job.args) for name, job in request.jobs] == [("j1", ("a b", "")), ("j2", ())]
     assert request.jobs[1][1].inputs == {"in": LocalFile("/in put")}
@@ -193,7 +195,7 @@ def test_a_gridmanager_has_its_answer_in_time(conversation: Conversation) -> Non
     conversation.say("BOINC_SUBMIT 2 b app 1 j 0 0")
     conversation.say("BOINC_QUERY_BATCHES 3 0 1 b")
     conversation.wait(2)
-    last = {call[0]: call[-1] for call in conversation.bridge.calls}
+    last = {call[0]: call[-1] for call in conversation.context.calls}
     assert last["submit"] == 1000.0 + SETTINGS.timeouts.submit
     assert last["query"].gridmanager is True
 
@@ -202,11 +204,11 @@ def test_a_gridmanager_has_its_answer_in_time(conversation: Conversation) -> Non
     ("stderr", "expected"),
     [("err", "err"), ("NULL", None), ("/dev/null", None), ("", None), ("/x/err", "/x/err")],
 )
-def test_a_fetch_reaches_the_bridge_whole(
+def test_a_fetch_reaches_the_engine_whole(
     conversation: Conversation, stderr: str, expected: str | None
 ) -> None:
     conversation.result(f"BOINC_FETCH_OUTPUT 2 j /d/../e {stderr} some 2 a b c d\\ \udcff")
-    (request,) = [call[1] for call in conversation.bridge.calls if call[0] == "fetch"]
+    (request,) = [call[1] for call in conversation.context.calls if call[0] == "fetch"]
     assert (request.job_name, request.directory, request.mode) == ("j", "/e", "SOME")
     assert request.stderr == expected
     assert request.specs == (("a", "b"), ("c", "d \udcff"))
@@ -216,14 +218,14 @@ def test_a_selection_binds_to_the_requests_read_after_it(conversation: Conversat
     opened = []
     say = conversation.say
     say("BOINC_SUBMIT 2 hang1 app 1 j 0 0")
-    assert conversation.bridge.hanging.acquire(timeout=60)
+    assert conversation.context.hanging.acquire(timeout=60)
     for number, key in enumerate(["aaaa", "bbbb", "aaaa"], 3):
         assert say(f"BOINC_SELECT_PROJECT http://OTHER.example/x {key}") == "S\n"
         say(f"BOINC_PING {number}")
         conversation.wait()
-    conversation.bridge.go.set()
+    conversation.context.go.set()
     conversation.wait()
-    opened = [call[1:] for call in conversation.bridge.calls if call[0] == "open"]
+    opened = [call[1:] for call in conversation.context.calls if call[0] == "open"]
     assert opened == [
         (URL, Authenticator("5ecre7-key").account),
         ("http://other.example/x/", Authenticator("aaaa").account),
@@ -282,7 +284,7 @@ def test_requests_past_the_limit_are_to_be_sent_again() -> None:
         assert reply.output == b"F Threads\\ limit\\ reached\n"
         assert "3 requests are unanswered" in reply.reason
         assert conversation.say("BOINC_PING x") == "E\n"
-        conversation.bridge.go.set()
+        conversation.context.go.set()
         conversation.wait(3)
         # Results that nobody has asked for take memory, too.
         assert conversation.say("BOINC_PING 5").startswith("F ")
@@ -296,7 +298,7 @@ def test_a_ping_is_not_stuck_behind_fifty_fetches(conversation: Conversation) ->
     assert conversation.result("BOINC_PING 52") == "52 NULL"
     names = [thread.name for thread in threading.enumerate()]
     assert sum(name.startswith("work-") for name in names) == SETTINGS.limits.workers
-    conversation.bridge.go.set()
+    conversation.context.go.set()
     conversation.wait(50)
     assert conversation.say("RESULTS").startswith("S 50\n")
 
@@ -304,11 +306,11 @@ def test_a_ping_is_not_stuck_behind_fifty_fetches(conversation: Conversation) ->
 def test_results_come_in_the_order_in_which_they_were_ready(conversation: Conversation) -> None:
     conversation.say("ASYNC_MODE_ON")
     conversation.say("BOINC_SUBMIT 2 hang app 1 j 0 0")
-    assert conversation.bridge.hanging.acquire(timeout=60)
+    assert conversation.context.hanging.acquire(timeout=60)
     conversation.say("BOINC_PING 3")
     conversation.wait()
     assert conversation.engine.announce() == b"R\n"
-    conversation.bridge.go.set()
+    conversation.context.go.set()
     conversation.wait()
     assert conversation.engine.announce() == b""
     assert conversation.say("RESULTS") == "S 2\n3 NULL\n2 NULL\n"

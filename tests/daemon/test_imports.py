@@ -28,7 +28,7 @@ _version cli cli.main daemon daemon.main daemon.wakeup errors gahp gahp.banner l
 #: What it has when a BOINC_PING was answered by a project: our rooms, and packages of others;
 #: tomli is Python's own tomllib from 3.11 on.
 ROOMS_AFTER_PING = {
-    "_version", "backoff", "bridge", "cli", "config", "daemon", "errors", "fetch", "files", "gahp",
+    "_version", "backoff", "cli", "config", "daemon", "errors", "fetch", "files", "gahp",
     "lazy", "ledger", "logs", "rpc", "secret", "states", "submit", "templates", "text", "threads",
 }  # fmt: skip
 OTHERS_AFTER_PING = {

@@ -17,7 +17,7 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.bridge import Bridge
+    from boinc_gahp.fetch.context import FetchContext
 
 KEY = Authenticator("key-of-alice")
 OTHER_KEY = Authenticator("key-of-bob")
@@ -31,15 +31,15 @@ class Opener:
 
     def __init__(self) -> None:
         self.opened: list[ProjectSettings] = []
-        self.bridges: list[StandIn] = []
+        self.contexts: list[StandIn] = []
         self.problems: list[Exception] = []
 
-    def open(self, _settings: Settings, project: ProjectSettings) -> Bridge:
+    def open(self, _settings: Settings, project: ProjectSettings) -> FetchContext:
         if self.problems:
             raise self.problems.pop(0)
         self.opened.append(project)
-        self.bridges.append(StandIn())
-        return cast("Bridge", self.bridges[-1])
+        self.contexts.append(StandIn())
+        return cast("FetchContext", self.contexts[-1])
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def projects(opener: Opener) -> Iterator[Projects]:
     projects = Projects(lambda: SETTINGS, opener.open)
     yield projects
     projects.close()
-    assert all(bridge.closed for bridge in opener.bridges)
+    assert all(context.closed for context in opener.contexts)
     wait_for(
         lambda: not any(thread.name.startswith("settling") for thread in threading.enumerate()),
         "nothing is settled any more",
@@ -71,28 +71,28 @@ def projects(opener: Opener) -> Iterator[Projects]:
 def test_a_selected_project_keeps_its_settings(
     projects: Projects, opener: Opener, url: str, proxy: str | None, ca_bundle: str | None
 ) -> None:
-    projects.bridge(Selection.of(url, OTHER_KEY))
+    projects.context(Selection.of(url, OTHER_KEY))
     (opened,) = opener.opened
     assert opened.url == url.lower().rstrip("/") + "/"
     assert (opened.authenticator, opened.proxy, opened.ca_bundle) == (OTHER_KEY, proxy, ca_bundle)
 
 
-def test_one_bridge_serves_a_project_and_account(projects: Projects, opener: Opener) -> None:
+def test_one_context_serves_a_project_and_account(projects: Projects, opener: Opener) -> None:
     with ThreadPoolExecutor(8) as threads:
-        bridges = set(threads.map(lambda _: projects.bridge(None), range(32)))
-    assert len(bridges) == len(opener.opened) == 1
-    assert projects.bridge(Selection.of("https://A.example/x/", KEY)) in bridges
-    assert projects.bridge(Selection.of("https://a.example/x", OTHER_KEY)) not in bridges
-    assert projects.bridge(Selection.of("https://a.example/", KEY)) not in bridges
+        contexts = set(threads.map(lambda _: projects.context(None), range(32)))
+    assert len(contexts) == len(opener.opened) == 1
+    assert projects.context(Selection.of("https://A.example/x/", KEY)) in contexts
+    assert projects.context(Selection.of("https://a.example/x", OTHER_KEY)) not in contexts
+    assert projects.context(Selection.of("https://a.example/", KEY)) not in contexts
 
 
-def test_a_bridge_that_could_not_be_opened_is_tried_again(
+def test_a_context_that_could_not_be_opened_is_tried_again(
     projects: Projects, opener: Opener
 ) -> None:
     opener.problems = [LedgerError("the ledger cannot be on NFS: set [state] dir")]
     with pytest.raises(LedgerError, match="NFS"):
-        projects.bridge(None)
-    assert projects.bridge(None) is projects.bridge(None)
+        projects.context(None)
+    assert projects.context(None) is projects.context(None)
 
 
 def test_settings_are_loaded_once_and_given_to_the_log_first() -> None:
@@ -116,18 +116,18 @@ def test_trouble_while_settling_does_not_end_it(
     monkeypatch.setattr("boinc_gahp.daemon.projects.FIRST_RECONCILE", 0.01)
     monkeypatch.setattr("boinc_gahp.daemon.projects.RECONCILE_INTERVAL", 0.01)
     problems = [LedgerError("locked"), ZeroDivisionError("a bug")]
-    bridge = StandIn()
-    reconcile = bridge.reconcile
+    context = StandIn()
+    reconcile = context.reconcile
 
     def trouble() -> None:
         if problems:
             raise problems.pop(0)
         reconcile()
 
-    bridge.reconcile = trouble  # type: ignore[method-assign]
-    projects = Projects(lambda: SETTINGS, bridge.open)
-    projects.bridge(None)
-    assert bridge.reconciled.wait(60)
+    context.reconcile = trouble  # type: ignore[method-assign]
+    projects = Projects(lambda: SETTINGS, context.open)
+    projects.context(None)
+    assert context.reconciled.wait(60)
     projects.close()
     assert "locked" in caplog.text
     assert "a bug" in caplog.text

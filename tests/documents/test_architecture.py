@@ -82,7 +82,7 @@ def test_the_picture_is_part_of_the_page_in_the_colours_of_the_page(built: Built
     assert svg is not None
     assert svg["fill"] == "currentColor"
     assert svg.find("style") is None
-    assert re.search(r"\bhtcondor\b.*\bbridge\b", page.get_text(), re.DOTALL)
+    assert re.search(r"\bhtcondor\b.*\bfetch\b", page.get_text(), re.DOTALL)
 
 
 def test_the_committed_picture_knows_light_and_dark() -> None:

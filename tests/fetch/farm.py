@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import Settings, Timeouts
 from boinc_gahp.errors import ProtocolError, RpcError, TransportError
+from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.submit.control import abort_jobs
+from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
 from tests.faultproxy import FaultProxy
@@ -60,16 +62,16 @@ class Farm:
     )
 
     @contextmanager
-    def bridge(
+    def context(
         self, cache: Path | None = None, settings: Settings | None = None
-    ) -> Iterator[Bridge]:
-        """Yield a new bridge, as a new process would have it."""
+    ) -> Iterator[FetchContext]:
+        """Yield a new context, as a new process would have it."""
         project = WebRpcs(self.proxy.url, self.local.authenticator, options=OPTIONS)
-        bridge = Bridge(project, settings or self.settings, None, cache)
+        context = FetchContext.of(project, settings or self.settings, None, cache)
         try:
-            yield bridge
+            yield context
         finally:
-            bridge.close()
+            context.close()
 
     def count(self, rpc: str) -> int:
         return self.proxy.count(rpc)
@@ -87,7 +89,7 @@ BATCHES: dict[str, tuple[str, list[tuple[tuple[str, ...], bytes]]]] = {
 }
 
 
-def make_batch(bridge: Bridge, room: Path, name: str, prefix: str = "") -> SubmitRequest:
+def make_batch(context: FetchContext, room: Path, name: str, prefix: str = "") -> SubmitRequest:
     app, jobs = BATCHES[name]
     requests = []
     for number, (args, data) in enumerate(jobs):
@@ -99,7 +101,7 @@ def make_batch(bridge: Bridge, room: Path, name: str, prefix: str = "") -> Submi
         files = {each: LocalFile(path) for each, path in zip(names, [first, second], strict=False)}
         requests.append((f"{prefix or name + '#1'}.{number}", Job(args, files)))
     request = SubmitRequest(name, app, requests)
-    bridge.submit(request)
+    submit(context, request)
     return request
 
 
@@ -116,10 +118,10 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
         farm = Farm(local, proxy)
         # A volunteer that had begun the job that is aborted would work on it to its end.
         local.pause_volunteers()
-        with farm.bridge() as bridge:
+        with farm.context() as context:
             for name in BATCHES:
-                make_batch(bridge, room, name, prefix="foreign" if name == "gzip" else "")
-            bridge.abort_jobs(["gone#1.0"])
+                make_batch(context, room, name, prefix="foreign" if name == "gzip" else "")
+            abort_jobs(context, ["gone#1.0"])
             local.resume_volunteers()
             wait_for(lambda: local.unfinished_jobs() == 0, "the jobs' end", timeout=60)
         yield farm

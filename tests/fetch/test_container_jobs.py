@@ -19,9 +19,11 @@ import pytest
 from boinc_gahp.containers import Program, read_image
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import ContainerFiles, ContainerRequest, ProgramNotRun
+from boinc_gahp.fetch.container_directory import fetch_container
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.localproject.supplied import input_template, output_template
 from boinc_gahp.submit import ContainerJob, MadeFiles, make_container_jobs
+from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import LocalFile, SubmitRequest
 from tests import faultproxy
 from tests.faultproxy import FaultProxy
@@ -117,8 +119,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containers]:
             lambda path: hashlib.md5(Path(path).read_bytes()).hexdigest(),
         )
         ran.templates = {name: job.output_template or "" for name, job in jobs}
-        with ran.bridge() as bridge:
-            bridge.submit(SubmitRequest("c", "docker", jobs))
+        with ran.context() as context:
+            submit(context, SubmitRequest("c", "docker", jobs))
             wait_for(lambda: local.unfinished_jobs() == 0, "the jobs' end", timeout=120)
         yield ran
 
@@ -167,9 +169,9 @@ PLOTS = {
 def test_what_the_script_sends_is_what_arrives(
     name: str, status: int, expected: dict[str, bytes | None], healthy: Containers, home: Path
 ) -> None:
-    with healthy.bridge() as bridge:
+    with healthy.context() as context:
         for _ in range(2):
-            result = bridge.fetch_container(healthy.request(name, home))
+            result = fetch_container(context, healthy.request(name, home))
             assert found(home) == expected
     assert result.exit_status == status
     assert result.elapsed_time > 0
@@ -179,19 +181,19 @@ def test_what_the_script_sends_is_what_arrives(
 
 def test_a_missing_output_is_named(healthy: Containers, home: Path) -> None:
     with (
-        healthy.bridge() as bridge,
+        healthy.context() as context,
         pytest.raises(OutputError, match=r"status 0, but did not make 'result.json', 'plots'"),
     ):
-        bridge.fetch_container(healthy.request("missing", home))
+        fetch_container(context, healthy.request("missing", home))
     assert found(home) == {"job.out": b"done\n", "job.err": b""}
 
 
 def test_a_program_that_is_not_there_is_named(healthy: Containers, home: Path) -> None:
     with (
-        healthy.bridge() as bridge,
+        healthy.context() as context,
         pytest.raises(ProgramNotRun, match="the image has no program 'no-such-program'"),
     ):
-        bridge.fetch_container(healthy.request("absent", home))
+        fetch_container(context, healthy.request("absent", home))
     assert found(home).keys() == {"job.out", "job.err"}
 
 
@@ -204,8 +206,8 @@ def test_trouble_that_passes_is_not_noticed(
     rpc: str, fault: faultproxy.Fault, healthy: Containers, home: Path
 ) -> None:
     healthy.proxy.fail(rpc, fault)
-    with healthy.bridge() as bridge:
-        assert bridge.fetch_container(healthy.request("tree", home)).exit_status == 0
+    with healthy.context() as context:
+        assert fetch_container(context, healthy.request("tree", home)).exit_status == 0
     assert found(home) == {**SILENT, **PLOTS, "r": b"r\n"}
 
 
@@ -217,8 +219,8 @@ def test_trouble_that_stays_is_not_taken_for_an_end_of_the_program(
     home: Path,
 ) -> None:
     healthy.proxy.fail("result_file", fault, times=None)
-    with healthy.bridge() as bridge, pytest.raises(kind):
-        bridge.fetch_container(healthy.request("tree", home))
+    with healthy.context() as context, pytest.raises(kind):
+        fetch_container(context, healthy.request("tree", home))
     assert found(home) == {}
 
 
@@ -226,14 +228,14 @@ FETCHER = """
 import sys
 from functools import partial
 from pathlib import Path
-from boinc_gahp.bridge import Bridge
+from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.config import Settings
 from boinc_gahp.fetch import ContainerFiles, ContainerRequest
 from boinc_gahp.rpc import WebRpcs
 url, authenticator, home, cache, template = sys.argv[1:]
-bridge = Bridge(WebRpcs(url, authenticator), Settings(), None, Path(cache))
+context = FetchContext.of(WebRpcs(url, authenticator), Settings(), None, Path(cache))
 files = ContainerFiles(("d", "f"), (), "job.out", "job.err", None, template)
-bridge.fetch_container(ContainerRequest("c#large", home, files))
+context.fetch_container(ContainerRequest("c#large", home, files))
 """
 
 
@@ -268,6 +270,6 @@ def test_a_killed_fetch_leaves_nothing_that_the_next_does_not_remove(
         there = {name: is_ for name, is_ in found(home).items() if ".boinc_gahp" not in name}
         assert there.items() <= expected.items()
     healthy.proxy.heal()
-    with healthy.bridge(tmp_path / "cache") as bridge:
-        bridge.fetch_container(healthy.request("large", home))
+    with healthy.context(tmp_path / "cache") as context:
+        fetch_container(context, healthy.request("large", home))
     assert found(home) == expected

@@ -10,6 +10,9 @@ import pytest
 from boinc_gahp.config import JobSettings, Settings
 from boinc_gahp.errors import NotFound, OutputError
 from boinc_gahp.fetch.cancel import CancelScope, Stopped
+from boinc_gahp.fetch.job_directory import fetch_output
+from boinc_gahp.submit.control import retire_batch
+from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.fetch.farm import TEXT, Farm, contents, everything, some
 from tests.helpers import wait_for
@@ -17,13 +20,13 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.bridge import Bridge
+    from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.types import FetchResult
 
 
 def test_all_outputs_stderr_exit_status_and_times(healthy: Farm, home: Path) -> None:
-    with healthy.bridge() as bridge:
-        result = bridge.fetch_output(everything("upper#1.0", home))
+    with healthy.context() as context:
+        result = fetch_output(context, everything("upper#1.0", home))
     assert result.exit_status == 0
     assert result.elapsed_time > 0
     assert contents(home) == {
@@ -34,28 +37,28 @@ def test_all_outputs_stderr_exit_status_and_times(healthy: Farm, home: Path) -> 
 
 def test_the_authenticator_is_in_no_url(healthy: Farm, home: Path) -> None:
     before = healthy.count("workunit_file")
-    with healthy.bridge() as bridge:
-        bridge.fetch_output(everything("upper#1.1", home))
+    with healthy.context() as context:
+        fetch_output(context, everything("upper#1.1", home))
     assert healthy.count("workunit_file") == before
 
 
 def test_a_missing_optional_output_is_left_out_quietly(healthy: Farm, home: Path) -> None:
-    with healthy.bridge() as bridge:
-        bridge.fetch_output(everything("multi#1.0", home))
+    with healthy.context() as context:
+        fetch_output(context, everything("multi#1.0", home))
         assert sorted(contents(home)) == ["job.err", "out0", "out1"]
-        bridge.fetch_output(everything("multi#1.1", home))
+        fetch_output(context, everything("multi#1.1", home))
     assert contents(home)["out0"] == b"one two\n"
     assert contents(home)["out2"] == b"optional output\n"
 
 
 @pytest.mark.parametrize("order", [("out0", "out1", "out2"), ("out2",), ("out1", "out2", "out0")])
 def test_no_output_gets_anothers_content(order: tuple[str, ...], healthy: Farm, home: Path) -> None:
-    with healthy.bridge() as bridge:
-        bridge.fetch_output(some("optmid#1.0", home, *((name, name) for name in order)))
+    with healthy.context() as context:
+        fetch_output(context, some("optmid#1.0", home, *((name, name) for name in order)))
         found = contents(home)
         assert sorted(found) == sorted({"job.err", *order} - {"out1"})
         assert found["out2"].startswith(b"sizes ")
-        bridge.fetch_output(some("optmid#1.1", home, *((name, name) for name in order)))
+        fetch_output(context, some("optmid#1.1", home, *((name, name) for name in order)))
     found = contents(home)
     assert found["out2"].startswith(b"sizes ")
     if "out1" in order:
@@ -66,8 +69,9 @@ def test_some_outputs_under_other_names_and_elsewhere(
     healthy: Farm, home: Path, tmp_path: Path
 ) -> None:
     (home / "res").mkdir()
-    with healthy.bridge() as bridge:
-        bridge.fetch_output(
+    with healthy.context() as context:
+        fetch_output(
+            context,
             some(
                 "multi#1.1",
                 home,
@@ -76,7 +80,7 @@ def test_some_outputs_under_other_names_and_elsewhere(
                 ("out0", "again"),
                 ("job.out", "job.out"),
                 ("job.err", "job.err"),
-            )
+            ),
         )
     assert sorted(contents(home)) == ["again", "job.err", "job.out", "res/first one"]
     assert contents(home)["again"] == contents(home)["res/first one"] == b"one two\n"
@@ -88,25 +92,25 @@ def test_an_unknown_output_is_reported_before_anything_is_written(
 ) -> None:
     request = some("multi#1.0", home, ("typo", "typo"), ("out0", "out0"))
     with (
-        healthy.bridge() as bridge,
+        healthy.context() as context,
         pytest.raises(OutputError, match="its outputs are: 'out0', 'out1', 'out2'"),
     ):
-        bridge.fetch_output(request)
+        fetch_output(context, request)
     assert contents(home) == {}
 
 
 def test_a_missing_directory_is_named(healthy: Farm, home: Path) -> None:
     with (
-        healthy.bridge() as bridge,
+        healthy.context() as context,
         pytest.raises(OutputError, match=r"res' does not exist: create it"),
     ):
-        bridge.fetch_output(some("multi#1.0", home, ("out0", "res/out0")))
+        fetch_output(context, some("multi#1.0", home, ("out0", "res/out0")))
     assert not (home / "res").exists()
 
 
 def test_an_archives_members_take_the_part_of_the_outputs(healthy: Farm, home: Path) -> None:
-    with healthy.bridge() as bridge:
-        bridge.fetch_output(everything("zip#1.0", home))
+    with healthy.context() as context:
+        fetch_output(context, everything("zip#1.0", home))
     assert contents(home) == {
         "cmdline.txt": b"-v x",
         "job.err": b"",
@@ -116,8 +120,9 @@ def test_an_archives_members_take_the_part_of_the_outputs(healthy: Farm, home: P
 
 
 def test_an_archives_members_can_be_chosen_and_renamed(healthy: Farm, home: Path) -> None:
-    with healthy.bridge() as bridge:
-        bridge.fetch_output(
+    with healthy.context() as context:
+        fetch_output(
+            context,
             some(
                 "zip#1.0",
                 home,
@@ -126,46 +131,46 @@ def test_an_archives_members_can_be_chosen_and_renamed(healthy: Farm, home: Path
                 ("out.zip", "whole.zip"),
                 ("job.out", "job.out"),
                 ("job.err", "job.err"),
-            )
+            ),
         )
         assert sorted(contents(home)) == ["U", "job.err", "job.out", "length", "whole.zip"]
         assert contents(home)["length"] == b"6"
         assert contents(home)["whole.zip"].startswith(b"PK")
         with pytest.raises(OutputError, match=r"'upper.txt', 'sub/len.txt', 'cmdline.txt'"):
-            bridge.fetch_output(some("zip#1.0", home, ("typo", "typo"), ("upper.txt", "U")))
+            fetch_output(context, some("zip#1.0", home, ("typo", "typo"), ("upper.txt", "U")))
 
 
 def test_an_archive_that_is_too_large_leaves_nothing(healthy: Farm, home: Path) -> None:
     settings = Settings(jobs=JobSettings(unzip_max_bytes=5))
     with (
-        healthy.bridge(settings=settings) as bridge,
+        healthy.context(settings=settings) as context,
         pytest.raises(OutputError, match="larger than 5 bytes"),
     ):
-        bridge.fetch_output(everything("zip#1.0", home))
+        fetch_output(context, everything("zip#1.0", home))
     assert sorted(contents(home)) == ["job.err"]
 
 
 @pytest.mark.parametrize("unpack", [True, False])
 def test_compressed_outputs_are_unpacked_if_so_set(unpack: bool, healthy: Farm, home: Path) -> None:
     settings = Settings(jobs=JobSettings(gunzip_outputs=unpack))
-    with healthy.bridge(settings=settings) as bridge:
-        bridge.fetch_output(everything("foreign.0", home))
+    with healthy.context(settings=settings) as context:
+        fetch_output(context, everything("foreign.0", home))
     data = contents(home)["out"]
     assert data == TEXT.upper() if unpack else data.startswith(b"\x1f\x8b")
 
 
 def test_a_job_whose_name_tells_no_batch_is_found(healthy: Farm, home: Path) -> None:
     before = healthy.count("workunit_file"), healthy.count("query_batches")
-    with healthy.bridge() as bridge:
+    with healthy.context() as context:
         for _ in range(3):
-            bridge.fetch_output(everything("foreign.0", home))
+            fetch_output(context, everything("foreign.0", home))
     assert healthy.count("workunit_file") == before[0]
     assert healthy.count("query_batches") == before[1] + 1
 
 
 def test_a_failed_job_gives_its_real_exit_status(healthy: Farm, home: Path) -> None:
-    with healthy.bridge() as bridge:
-        result = bridge.fetch_output(everything("fail#1.0", home))
+    with healthy.context() as context:
+        result = fetch_output(context, everything("fail#1.0", home))
     assert result.exit_status == 11
     [name] = contents(home)
     said = contents(home)[name].decode()
@@ -177,17 +182,17 @@ def test_a_failed_job_gives_its_real_exit_status(healthy: Farm, home: Path) -> N
 
 
 def test_of_a_batch_with_a_failed_job_the_others_are_fetched(healthy: Farm, home: Path) -> None:
-    with healthy.bridge() as bridge:
-        assert bridge.fetch_output(everything("fail#1.1", home)).exit_status == 0
+    with healthy.context() as context:
+        assert fetch_output(context, everything("fail#1.1", home)).exit_status == 0
     assert contents(home)["out"] == b"WELL"
 
 
 def test_a_cancelled_job_is_an_error_since_nothing_is_known(healthy: Farm, home: Path) -> None:
     with (
-        healthy.bridge() as bridge,
+        healthy.context() as context,
         pytest.raises(OutputError, match=r"failed .*cancelled.* does not know its exit status"),
     ):
-        bridge.fetch_output(everything("gone#1.0", home))
+        fetch_output(context, everything("gone#1.0", home))
     assert contents(home) == {}
 
 
@@ -196,16 +201,16 @@ def test_a_job_that_is_not_finished_is_an_error_that_says_so(
 ) -> None:
     healthy.local.pause_volunteers()
     name = f"late-{tmp_path.name}"
-    with healthy.bridge() as bridge:
-        bridge.submit(make_late(name, tmp_path))
+    with healthy.context() as context:
+        submit(context, make_late(name, tmp_path))
         try:
             with pytest.raises(OutputError, match=r"is not finished .*queued"):
-                bridge.fetch_output(everything(f"{name}#1.0", home))
+                fetch_output(context, everything(f"{name}#1.0", home))
         finally:
             healthy.local.resume_volunteers()
         wait_for(lambda: healthy.local.unfinished_jobs() == 0, "the job's end")
-        # The same bridge: what it has learned of the batch does not hold it back.
-        assert bridge.fetch_output(everything(f"{name}#1.0", home)).exit_status == 0
+        # The same context: what it has learned of the batch does not hold it back.
+        assert fetch_output(context, everything(f"{name}#1.0", home)).exit_status == 0
     assert contents(home)["out"] == b"LATE"
 
 
@@ -217,8 +222,8 @@ def make_late(name: str, room: Path, job: str = "") -> SubmitRequest:
 
 @pytest.mark.parametrize("name", ["nosuch#1.0", "nosuch"])
 def test_an_unknown_job_is_an_error_that_says_so(name: str, healthy: Farm, home: Path) -> None:
-    with healthy.bridge() as bridge, pytest.raises(NotFound, match="no such job"):
-        bridge.fetch_output(everything(name, home))
+    with healthy.context() as context, pytest.raises(NotFound, match="no such job"):
+        fetch_output(context, everything(name, home))
     assert contents(home) == {}
 
 
@@ -228,23 +233,23 @@ def test_a_retired_batchs_job_is_still_fetched(
 ) -> None:
     name = f"retired-{tmp_path.name}"
     job = f"{name}-job" if foreign else f"{name}#1.0"
-    with healthy.bridge() as bridge:
-        bridge.submit(make_late(name, tmp_path, job))
+    with healthy.context() as context:
+        submit(context, make_late(name, tmp_path, job))
         wait_for(lambda: healthy.local.unfinished_jobs() == 0, "the job's end")
-        bridge.retire_batch(name)
-    with healthy.bridge() as bridge:
-        assert bridge.fetch_output(everything(job, home)).exit_status == 0
+        retire_batch(context, name)
+    with healthy.context() as context:
+        assert fetch_output(context, everything(job, home)).exit_status == 0
     assert contents(home)["out"] == b"LATE"
 
 
 def test_fetching_twice_gives_the_same_files_without_fetching_them_again(
     healthy: Farm, home: Path, tmp_path: Path
 ) -> None:
-    with healthy.bridge(tmp_path / "cache") as bridge:
-        first = bridge.fetch_output(everything("multi#1.1", home))
+    with healthy.context(tmp_path / "cache") as context:
+        first = fetch_output(context, everything("multi#1.1", home))
     found, gets = contents(home), healthy.count("result_file")
-    with healthy.bridge(tmp_path / "cache") as bridge:
-        assert bridge.fetch_output(everything("multi#1.1", home)) == first
+    with healthy.context(tmp_path / "cache") as context:
+        assert fetch_output(context, everything("multi#1.1", home)) == first
     assert contents(home) == found
     assert healthy.count("result_file") == gets
 
@@ -253,15 +258,15 @@ def test_only_what_is_not_there_as_it_was_delivered_is_fetched_again(
     healthy: Farm, home: Path, tmp_path: Path
 ) -> None:
     request = everything("multi#1.1", home)
-    with healthy.bridge(tmp_path / "cache") as bridge:
-        bridge.fetch_output(request)
+    with healthy.context(tmp_path / "cache") as context:
+        fetch_output(context, request)
         found, gets = contents(home), healthy.count("result_file")
         (home / "out0").unlink()
         (home / "out1").write_bytes(bytes(len(found["out1"])))
         # A copy with the same contents, as a restored backup: the MD5 tells.
         (home / "copy").write_bytes(found["out2"])
         (home / "copy").replace(home / "out2")
-        bridge.fetch_output(request)
+        fetch_output(context, request)
     assert contents(home) == found
     assert healthy.count("result_file") == gets + 2
 
@@ -270,13 +275,13 @@ def test_an_archive_is_fetched_again_only_if_a_member_is_missing(
     healthy: Farm, home: Path, tmp_path: Path
 ) -> None:
     request = everything("zip#1.0", home)
-    with healthy.bridge(tmp_path / "cache") as bridge:
-        bridge.fetch_output(request)
+    with healthy.context(tmp_path / "cache") as context:
+        fetch_output(context, request)
         found, gets = contents(home), healthy.count("result_file")
-        bridge.fetch_output(request)
+        fetch_output(context, request)
         assert healthy.count("result_file") == gets
         (home / "sub/len.txt").unlink()
-        bridge.fetch_output(request)
+        fetch_output(context, request)
     assert contents(home) == found
     assert healthy.count("result_file") == gets + 1
 
@@ -285,18 +290,18 @@ def test_a_cache_that_cannot_be_kept_changes_nothing(
     healthy: Farm, home: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "cache").write_text("a file in the way")
-    with healthy.bridge(tmp_path / "cache") as bridge:
+    with healthy.context(tmp_path / "cache") as context:
         for _ in range(2):
-            bridge.fetch_output(everything("multi#1.1", home))
+            fetch_output(context, everything("multi#1.1", home))
     assert contents(home)["out0"] == b"one two\n"
     assert caplog.text.count("The record of delivered outputs") == 1
 
 
 def test_stderr_is_overwritten_not_appended_to(healthy: Farm, home: Path) -> None:
     (home / "job.err").write_text("of an earlier run")
-    with healthy.bridge() as bridge:
+    with healthy.context() as context:
         for _ in range(2):
-            bridge.fetch_output(everything("upper#1.0", home))
+            fetch_output(context, everything("upper#1.0", home))
     assert contents(home)["job.err"].count(b"starting uppercase") == 1
     assert b"earlier" not in contents(home)["job.err"]
 
@@ -305,12 +310,12 @@ def test_many_fetches_of_a_batch_look_it_up_once(healthy: Farm, home: Path) -> N
     before = {rpc: healthy.count(rpc) for rpc in ("query_batch", "get_templates")}
     results: list[FetchResult] = []
 
-    def fetch(bridge: Bridge, number: int) -> None:
+    def fetch(context: FetchContext, number: int) -> None:
         (home / str(number)).mkdir()
-        results.append(bridge.fetch_output(everything(f"upper#1.{number}", home / str(number))))
+        results.append(fetch_output(context, everything(f"upper#1.{number}", home / str(number))))
 
-    with healthy.bridge() as bridge:
-        threads = [threading.Thread(target=fetch, args=(bridge, number)) for number in range(20)]
+    with healthy.context() as context:
+        threads = [threading.Thread(target=fetch, args=(context, number)) for number in range(20)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -326,12 +331,12 @@ def test_a_stopped_fetch_asks_nothing_and_the_next_one_brings_all(
 ) -> None:
     closed = threading.Event()
     closed.set()
-    with healthy.bridge() as bridge:
+    with healthy.context() as context:
         asked = healthy.count("query_batch")
         with pytest.raises(Stopped):
-            bridge.fetch_output(everything("upper#1.0", home), CancelScope(closed))
+            fetch_output(context, everything("upper#1.0", home), CancelScope(closed))
         assert healthy.count("query_batch") == asked
         assert contents(home) == {}
         closed.clear()
-        bridge.fetch_output(everything("upper#1.0", home), CancelScope(closed))
+        fetch_output(context, everything("upper#1.0", home), CancelScope(closed))
     assert contents(home)["out"] == TEXT.upper()

@@ -15,7 +15,7 @@ import pytest
 from boinc_gahp.errors import NotFound, OutputError
 from boinc_gahp.fetch.cancel import CancelScope, Stopped
 from boinc_gahp.fetch.destinations import Directories, _syncs
-from boinc_gahp.fetch.failures import failure
+from boinc_gahp.fetch.failures import look_up_failure
 from boinc_gahp.fetch.job_directory import JobDirectory, fetch_output
 from boinc_gahp.fetch.locate import NoResult
 from boinc_gahp.fetch.names import plain_names
@@ -444,7 +444,9 @@ def test_a_failure_is_all_that_the_project_tells(tmp_path: Path) -> None:
         "<error>too_many_error_results</error><exit_status>9</exit_status>"
         "<exit_status>11</exit_status><status>error</status>"
     )
-    told = failure(failed(details, completed(11, result="error_resultid")).context(), JOB, 7)
+    told = look_up_failure(
+        failed(details, completed(11, result="error_resultid")).context(), JOB, 7
+    )
     assert told is not None
     assert told.words == ("too_many_error_results",)
     assert "too many instances failed" in told.why
@@ -457,7 +459,7 @@ def test_a_failure_is_all_that_the_project_tells(tmp_path: Path) -> None:
 
 def test_of_a_job_that_was_aborted_before_it_ran_nothing_more_is_asked() -> None:
     script = failed("<error>cancelled</error><status>error</status>")
-    told = failure(script.context(), JOB, 7)
+    told = look_up_failure(script.context(), JOB, 7)
     assert told is not None
     assert (told.words, told.exit_statuses, told.result) == (("cancelled",), (), None)
     assert [name for name, _ in script.asked] == ["query_batch"]
@@ -471,12 +473,12 @@ def test_of_a_job_that_was_aborted_before_it_ran_nothing_more_is_asked() -> None
     ],
 )
 def test_a_job_that_is_not_in_error_has_no_failure(script: Callable[[], Script]) -> None:
-    assert failure(script().context(), JOB, 7) is None
+    assert look_up_failure(script().context(), JOB, 7) is None
 
 
 def test_a_job_that_its_batch_lacks_is_not_found() -> None:
     with pytest.raises(NotFound, match=r"has no job 'other' in batch 'b' \(id 7\)"):
-        failure(done("out0").context(), "other", 7)
+        look_up_failure(done("out0").context(), "other", 7)
 
 
 def test_a_batch_is_looked_at_by_its_id() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import ProjectDown, RpcError
+from boinc_gahp.fetch.job_directory import fetch_output
 from tests import faultproxy
 from tests.fetch.farm import TEXT, Farm, contents, everything, lasting_faults, passing_faults
 from tests.helpers import wait_for
@@ -30,8 +31,8 @@ def test_trouble_that_passes_is_not_noticed(
     rpc: str, fault: faultproxy.Fault, healthy: Farm, home: Path
 ) -> None:
     healthy.proxy.fail(rpc, fault)
-    with healthy.bridge() as bridge:
-        assert bridge.fetch_output(everything("upper#1.2", home)).exit_status == 0
+    with healthy.context() as context:
+        assert fetch_output(context, everything("upper#1.2", home)).exit_status == 0
     assert contents(home)["out"] == TEXT.upper()
     assert sorted(contents(home)) == ["job.err", "out"]
 
@@ -45,29 +46,30 @@ def test_trouble_that_stays_leaves_no_partial_file(
 ) -> None:
     (home / "out").write_text("old")
     healthy.proxy.fail("result_file", fault, times=None)
-    with healthy.bridge() as bridge, pytest.raises(kind):
-        bridge.fetch_output(everything("upper#1.3", home))
+    with healthy.context() as context, pytest.raises(kind):
+        fetch_output(context, everything("upper#1.3", home))
     assert contents(home)["out"] == b"old"
     assert sorted(contents(home)) == ["job.err", "out"]
 
 
 def test_a_project_that_is_down_is_reported(healthy: Farm, home: Path) -> None:
     healthy.local.stop_web()
-    with healthy.bridge() as bridge, pytest.raises(ProjectDown):
-        bridge.fetch_output(everything("upper#1.4", home))
+    with healthy.context() as context, pytest.raises(ProjectDown):
+        fetch_output(context, everything("upper#1.4", home))
     assert contents(home) == {}
 
 
 FETCHER = """
 import sys
 from pathlib import Path
-from boinc_gahp.bridge import Bridge
+from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.config import Settings
 from boinc_gahp.fetch import FetchRequest
+from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.rpc import WebRpcs
 url, authenticator, home, cache = sys.argv[1:]
-bridge = Bridge(WebRpcs(url, authenticator), Settings(), None, Path(cache))
-bridge.fetch_output(FetchRequest("upper#1.5", home, None, "ALL", ()))
+context = FetchContext.of(WebRpcs(url, authenticator), Settings(), None, Path(cache))
+fetch_output(context, FetchRequest("upper#1.5", home, None, "ALL", ()))
 """
 
 
@@ -93,8 +95,8 @@ def test_a_killed_fetch_leaves_nothing_that_the_next_does_not_remove(
         os.kill(process.pid, signal.SIGKILL)
     assert not (home / "out").exists()
     assert len(list(home.glob(".boinc_gahp-*.part"))) == 1
-    with healthy.bridge(tmp_path / "cache") as bridge:
-        bridge.fetch_output(everything("upper#1.5", home))
+    with healthy.context(tmp_path / "cache") as context:
+        fetch_output(context, everything("upper#1.5", home))
     assert sorted(contents(home)) == ["job.err", "out"]
     assert contents(home)["out"] == TEXT.upper()
 
@@ -106,8 +108,8 @@ def test_no_authenticator_is_in_log_or_error(
     healthy.proxy.fail("workunit_file", faultproxy.cut(0.5), times=None)
     healthy.proxy.fail("query_job", faultproxy.body(b"<query_job></query_job>"), times=None)
     secret = healthy.local.authenticator
-    with healthy.bridge() as bridge, pytest.raises(RpcError) as caught:
-        bridge.fetch_output(everything("upper#1.6", home))
+    with healthy.context() as context, pytest.raises(RpcError) as caught:
+        fetch_output(context, everything("upper#1.6", home))
     error: BaseException | None = caught.value
     while error is not None:
         assert secret not in f"{error!s} {error!r}"

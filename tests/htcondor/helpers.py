@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import TYPE_CHECKING
 
-from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.settings import HTCondor, StagingSettings
 from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.htcondor.context import AccountContext, CancelScopes
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.jobs import JobLedger
@@ -139,10 +139,12 @@ class Site:
             self.ledger() as ledger,
             WebRpcs(self.proxy.url, self.authenticator, options=options) as project,
         ):
-            bridge = Bridge(project, settings, ledger, self.directory / "cache", self.project)
+            opened = FetchContext.of(
+                project, settings, ledger, self.directory / "cache", self.project
+            )
             try:
                 yield AccountContext(
-                    bridge=bridge,
+                    project=opened,
                     jobs=JobLedger(ledger.store),
                     url=project.url,
                     account=project.account,
@@ -152,14 +154,14 @@ class Site:
                     scopes=CancelScopes(),
                 )
             finally:
-                bridge.close()
+                opened.close()
 
     @contextmanager
     def service(
         self, settings: Settings | None = None, load: Callable[[], Settings] | None = None
     ) -> Iterator[Service]:
         """Yield a service as a new daemon has it; ``load`` reads the settings again."""
-        from boinc_gahp.bridge import Opener
+        from boinc_gahp.fetch.context import Opener
         from boinc_gahp.htcondor.service import Service
 
         opener = Opener()

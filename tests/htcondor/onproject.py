@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.following import Follower
 from boinc_gahp.ledger.jobs import NewJob
+from boinc_gahp.submit.engine import submit
+from boinc_gahp.submit.query import query_jobs
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.helpers import wait_for
 
@@ -56,7 +58,7 @@ class Sent:
         """Wait until all its jobs are done or in error on the project."""
 
         def ended() -> bool:
-            look = self.context.bridge.query_jobs(self.batch.project_batch_id or 0)
+            look = query_jobs(self.context.project, self.batch.project_batch_id or 0)
             return {word for _, word in look.jobs} <= {"DONE", "ERROR"}
 
         wait_for(ended, "the jobs' end", pause=0.05)
@@ -105,7 +107,7 @@ def send(
         )
     row = context.jobs.plan(context.url, context.account, name, app, about.group_key, ids, 2e9)
     assert row is not None
-    project_id = context.bridge.submit(SubmitRequest(name, app, requests))
+    project_id = submit(context.project, SubmitRequest(name, app, requests))
     assert context.jobs.about_to_send(row.id, project_id, ids) == "go"
     context.jobs.submitted(row.id, project_id)
     return Sent(context, row.id, tuple(iwds))

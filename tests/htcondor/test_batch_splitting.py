@@ -14,6 +14,7 @@ from boinc_gahp.htcondor import rollback
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit import abort
+from boinc_gahp.submit.control import retire_batch
 from tests import faultproxy
 from tests.htcondor.desk import Desk, desk_of, for_sending, only_for, refuse
 from tests.htcondor.helpers import change, failed
@@ -195,7 +196,7 @@ def test_a_batch_that_somebody_retired_is_aborted_and_retired_again_if_a_submit_
     desk.run()
     (batch,) = desk.batches("submitted")
     assert batch.project_batch_id is not None
-    desk.context.bridge.retire_batch(batch.name)
+    retire_batch(desk.context.project, batch.name)
     # As if the answer had not come.
     with closing(sqlite3.connect(desk.context.jobs.store.path)) as ledger, ledger:
         ledger.execute("UPDATE batch SET state = 'giving_up', not_before = 1")

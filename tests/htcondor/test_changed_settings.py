@@ -128,7 +128,7 @@ def test_what_is_under_way_ends_with_the_settings_that_it_began_with(
         assert site.proxy.count("submit_batch") == 1
         [manager] = service._managers.values()
         wait_for(
-            lambda: not manager._old_bridges, "the end of the connections with the old settings"
+            lambda: not manager._old_projects, "the end of the connections with the old settings"
         )
     assert len(site.workunits()) == 2
     assert row_of(jobs, first).state == "done"

@@ -10,6 +10,7 @@ import pytest
 from boinc_gahp.htcondor import cleanup
 from boinc_gahp.ledger import NewJob
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit import engine
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
 from tests.helpers import wait_for
@@ -60,12 +61,13 @@ def submit(
     file = site.directory / "in"
     file.write_bytes(b"text")
     names = names or [str(job.job_name) for job in context.jobs.jobs_of(batch.id)]
-    context.bridge.submit(
+    engine.submit(
+        context.project,
         SubmitRequest(
             batch.name,
             "uppercase",
             [(name, Job(inputs={"in": LocalFile(str(file))})) for name in names],
-        )
+        ),
     )
     context.jobs.submitted(batch.id, 1)
 

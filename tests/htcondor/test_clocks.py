@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Opener
+from boinc_gahp.fetch.context import Opener
+from boinc_gahp.submit.control import set_lease
 from tests.helpers import wait_for
 from tests.htcondor.desk import desk_of
 from tests.htcondor.helpers import expire_times
@@ -80,12 +81,12 @@ def test_the_time_of_a_boinc_set_lease_is_by_the_submit_node_s_clock(site: Site)
         name = send(site, context).batch.name
     site.proxy.fail("*", other_clock(-HOUR), times=None)
     opener = Opener()
-    bridge = opener.open(site.settings, site.project)
+    project = opener.open(site.settings, site.project)
     try:
         until = time.time() + 5 * DAY
-        bridge.set_lease(name, until)
+        set_lease(project, name, until)
     finally:
-        bridge.close()
+        project.close()
         opener.close()
     assert expire_times(site) == pytest.approx([until - HOUR], abs=60)
 

@@ -15,6 +15,7 @@ from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.in_container import InContainer, container_job
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.submit import Tree, made_files, tree_stamp
+from boinc_gahp.submit.container_jobs import make_container_jobs
 from boinc_gahp.submit.digests import SETTLED
 from tests import faultproxy
 from tests.helpers import wait_for
@@ -293,7 +294,13 @@ def test_threads_that_send_jobs_with_one_directory_pack_it_once(
 
     monkeypatch.setattr(made_files, "_tar", counted)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: desk.context.bridge.container_jobs([("a", one)]), range(8)))
+        project = desk.context.project
+        list(
+            pool.map(
+                lambda _: make_container_jobs([("a", one)], project.made, project.digests.md5),
+                range(8),
+            )
+        )
     assert len(packed) == 1
 
 

@@ -18,6 +18,7 @@ from boinc_gahp.htcondor.fetching import Fetcher
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.rpc import ResultInfo
+from boinc_gahp.submit.control import abort_jobs
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import change
@@ -244,7 +245,7 @@ def test_a_job_that_was_aborted_is_held_whatever_its_instances_did(
 ) -> None:
     sent = send(site, context, ("--fail", "5"))
     sent.await_end()
-    context.bridge.abort_jobs([sent.job.job_name or ""])
+    abort_jobs(context.project, [sent.job.job_name or ""])
     follow(context, sent, "failed")
     assert sent.job.hold_code == HoldCode.ABORTED
 

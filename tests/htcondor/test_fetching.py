@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.config import Timeouts
+from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.htcondor import fetching
 from boinc_gahp.htcondor.description import JobDescription
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.fetch.cancel import CancelScope
+    from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.types import FetchRequest, FetchResult
     from boinc_gahp.htcondor.context import AccountContext
     from tests.htcondor.helpers import Site
@@ -146,7 +148,7 @@ def test_a_fetch_that_is_done_again_gives_the_same_files(
         JobDescription.from_json(job.description),
         sent.batch.project_batch_id,
     )
-    context.bridge.fetch_output(request)
+    fetch_output(context.project, request)
     before = contents(sent.iwds[0])
     (sent.iwds[0] / "job.err").write_bytes(b"half of")
     Fetcher(context).fetch(job)
@@ -392,7 +394,7 @@ def test_a_bug_costs_no_more_than_one_fetch(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(context.bridge, "fetch_output", broken)
+        patch.setattr(context.project, "fetch_output", broken)
         Fetcher(context).fetch(sent.job)
     assert sent.states == ["finished"]
     assert not sent.job.writing
@@ -419,14 +421,15 @@ def test_a_job_cancelled_as_its_last_output_arrives_is_left_alone(
 ) -> None:
     sent = finished(site, context, (), ())
     job = sent.jobs[0]
-    fetch = context.bridge.fetch_output
 
-    def then_cancelled(request: FetchRequest, scope: CancelScope) -> FetchResult:
-        result = fetch(request, scope)
+    def then_cancelled(
+        project: FetchContext, request: FetchRequest, scope: CancelScope
+    ) -> FetchResult:
+        result = fetch_output(project, request, scope)
         context.jobs.cancel(job.id)
         return result
 
-    monkeypatch.setattr(context.bridge, "fetch_output", then_cancelled)
+    monkeypatch.setattr(fetching, "fetch_output", then_cancelled)
     Fetcher(context).fetch(job)
     row = sent.jobs[0]
     assert (row.state, row.exit_code, row.writing) == ("cancelled", None, False)

@@ -16,6 +16,8 @@ from boinc_gahp.htcondor import failures
 from boinc_gahp.htcondor.following import Follower
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.ledger.overview import OverviewOptions, overviews
+from boinc_gahp.submit.control import abort_jobs
+from boinc_gahp.submit.query import query_jobs
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.desk import only_for
@@ -195,7 +197,7 @@ def test_an_abort_on_the_projects_site_is_reported(site: Site, context: AccountC
     sent = send(site, context, (), ())
     follower = Follower(context)
     follower.poll(0.0)
-    context.bridge.abort_jobs([sent.jobs[0].job_name or ""])
+    abort_jobs(context.project, [sent.jobs[0].job_name or ""])
     follow(context, sent, "failed", "queued", follower=follower)
     job = sent.jobs[0]
     assert (job.hold_code, job.hold_subcode) == (HoldCode.ABORTED, 0)
@@ -207,12 +209,12 @@ def test_a_job_that_went_well_after_all_is_not_held(site: Site, context: Account
     sent = send(site, context)
     row = sent.job
     site.local.fail_workunit(row.job_name or "")
-    wait_for(lambda: context.bridge.query_jobs(_id(sent)).jobs[0][1] == "ERROR", "the error")
+    wait_for(lambda: query_jobs(context.project, _id(sent)).jobs[0][1] == "ERROR", "the error")
     # What a result that comes late does to a job's errors.
     change(site, "UPDATE workunit SET error_mask = 0 WHERE name = ?", row.job_name)
     assert not failures.fail(context, row)
     assert sent.states == ["queued"]
-    context.bridge.abort_jobs([row.job_name or ""])
+    abort_jobs(context.project, [row.job_name or ""])
 
 
 def _id(sent: Sent) -> int:

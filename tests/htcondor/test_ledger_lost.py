@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Opener
 from boinc_gahp.daemon import housekeeping
+from boinc_gahp.fetch.context import Opener
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.submit import MadeFiles
 from tests.helpers import wait_for

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Opener
+from boinc_gahp.fetch.context import Opener
 from boinc_gahp.htcondor.service import Service
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Opener
 from boinc_gahp.config import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.fetch.context import Opener
 from boinc_gahp.htcondor.owners import known_owners, owner_key
 from boinc_gahp.htcondor.reconciling import reconcile
 from boinc_gahp.ledger import AccountLock

@@ -23,7 +23,7 @@ WORDS = "create_work failed: bad stdin argument 3"
 SENDER = """
 import sys, threading
 from pathlib import Path
-from boinc_gahp.bridge import Bridge
+from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.htcondor.context import AccountContext, CancelScopes
 from boinc_gahp.config import ProjectSettings, Settings
 from boinc_gahp.config.settings import HTCondor
@@ -35,11 +35,12 @@ url, authenticator, directory = sys.argv[1:]
 settings = Settings(htcondor=HTCondor(quiet=0.0, poll_shortest=0.05, poll_longest=0.1))
 ledger = Ledger(Path(directory) / "state" / "ledger.sqlite")
 project = WebRpcs(url, authenticator)
-bridge = Bridge(project, settings, ledger, Path(directory) / "cache", ProjectSettings(project.url))
+cache = Path(directory) / "cache"
+context = FetchContext.of(project, settings, ledger, cache, ProjectSettings(project.url))
 jobs = JobLedger(ledger.store)
 stopping = threading.Event()
 context = AccountContext(
-    bridge=bridge,
+    context=context,
     jobs=jobs,
     url=project.url,
     account=project.account,

@@ -1,4 +1,4 @@
-"""A local project, and bridges to it."""
+"""A local project, and contexts to it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import JobSettings, ProjectSettings, Settings, StagingSettings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.rpc import ClientOptions, WebRpcs
@@ -30,7 +30,7 @@ _numbers = itertools.count(1)
 
 @dataclass
 class Site:
-    """A submit node: a bridge to a project through a proxy that can go wrong."""
+    """A submit node: a context to a project through a proxy that can go wrong."""
 
     directory: Path
     local: LocalProject
@@ -45,15 +45,15 @@ class Site:
         return WebRpcs(self.proxy.url, self.authenticator, options=self.options)
 
     @contextmanager
-    def bridge(
+    def context(
         self,
         *,
         staging: StagingSettings = StagingSettings(),  # noqa: B008  (frozen)
         escape: bool = False,
         max_post_bytes: int = 7_500_000,
         buda_outputs: BudaOutputs | None = None,
-    ) -> Iterator[Bridge]:
-        """Yield a new bridge, as a new process would have it."""
+    ) -> Iterator[FetchContext]:
+        """Yield a new context, as a new process would have it."""
         project_settings = ProjectSettings(
             ProjectUrl(self.proxy.url),
             escape_command_lines=escape,
@@ -67,13 +67,13 @@ class Site:
             jobs=JobSettings(templates_cached=0),
         )
         with self.project() as project:
-            bridge = Bridge(
+            context = FetchContext.of(
                 project, settings, self.ledger, self.directory / "cache", project_settings
             )
             try:
-                yield bridge
+                yield context
             finally:
-                bridge.close()
+                context.close()
 
     def file(self, contents: bytes) -> LocalFile:
         """Return an input file with these contents."""

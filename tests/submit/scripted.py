@@ -9,6 +9,7 @@ import re
 import threading
 from collections import defaultdict
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree as ET
@@ -19,11 +20,11 @@ from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.fetch.delivered import Delivered
 from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.submit.made_files import MadeFiles
 from boinc_gahp.submit.project_cache import ProjectCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
     from boinc_gahp.ledger import Ledger
     from boinc_gahp.rpc.transport import HttpRequest
@@ -123,6 +124,7 @@ class Script:
             ledger=ledger,
             cache=ProjectCache(project),
             cache_dir=cache_dir,
+            made=MadeFiles(Path("nowhere")),
             delivered=Delivered(cache_dir),
         )
 

@@ -11,6 +11,8 @@ from boinc_gahp.errors import NotFound, ProjectDown
 from boinc_gahp.ledger import JobLedger, Ledger
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit import abort
+from boinc_gahp.submit.abort import abort_once
+from boinc_gahp.submit.engine import submit
 from tests import faultproxy
 from tests.ledger.jobs import new_job
 from tests.submit.scripted import Arguments, Script, batch, error, job
@@ -265,19 +267,19 @@ def test_a_project_that_cannot_be_asked_is_an_error(
 
 def test_a_person_can_abort_a_batch_whatever_it_is(site: Site) -> None:
     request = site.batch()
-    with site.bridge() as bridge:
-        batch_id = bridge.submit(request)
-        assert bridge.abort_once(batch_id, request.batch_name)
-        assert bridge.abort_once(batch_id, request.batch_name)
+    with site.context() as context:
+        batch_id = submit(context, request)
+        assert abort_once(context, batch_id, request.batch_name)
+        assert abort_once(context, batch_id, request.batch_name)
         assert site.proxy.count("abort_batch") == 2
         assert state_of(site, request.batch_name) is BatchState.ABORTED
         # An abort that a running submit_batch undoes is none.
         success = faultproxy.body(b"<abort_batch><success>1</success></abort_batch>")
         site.proxy.fail("abort_batch", success)
         more = site.batch()
-        other = bridge.submit(more)
-        assert not bridge.abort_once(other, more.batch_name)
-        assert bridge.abort_once(other, more.batch_name)
+        other = submit(context, more)
+        assert not abort_once(context, other, more.batch_name)
+        assert abort_once(context, other, more.batch_name)
         with site.project() as project, pytest.raises(NotFound):
             project.query_batch(batch_id=batch_id + 1000)
-        assert bridge.abort_once(batch_id + 1000, request.batch_name)
+        assert abort_once(context, batch_id + 1000, request.batch_name)

@@ -18,6 +18,8 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.localproject import Quirks
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.boinc_submit import boinc_submit
+from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.staging import Staging
 from boinc_gahp.submit.types import Parameters, SubmitRequest
 from tests import faultproxy
@@ -39,8 +41,8 @@ pytestmark = pytest.mark.parametrize(
 def half_made(site: Site, jobs: int = 6) -> SubmitRequest:
     """Return a request half of whose jobs an earlier process has made, which then died."""
     request = site.batch(jobs=jobs, files=jobs)
-    with site.bridge() as bridge:
-        bridge.submit(dataclasses.replace(request, jobs=request.jobs[: jobs // 2]))
+    with site.context() as context:
+        submit(context, dataclasses.replace(request, jobs=request.jobs[: jobs // 2]))
     set_state(site, request.batch_name, BatchState.INIT)
     return request
 
@@ -70,8 +72,8 @@ def remove(site: Site, files: SubmitRequest) -> None:
 def test_input_files_that_are_gone_end_a_half_made_batch(site: Site) -> None:
     request = half_made(site)
     remove(site, request)
-    with site.bridge() as bridge, pytest.raises(StagingError, match="No such file"):
-        bridge.boinc_submit(request, answer_by())
+    with site.context() as context, pytest.raises(StagingError, match="No such file"):
+        boinc_submit(context, request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.ABORTED
     assert pending_aborts(site) == ()
 
@@ -81,8 +83,8 @@ def test_where_an_earlier_process_may_still_submit_the_abort_stays_pending(site:
     remove(site, request)
     number = batch_id(site, request)
     site.ledger.begin_submit(*owner(site), request.batch_name, number, time.time() + 100)
-    with site.bridge() as bridge, pytest.raises(StagingError):
-        bridge.boinc_submit(request, answer_by())
+    with site.context() as context, pytest.raises(StagingError):
+        boinc_submit(context, request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.ABORTED
     (pending,) = pending_aborts(site)
     assert (pending.project_batch_id, pending.state) == (number, "giving_up")
@@ -92,23 +94,23 @@ def test_where_an_earlier_process_may_still_submit_the_abort_stays_pending(site:
 def test_files_of_jobs_that_are_there_are_not_missed(site: Site) -> None:
     request = half_made(site)
     remove(site, dataclasses.replace(request, jobs=request.jobs[:3]))
-    with site.bridge() as bridge:
-        bridge.boinc_submit(request, answer_by())
+    with site.context() as context:
+        boinc_submit(context, request, answer_by())
     assert site.workunits(request) == site.names(request)
 
 
 def test_a_refusal_before_the_project_was_looked_at_ends_a_half_made_batch_too(site: Site) -> None:
     request = half_made(site)
-    with site.bridge(max_post_bytes=1000) as bridge, pytest.raises(JobRefused):
-        bridge.boinc_submit(request, answer_by())
+    with site.context(max_post_bytes=1000) as context, pytest.raises(JobRefused):
+        boinc_submit(context, request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.ABORTED
 
 
 def test_without_a_ledger_that_can_be_read_a_half_made_batch_is_ended(site: Site) -> None:
     request = half_made(site)
     site.ledger.close()
-    with site.bridge() as bridge, pytest.raises(LedgerError):
-        bridge.boinc_submit(request, answer_by())
+    with site.context() as context, pytest.raises(LedgerError):
+        boinc_submit(context, request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.ABORTED
 
 
@@ -121,16 +123,16 @@ def test_a_bug_ends_a_half_made_batch_and_an_empty_one(
     half, new = half_made(site), site.batch()
     monkeypatch.setattr(Staging, "run", bug)
     for request in (half, new):
-        with site.bridge() as bridge, pytest.raises(ZeroDivisionError):
-            bridge.boinc_submit(request, answer_by())
+        with site.context() as context, pytest.raises(ZeroDivisionError):
+            boinc_submit(context, request, answer_by())
     assert state_of(site, half.batch_name) is BatchState.ABORTED
     assert state_of(site, new.batch_name) is BatchState.RETIRED
 
 
 def test_a_person_may_try_a_half_made_batch_again(site: Site) -> None:
     request = half_made(site)
-    with site.bridge(max_post_bytes=1000) as bridge, pytest.raises(JobRefused):
-        bridge.submit(request)
+    with site.context(max_post_bytes=1000) as context, pytest.raises(JobRefused):
+        submit(context, request)
     assert state_of(site, request.batch_name) is BatchState.INIT
 
 
@@ -141,36 +143,36 @@ def test_a_person_may_try_a_half_made_batch_again(site: Site) -> None:
 def test_a_batch_whose_name_differs_in_case_is_left_alone(site: Site, jobs: int) -> None:
     theirs = site.batch(name=f"CaseBatch{jobs}")
     if jobs:
-        with site.bridge() as bridge:
-            bridge.submit(theirs)
+        with site.context() as context:
+            submit(context, theirs)
     else:
         with site.project() as project:
             project.create_batch(theirs.batch_name, "uppercase")
     state = state_of(site, theirs.batch_name)
     ours = dataclasses.replace(site.batch(), batch_name=theirs.batch_name.lower())
-    with site.bridge() as bridge, pytest.raises(BatchConflict, match="CaseBatch"):
-        bridge.boinc_submit(ours, answer_by())
+    with site.context() as context, pytest.raises(BatchConflict, match="CaseBatch"):
+        boinc_submit(context, ours, answer_by())
     assert state_of(site, theirs.batch_name) is state
     assert pending_aborts(site) == ()
 
 
 def test_a_batch_with_other_jobs_is_left_alone_however_the_submit_fails(site: Site) -> None:
     theirs = site.batch()
-    with site.bridge() as bridge:
-        bridge.submit(theirs)
+    with site.context() as context:
+        submit(context, theirs)
     ours = dataclasses.replace(site.batch(), batch_name=theirs.batch_name)
-    with site.bridge(max_post_bytes=100) as bridge, pytest.raises(JobRefused):
-        bridge.boinc_submit(ours, answer_by())
+    with site.context(max_post_bytes=100) as context, pytest.raises(JobRefused):
+        boinc_submit(context, ours, answer_by())
     assert state_of(site, theirs.batch_name) is BatchState.IN_PROGRESS
 
 
 def test_a_retired_batch_is_not_taken_back_to_the_living(site: Site) -> None:
     request = site.batch()
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
         set_state(site, request.batch_name, BatchState.RETIRED)
         with pytest.raises(BatchConflict, match="RETIRED"):
-            bridge.boinc_submit(request, answer_by())
+            boinc_submit(context, request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.RETIRED
 
 
@@ -184,8 +186,8 @@ def test_a_batch_that_another_process_gives_up_meanwhile_is_not_submitted(site: 
     site.options = dataclasses.replace(site.options, read_timeout=30)
 
     def submit() -> None:
-        with site.bridge() as bridge:
-            bridge.boinc_submit(request, answer_by())
+        with site.context() as context:
+            boinc_submit(context, request, answer_by())
 
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(submit)
@@ -208,15 +210,15 @@ def test_a_project_that_is_silent_about_templates_does_not_outlast_the_answers_t
     hang = faultproxy.hang()
     site.proxy.fail("get_templates", hang)
     site.options = dataclasses.replace(site.options, read_timeout=1000, retry_total=1000)
-    with site.bridge() as bridge, pytest.raises(RpcError, match="get_templates"):
-        bridge.boinc_submit(site.batch(), answer_by(11.0))
+    with site.context() as context, pytest.raises(RpcError, match="get_templates"):
+        boinc_submit(context, site.batch(), answer_by(11.0))
     hang.release()
 
 
 def test_a_submit_that_waited_too_long_for_its_turn_is_not_begun(site: Site) -> None:
     request = half_made(site)
-    with site.bridge() as bridge, pytest.raises(StagingError, match="other requests came first"):
-        bridge.boinc_submit(request, answer_by(5.0))
+    with site.context() as context, pytest.raises(StagingError, match="other requests came first"):
+        boinc_submit(context, request, answer_by(5.0))
     assert state_of(site, request.batch_name) is BatchState.ABORTED
     assert "get_templates" not in site.proxy.seen[-2:]
 
@@ -225,8 +227,8 @@ def test_with_time_for_files_only_the_jobs_stay_where_they_are(site: Site) -> No
     request = site.batch()
     slow = faultproxy.delay(1.5)
     site.proxy.fail("query_files", slow)
-    with site.bridge() as bridge, pytest.raises(StagingError, match="release the jobs"):
-        bridge.boinc_submit(request, answer_by(61.0))
+    with site.context() as context, pytest.raises(StagingError, match="release the jobs"):
+        boinc_submit(context, request, answer_by(61.0))
     assert "submit_batch" not in site.proxy.seen
     assert state_of(site, request.batch_name) is BatchState.RETIRED
 
@@ -237,8 +239,8 @@ def test_what_went_wrong_first_is_reported_when_the_project_cannot_be_asked_abou
 ) -> None:
     site.proxy.fail("submit_batch", faultproxy.lose_reply())
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
-    with site.bridge() as bridge, pytest.raises(RpcError) as caught:
-        bridge.submit(site.batch())
+    with site.context() as context, pytest.raises(RpcError) as caught:
+        submit(context, site.batch())
     assert caught.value.rpc == "submit_batch"
 
 
@@ -253,8 +255,11 @@ def test_jobs_that_the_project_takes_and_does_not_make_are_an_error_for_its_admi
         return success(exchange)
 
     site.proxy.fail("submit_batch", without_output_template)
-    with site.bridge() as bridge, pytest.raises(BatchConflict, match="templates of app uppercase"):
-        bridge.boinc_submit(request, answer_by())
+    with (
+        site.context() as context,
+        pytest.raises(BatchConflict, match="templates of app uppercase"),
+    ):
+        boinc_submit(context, request, answer_by())
     assert state_of(site, request.batch_name) is BatchState.ABORTED
 
 
@@ -273,8 +278,8 @@ def test_the_six_values_and_the_first_lease_arrive(site: Site) -> None:
         ),
         app_version_num=102,
     )
-    with site.bridge() as bridge:
-        bridge.boinc_submit(request, answer_by())
+    with site.context() as context:
+        boinc_submit(context, request, answer_by())
     with site.local.core.db.read() as connection:
         row = connection.execute(
             "SELECT * FROM workunit WHERE name = ?", (request.jobs[0][0],)
@@ -294,12 +299,12 @@ def test_a_batch_whose_staging_was_cut_short_is_completed_with_every_file_associ
 ) -> None:
     request = site.batch(jobs=100, files=100)
     site.proxy.fail("upload_files", faultproxy.status(503), times=None, skip=2)
-    with site.bridge() as bridge, pytest.raises(RpcError):
-        bridge.submit(request)
+    with site.context() as context, pytest.raises(RpcError):
+        submit(context, request)
     site.proxy.heal()
     asked = site.proxy.count("query_files")
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
     assert site.workunits(request) == site.names(request)
     with site.local.core.db.read() as connection:
         (count,) = connection.execute(

@@ -28,6 +28,7 @@ from boinc_gahp.submit import (
     buda_request,
     short_name,
 )
+from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.templates import read_input_template, read_output_template
 from tests.submit.scripted import Script, error
 from tests.submit.test_submit_jobs import workunit
@@ -142,13 +143,13 @@ def test_a_boinc_submit_has_the_outputs_of_the_settings(site: Site) -> None:
         new_app.add(site.local.core, new_app.NewApp("buda:fit", dockerfile=dockerfile))
     job = ("fit#1.0", Job(("-v",), {"data.csv": site.file(b"1")}))
     answer_by = time.monotonic() + 300
-    with site.bridge(buda_outputs=USUAL) as bridge:
+    with site.context(buda_outputs=USUAL) as context:
         for app in ("buda:other", "buda:a/b"):
             with pytest.raises(JobRefused):
-                bridge.boinc_submit(SubmitRequest("refused", app, [job]), answer_by)
-        batch_id = bridge.boinc_submit(SubmitRequest("fit", "buda:fit", [job]), answer_by)
+                boinc_submit(context, SubmitRequest("refused", app, [job]), answer_by)
+        batch_id = boinc_submit(context, SubmitRequest("fit", "buda:fit", [job]), answer_by)
         # As after a crash between the submit and its answer.
-        assert bridge.boinc_submit(SubmitRequest("fit", "buda:fit", [job]), answer_by) == batch_id
+        assert boinc_submit(context, SubmitRequest("fit", "buda:fit", [job]), answer_by) == batch_id
     row = workunit(site, "fit#1.0")
     assert read_input_template(row["xml_doc"]).buda_app_name == "fit"
     assert row["rsc_fpops_bound"] == FPOPS_BOUND

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import Settings
 from boinc_gahp.errors import NotFound, PermissionDenied, ProjectDown
+from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.submit import control
+from boinc_gahp.submit.query import query_batches
 from tests.submit.scripted import Arguments, Script, error
 from tests.submit.test_abort import Batch, long_ago
 
@@ -266,13 +267,13 @@ def test_where_nobody_can_ask_the_age_of_a_submission_decides(
     assert len(ledger.pending_aborts(*context.owner, time.time())) == left
 
 
-def test_a_bridge_notes_which_batches_are_asked_about(ledger: Ledger, tmp_path: Path) -> None:
+def test_a_query_notes_which_batches_are_asked_about(ledger: Ledger, tmp_path: Path) -> None:
     script = Script({"query_batch2": "<server_time>1</server_time><batch_size>0</batch_size>"})
-    bridge = Bridge(script.project(), Settings(), ledger, tmp_path / "cache")
-    bridge.query_batches(["b"], "5")
-    assert bridge._context.cache.was_mentioned("b")
-    assert not bridge._context.cache.was_mentioned("c")
-    bridge.close()
+    context = FetchContext.of(script.project(), Settings(), ledger, tmp_path / "cache")
+    query_batches(context, ["b"], "5")
+    assert context.cache.was_mentioned("b")
+    assert not context.cache.was_mentioned("c")
+    context.close()
 
 
 def test_reconciling_without_a_ledger_or_with_a_broken_one_is_no_error(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.config import StagingSettings
+from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.meter import Interrupted, Meter
 from boinc_gahp.submit.types import Progress
 from boinc_gahp.threads import in_parallel
@@ -76,8 +77,8 @@ def test_a_submit_reads_then_stages_then_submits(site: Site) -> None:
     told: list[Progress] = []
     request = replace(site.batch(jobs=6, files=4), progress=told.append)
     site.proxy.fail("upload_files", faultproxy.lose_request())
-    with site.bridge(staging=StagingSettings(files_per_post=2)) as bridge:
-        bridge.submit(request)
+    with site.context(staging=StagingSettings(files_per_post=2)) as context:
+        submit(context, request)
         steps = [key for key, _ in itertools.groupby(told, lambda each: each.step)]
         assert steps == ["reading", "staging", "submitting"]
         nbytes = sum(path.stat().st_size for path in site.paths(request)[:4])
@@ -105,13 +106,13 @@ def test_what_progress_raises_ends_the_submit_and_another_one_completes_it(
             raise error
 
     request = site.batch()
-    with site.bridge() as bridge:
+    with site.context() as context:
         with pytest.raises(type(error)) as raised:
-            bridge.submit(replace(request, progress=tell))
+            submit(context, replace(request, progress=tell))
         assert raised.value is error
         assert site.workunits(request) == []
         # It was no failure of the project's, which would have been asked again.
         assert site.proxy.count("submit_batch") == 0
         assert site.proxy.count("upload_files") <= 1
-        bridge.submit(request)
+        submit(context, request)
     assert site.workunits(request) == site.names(request)

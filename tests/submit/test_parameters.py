@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import BadRequest, BatchTooLarge, JobRefused
+from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import InlineFile, Job, Parameters, SubmitRequest
+from boinc_gahp.submit.validate import BatchValidator
 from tests.submit.test_submit_jobs import OWN_INPUT, workunit
 
 if TYPE_CHECKING:
@@ -69,8 +71,8 @@ def test_what_a_batch_asks_for_is_stored_whatever_the_template_says(
     site: Site, bodies: list[str]
 ) -> None:
     asked = asdict(Parameters(2e12, 3e15, 4e8, 5e9, 4242))
-    with site.bridge() as bridge:
-        bridge.submit(uppercase("all", ("all-0", Job(inputs={"in": FILE})), **asked))
+    with site.context() as context:
+        submit(context, uppercase("all", ("all-0", Job(inputs={"in": FILE})), **asked))
     assert stored(site, "all-0") == [tuple(asked.values())]
     assert bodies[0].count("<input_template>") == 1
 
@@ -82,8 +84,8 @@ def test_a_template_goes_only_with_the_jobs_that_ask_for_something_else(
     flops = (None, 1e9, 7e10, 8e10)
     jobs = [(n, Job(inputs={"in": FILE}, fpops=f)) for n, f in zip(names, flops, strict=True)]
     # What the template says already is no reason to send it.
-    with site.bridge() as bridge:
-        bridge.submit(uppercase("some", *jobs, delay_bound=86400, disk_bound=1e8))
+    with site.context() as context:
+        submit(context, uppercase("some", *jobs, delay_bound=86400, disk_bound=1e8))
     assert [row[0] for row in stored(site, *names)] == [1e9, 1e9, 7e10, 8e10]
     assert [row[1:] for row in stored(site, *names)] == [SAID[1:]] * 4
     assert bodies[0].count("<input_template>") == 2
@@ -97,9 +99,9 @@ def test_where_the_template_lacks_the_element_job_params_serve(
     names = [f"lacks-{n}" for n in range(3)]
     jobs = [(name, Job(inputs={"in": FILE})) for name in names]
     jobs[2] = (names[2], Job(inputs={"in": FILE}, fpops=9e9))
-    with site.bridge() as bridge:
+    with site.context() as context:
         request = uppercase("lacks", *jobs, memory_bound=3e8, fpops_est=6e9)
-        bridge.submit(request)
+        submit(context, request)
     assert [row[0] for row in stored(site, *names)] == [6e9, 6e9, 9e9]
     assert {row[2] for row in stored(site, *names)} == {3e8}
     assert bodies[0].count("<input_template>") == 1
@@ -108,9 +110,9 @@ def test_where_the_template_lacks_the_element_job_params_serve(
 def test_what_a_job_asks_for_is_filled_into_its_own_template(site: Site) -> None:
     names = [f"own-{n}" for n in range(2)]
     jobs = [(name, Job(inputs={"mine": FILE}, input_template=OWN_INPUT)) for name in names]
-    with site.bridge() as bridge:
+    with site.context() as context:
         request = uppercase("own", *jobs, delay_bound=4242.5, memory_bound=7e7)
-        bridge.submit(request)
+        submit(context, request)
     # Its own template lacks the others; seconds are whole, and not fewer than were asked for.
     found = stored(site, *names)
     assert {row[2:] for row in found} == {(7e7, 1e9, 4243)}
@@ -119,13 +121,15 @@ def test_what_a_job_asks_for_is_filled_into_its_own_template(site: Site) -> None
 
 def test_an_estimate_is_of_what_would_be_stored(site: Site) -> None:
     job = Job(inputs={"in": FILE})
-    with site.bridge() as bridge:
-        plain = bridge.estimate(uppercase("e", ("e-0", job)))
-        asked = bridge.estimate(uppercase("e", ("e-0", job), fpops_est=5e9))
+    with site.context() as context:
+        plain = BatchValidator(context, uppercase("e", ("e-0", job))).estimate()
+        asked = BatchValidator(context, uppercase("e", ("e-0", job), fpops_est=5e9)).estimate()
         own = OWN_INPUT.replace("mine", "in").replace(
             "<delay", "<rsc_fpops_est>3e9</rsc_fpops_est><delay"
         )
-        by_template = bridge.estimate(uppercase("e", ("e-0", replace(job, input_template=own))))
+        by_template = BatchValidator(
+            context, uppercase("e", ("e-0", replace(job, input_template=own)))
+        ).estimate()
     assert [asked, by_template] == pytest.approx([5 * plain, 3 * plain])
 
 
@@ -134,15 +138,16 @@ def test_sizes_beside_a_template_of_the_projects_are_refused_as_nobody_can_know(
 ) -> None:
     job = Job(inputs={"in": FILE})
     named = replace(uppercase("named", ("named-0", job)), input_template_filename="uppercase_in")
-    with site.bridge() as bridge:
+    with site.context() as context:
         for request in (
             replace(named, parameters=Parameters(delay_bound=60)),
             replace(named, jobs=[("named-0", replace(job, fpops=2e9))]),
         ):
-            for ask in (bridge.submit, bridge.estimate):
-                with pytest.raises(JobRefused, match="template uppercase_in, whose own values win"):
-                    ask(request)
-        bridge.submit(named)
+            with pytest.raises(JobRefused, match="template uppercase_in, whose own values win"):
+                submit(context, request)
+            with pytest.raises(JobRefused, match="template uppercase_in, whose own values win"):
+                BatchValidator(context, request).estimate()
+        submit(context, named)
     assert stored(site, "named-0") == [SAID]
 
 
@@ -156,22 +161,22 @@ def test_sizes_beside_a_template_of_the_projects_are_refused_as_nobody_can_know(
 )
 def test_what_is_no_size_is_refused(site: Site, asked: dict[str, float], said: str) -> None:
     request = uppercase("no-size", ("no-size-0", Job(inputs={"in": FILE})), **asked)
-    with site.bridge() as bridge:
-        assert said in str(bridge.validate(request).refusal)
+    with site.context() as context:
+        assert said in str(BatchValidator(context, request).validation().refusal)
         with pytest.raises(JobRefused, match=re.escape(said)):
-            bridge.submit(request)
+            submit(context, request)
 
 
 def test_the_templates_that_jobs_take_along_count_in_the_requests_size(site: Site) -> None:
     jobs = [(f"big-{n}", Job(inputs={"in": FILE})) for n in range(20)]
     plain, asking = uppercase("big", *jobs), uppercase("big", *jobs, delay_bound=60)
-    with site.bridge(max_post_bytes=8000) as bridge:
-        assert bridge.validate(plain).refusal is None
-        validation = bridge.validate(asking)
+    with site.context(max_post_bytes=8000) as context:
+        assert BatchValidator(context, plain).validation().refusal is None
+        validation = BatchValidator(context, asking).validation()
         with pytest.raises(BatchTooLarge, match="input templates") as raised:
-            bridge.submit(asking)
-        assert bridge.request_size(asking) == validation.request_bytes > 8000
-        without = bridge.request_size(plain)
+            submit(context, asking)
+        assert BatchValidator(context, asking).size() == validation.request_bytes > 8000
+        without = BatchValidator(context, plain).size()
     assert str(raised.value) == str(validation.refusal)
     filled = sum(each.nbytes for each in validation.filled.values())
     # Written in the request without the line ends round it.
@@ -183,11 +188,11 @@ def test_the_templates_that_jobs_take_along_count_in_the_requests_size(site: Sit
 def test_an_own_template_that_is_no_text_is_refused_as_ever(site: Site) -> None:
     own = OWN_INPUT.replace("mine", "in").replace("</workunit>", "<note>\udc80</note></workunit>")
     job = ("no-text-0", Job(inputs={"in": FILE}, input_template=own))
-    with site.bridge() as bridge:
+    with site.context() as context:
         with pytest.raises(BadRequest, match="not well-formed"):
-            bridge.submit(uppercase("no-text", job))
+            submit(context, uppercase("no-text", job))
         # What is filled in is written anew.
-        bridge.submit(uppercase("no-text", job, delay_bound=60))
+        submit(context, uppercase("no-text", job, delay_bound=60))
     assert workunit(site, "no-text-0")["delay_bound"] == 60
 
 
@@ -198,8 +203,11 @@ def test_a_request_whose_templates_are_too_many_is_not_written_to_be_measured(si
     jobs = [(f"much-{n}", Job(inputs={"in": FILE}, input_template=own)) for n in range(1_000)]
     tracemalloc.start()
     try:
-        with site.bridge(max_post_bytes=500_000) as bridge, pytest.raises(BatchTooLarge) as raised:
-            bridge.submit(uppercase("much", *jobs, delay_bound=60))
+        with (
+            site.context(max_post_bytes=500_000) as context,
+            pytest.raises(BatchTooLarge) as raised,
+        ):
+            submit(context, uppercase("much", *jobs, delay_bound=60))
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -214,6 +222,9 @@ def test_a_template_that_would_become_too_large_is_refused_before_anything_is_se
         "</workunit>", f"<note>{'n' * 65_400}</note></workunit>"
     )
     job = ("huge-0", Job(inputs={"in": FILE}, input_template=own))
-    with site.bridge() as bridge, pytest.raises(JobRefused, match="cannot be written into its inp"):
-        bridge.submit(uppercase("huge", job, delay_bound=60, memory_bound=1e300))
+    with (
+        site.context() as context,
+        pytest.raises(JobRefused, match="cannot be written into its inp"),
+    ):
+        submit(context, uppercase("huge", job, delay_bound=60, memory_bound=1e300))
     assert site.proxy.count("create_batch") == 0

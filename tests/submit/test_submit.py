@@ -20,6 +20,9 @@ from boinc_gahp.errors import (
     StagingError,
 )
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.boinc_submit import boinc_submit
+from boinc_gahp.submit.control import reconcile
+from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
 
@@ -48,8 +51,8 @@ def test_all_jobs_of_a_batch_exist_after_a_submit_with_their_files_and_arguments
     site: Site,
 ) -> None:
     request = site.batch(jobs=5, files=2)
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
     assert site.workunits(request) == site.names(request)
     assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
     assert site.proxy.count("upload_files") == 1
@@ -57,12 +60,12 @@ def test_all_jobs_of_a_batch_exist_after_a_submit_with_their_files_and_arguments
 
 def test_a_repeated_submit_changes_nothing_and_needs_no_files(site: Site) -> None:
     request = site.batch()
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
     for path in site.paths(request):
         path.unlink(missing_ok=True)
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
     assert site.workunits(request) == site.names(request)
     assert site.proxy.count("submit_batch") == 1
 
@@ -74,9 +77,9 @@ def test_files_that_the_project_has_are_not_sent_again(site: Site) -> None:
         batch_name=request.batch_name + "x",
         jobs=[("x" + name, job) for name, job in request.jobs],
     )
-    with site.bridge() as bridge:
-        bridge.submit(request)
-        bridge.submit(again)
+    with site.context() as context:
+        submit(context, request)
+        submit(context, again)
     assert site.proxy.count("upload_files") == 1
 
 
@@ -90,8 +93,8 @@ def test_equal_contents_under_two_names_travel_once_and_under_two_extensions_twi
     request = SubmitRequest(
         "equal", "uppercase", [(f"equal#{n}", Job(inputs={"in": f})) for n, f in enumerate(files)]
     )
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
     assert site.workunits(request) == ["equal#0", "equal#1", "equal#2", "equal#3"]
 
 
@@ -99,11 +102,11 @@ def test_a_submit_does_not_fail_because_another_has_no_more_time(site: Site) -> 
     request = site.batch()
     hung = faultproxy.hang()
     site.proxy.fail("get_templates", hung)
-    with site.bridge() as bridge, ThreadPoolExecutor() as threads:
+    with site.context() as context, ThreadPoolExecutor() as threads:
         # The second waits for the app's templates, which the first has asked for.
-        first = threads.submit(bridge.boinc_submit, site.batch(), answer_by(11.5))
+        first = threads.submit(boinc_submit, context, site.batch(), answer_by(11.5))
         assert hung.reached.wait(30)
-        bridge.boinc_submit(request, answer_by())
+        boinc_submit(context, request, answer_by())
         assert isinstance(first.exception(), GahpError)
     assert site.workunits(request) == site.names(request)
 
@@ -123,8 +126,8 @@ def test_a_submit_batch_whose_answer_is_lost_is_looked_up_and_not_sent_again(
 ) -> None:
     request = site.batch()
     site.proxy.fail("submit_batch", fault)
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
     assert site.proxy.count("submit_batch") == 1
     assert site.workunits(request) == site.names(request)
 
@@ -132,22 +135,22 @@ def test_a_submit_batch_whose_answer_is_lost_is_looked_up_and_not_sent_again(
 def test_submits_of_the_same_batch_at_the_same_time_make_each_job_once(site: Site) -> None:
     request = site.batch(jobs=50, files=10)
 
-    def submit(_: int) -> None:
-        with site.bridge() as bridge:
-            bridge.submit(request)
+    def send(_: int) -> None:
+        with site.context() as context:
+            submit(context, request)
 
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(submit, range(4)))
+        list(pool.map(send, range(4)))
     assert site.workunits(request) == site.names(request)
 
 
 def test_jobs_that_a_half_made_batch_lacks_are_sent_into_it(site: Site) -> None:
     request = site.batch(jobs=6)
-    with site.bridge() as bridge:
+    with site.context() as context:
         half = dataclasses.replace(request, jobs=request.jobs[:3])
-        bridge.submit(half)
+        submit(context, half)
         set_state(site, request.batch_name, BatchState.INIT)
-        bridge.submit(request)
+        submit(context, request)
     assert site.workunits(request) == site.names(request)
     assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
 
@@ -155,59 +158,59 @@ def test_jobs_that_a_half_made_batch_lacks_are_sent_into_it(site: Site) -> None:
 @pytest.mark.parametrize("state", [BatchState.ABORTED, BatchState.RETIRED], ids=str)
 def test_a_batch_that_was_ended_is_not_filled_again(site: Site, state: BatchState) -> None:
     request = site.batch()
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
         set_state(site, request.batch_name, state)
         with pytest.raises(BatchConflict, match=state.name):
-            bridge.submit(request)
+            submit(context, request)
 
 
 def test_a_batch_that_holds_other_jobs_is_an_error_that_names_one(site: Site) -> None:
     request = site.batch()
     other = dataclasses.replace(site.batch(), batch_name=request.batch_name)
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
         with pytest.raises(BatchConflict) as caught:
-            bridge.submit(other)
+            submit(context, other)
         with pytest.raises(BatchConflict):
-            bridge.boinc_submit(other, answer_by())
+            boinc_submit(context, other, answer_by())
     assert any(name in str(caught.value) for name in site.names(request))
     assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
 
 
 def test_a_name_that_differs_only_in_case_is_not_taken_for_this_batch(site: Site) -> None:
     request = site.batch(name="CaseBatch")
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
         with pytest.raises(BatchConflict, match="CaseBatch"):
-            bridge.submit(dataclasses.replace(site.batch(), batch_name="casebatch"))
+            submit(context, dataclasses.replace(site.batch(), batch_name="casebatch"))
 
 
 def test_another_accounts_batch_name_is_an_error_that_says_so(site: Site) -> None:
     request = site.batch()
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
     site.authenticator = site.local.add_user("somebody-else")
-    with site.bridge() as bridge, pytest.raises(BatchConflict, match="another account"):
-        bridge.submit(request)
+    with site.context() as context, pytest.raises(BatchConflict, match="another account"):
+        submit(context, request)
 
 
 def test_a_job_name_that_another_batch_uses_is_refused_by_name(site: Site) -> None:
     first, second = site.batch(), site.batch()
     taken = first.jobs[0][0]
     second = dataclasses.replace(second, jobs=[second.jobs[0], (taken, second.jobs[1][1])])
-    with site.bridge() as bridge:
-        bridge.submit(first)
+    with site.context() as context:
+        submit(context, first)
         with pytest.raises(JobRefused, match="in use") as caught:
-            bridge.submit(second)
+            submit(context, second)
     assert taken in str(caught.value)
 
 
 def test_a_request_over_the_projects_post_limit_is_refused_before_anything_is_created(
     site: Site,
 ) -> None:
-    with site.bridge(max_post_bytes=2000) as bridge, pytest.raises(JobRefused) as caught:
-        bridge.submit(site.batch(jobs=100))
+    with site.context(max_post_bytes=2000) as context, pytest.raises(JobRefused) as caught:
+        submit(context, site.batch(jobs=100))
     assert "post_max_size" in str(caught.value)
     assert "split" in str(caught.value)
     assert "create_batch" not in site.proxy.seen
@@ -218,23 +221,23 @@ def test_a_file_that_is_larger_than_php_takes_is_an_error_that_says_which_limit(
 ) -> None:
     big = site.file(b"x" * 3_000_000)
     request = SubmitRequest("big", "uppercase", [("big#1", Job(inputs={"in": big}))])
-    with site.bridge() as bridge, pytest.raises(StagingError, match=big.path) as caught:
-        bridge.submit(request)
+    with site.context() as context, pytest.raises(StagingError, match=big.path) as caught:
+        submit(context, request)
     assert "upload_max_filesize" in str(caught.value)
 
 
 def test_more_files_than_a_post_takes_go_in_several_posts(site: Site) -> None:
     request = site.batch(jobs=45, files=45)
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
     assert site.proxy.count("upload_files") == 3
     assert site.workunits(request) == site.names(request)
 
 
 def test_fewer_files_a_post_are_learned_from_the_servers_refusal(site: Site) -> None:
     request = site.batch(jobs=45, files=45)
-    with site.bridge(staging=StagingSettings(files_per_post=45)) as bridge:
-        bridge.submit(request)
+    with site.context(staging=StagingSettings(files_per_post=45)) as context:
+        submit(context, request)
     assert site.workunits(request) == site.names(request)
 
 
@@ -245,22 +248,22 @@ def test_a_file_that_the_project_deleted_meanwhile_is_staged_again(site: Site) -
         b" can't open /x: No such file</error_msg></error>\n</submit_batch>"
     )
     site.proxy.fail("submit_batch", physical_gone)
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
     assert site.proxy.count("submit_batch") == 2
     assert site.workunits(request) == site.names(request)
 
 
 def test_unknown_app_bad_authenticator_and_missing_rights_are_told_apart(site: Site) -> None:
     request = site.batch()
-    with site.bridge() as bridge, pytest.raises(NotFound, match="nosuchapp"):
-        bridge.submit(dataclasses.replace(request, app_name="nosuchapp"))
+    with site.context() as context, pytest.raises(NotFound, match="nosuchapp"):
+        submit(context, dataclasses.replace(request, app_name="nosuchapp"))
     site.authenticator = site.local.add_user("without-rights", submit_all=False)
-    with site.bridge() as bridge, pytest.raises(PermissionDenied, match="no submit access"):
-        bridge.submit(request)
+    with site.context() as context, pytest.raises(PermissionDenied, match="no submit access"):
+        submit(context, request)
     site.authenticator = "0" * 32
-    with site.bridge() as bridge, pytest.raises(PermissionDenied, match="authenticator"):
-        bridge.submit(request)
+    with site.context() as context, pytest.raises(PermissionDenied, match="authenticator"):
+        submit(context, request)
 
 
 def test_a_project_that_is_down_for_a_moment_is_waited_for(site: Site) -> None:
@@ -268,8 +271,8 @@ def test_a_project_that_is_down_for_a_moment_is_waited_for(site: Site) -> None:
     site.local.stop_web(True)
     timer = threading.Timer(0.7, lambda: site.local.stop_web(False))
     timer.start()
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
     timer.join()
     assert site.workunits(request) == site.names(request)
 
@@ -284,8 +287,8 @@ def test_an_error_after_a_submit_that_may_run_leaves_an_aborted_batch_and_a_pend
     request = site.batch()
     site.proxy.fail("submit_batch", faultproxy.lose_reply())
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
-    with site.bridge() as bridge, pytest.raises(GahpError):
-        bridge.boinc_submit(request, answer_by())
+    with site.context() as context, pytest.raises(GahpError):
+        boinc_submit(context, request, answer_by())
     site.proxy.heal()
     assert state_of(site, request.batch_name) is BatchState.ABORTED
     with site.project() as project:
@@ -300,19 +303,19 @@ def test_the_next_process_sends_an_abort_that_this_one_could_not(site: Site) -> 
     site.proxy.fail("submit_batch", faultproxy.lose_reply())
     site.proxy.fail("query_batch", faultproxy.status(503), times=None, skip=2)
     site.proxy.fail("abort_batch", faultproxy.status(503), times=None)
-    with site.bridge() as bridge, pytest.raises(GahpError):
-        bridge.boinc_submit(request, answer_by())
+    with site.context() as context, pytest.raises(GahpError):
+        boinc_submit(context, request, answer_by())
     site.proxy.heal()
     assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
     with site.project() as project:
         owner = (project.url, project.account)
     states = []
-    with site.bridge() as bridge:
+    with site.context() as context:
         for _ in range(2):
             # A submit_batch that was just sent may go on: the abort is seen to last.
             (pending,) = site.ledger.pending_aborts(*owner, time.time())
             site.ledger.postpone(pending.id, time.time() - 1, None, listed=pending.listed)
-            bridge.reconcile()
+            reconcile(context)
             states.append(state_of(site, request.batch_name))
     assert states == [BatchState.ABORTED, BatchState.RETIRED]
     assert site.ledger.pending_aborts(*owner, time.time()) == ()
@@ -320,8 +323,8 @@ def test_the_next_process_sends_an_abort_that_this_one_could_not(site: Site) -> 
 
 def test_a_good_submit_leaves_nothing_pending(site: Site) -> None:
     request = site.batch()
-    with site.bridge() as bridge:
-        bridge.boinc_submit(request, answer_by())
+    with site.context() as context:
+        boinc_submit(context, request, answer_by())
     with site.project() as project:
         assert site.ledger.pending_aborts(project.url, project.account, time.time()) == ()
 
@@ -333,8 +336,8 @@ def test_that_a_submit_may_be_running_is_in_the_ledger_before_it_is_sent(site: S
     site.options = dataclasses.replace(site.options, read_timeout=30)
 
     def submit() -> None:
-        with site.bridge() as bridge:
-            bridge.boinc_submit(request, answer_by())
+        with site.context() as context:
+            boinc_submit(context, request, answer_by())
 
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(submit)
@@ -352,6 +355,6 @@ def test_a_batch_that_was_given_up_is_not_submitted_again_under_its_name(site: S
         site.ledger.record_abort(
             project.url, project.account, request.batch_name, 4711, time.time() + 60
         )
-    with site.bridge() as bridge, pytest.raises(BatchConflict, match="given up"):
-        bridge.boinc_submit(request, answer_by())
+    with site.context() as context, pytest.raises(BatchConflict, match="given up"):
+        boinc_submit(context, request, answer_by())
     assert "submit_batch" not in site.proxy.seen

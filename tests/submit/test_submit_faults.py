@@ -10,6 +10,7 @@ import pytest
 from boinc_gahp.errors import GahpError
 from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.engine import submit
 from tests import faultproxy
 
 if TYPE_CHECKING:
@@ -74,16 +75,16 @@ def test_after_a_fault_at_any_step_a_second_submit_ends_with_each_job_once(
 ) -> None:
     request = site.batch()
     site.proxy.fail(step, fault)
-    with site.bridge() as bridge:
+    with site.context() as context:
         try:
-            bridge.submit(request)
+            submit(context, request)
         except GahpError as error:
             assert str(error)  # noqa: PT017
         else:
             assert site.workunits(request) == site.names(request)
     site.proxy.heal()
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
     assert site.workunits(request) == site.names(request)
     assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
 
@@ -96,13 +97,13 @@ def test_a_hang_at_any_step_ends_with_the_read_time_out_and_a_second_submit_comp
     site.options = dataclasses.replace(site.options, read_timeout=0.5, retry_total=1)
     hang = faultproxy.hang(carried_out=True)
     site.proxy.fail(step, hang)
-    with site.bridge() as bridge:
+    with site.context() as context:
         try:
-            bridge.submit(request)
+            submit(context, request)
         except GahpError as error:
             assert site.local.url.split("/")[2] or str(error)  # noqa: PT017
     hang.release()
     site.proxy.heal()
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
     assert site.workunits(request) == site.names(request)

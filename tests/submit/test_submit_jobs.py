@@ -11,8 +11,11 @@ import pytest
 
 from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, StagingError
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.abort import abort_empty
+from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.journal import Journal
 from boinc_gahp.submit.types import Job, LocalFile, RemoteFile, SubmitRequest
+from boinc_gahp.submit.validate import BatchValidator
 from tests import faultproxy
 from tests.submit.test_submit_faults import local_project, state_of  # noqa: F401  (fixture)
 
@@ -77,9 +80,9 @@ def test_jobs_can_have_a_priority_templates_and_a_remote_file_of_their_own(site:
         lease=5000.0,
     )
     sent: list[int] = []
-    with site.bridge() as bridge:
-        batch_id = bridge.submit(request, Told(sent.append))
-        assert bridge.submit(request) == batch_id
+    with site.context() as context:
+        batch_id = submit(context, request, Told(sent.append))
+        assert submit(context, request) == batch_id
         assert sent == [batch_id]
     assert workunit(site, "own-2")["priority"] == 7
     assert workunit(site, "own-2")["delay_bound"] == 1234
@@ -125,10 +128,12 @@ def test_each_job_is_refused_for_what_is_wrong_with_itself(site: Site) -> None:
     fine = ("good", Job(inputs={"in": as_it_was}))
     jobs = [fine, *(job for job, _ in wanted.values())]
     outputs = {"good": ("x/out",), "outs": ("out", "log")}
-    with site.bridge() as bridge:
-        refused = bridge.validate(
-            SubmitRequest("refusals", "uppercase", jobs, outputs=outputs)
-        ).refusals
+    with site.context() as context:
+        refused = (
+            BatchValidator(context, SubmitRequest("refusals", "uppercase", jobs, outputs=outputs))
+            .validation()
+            .refusals
+        )
     assert refused.keys() == wanted.keys()
     for name, (_, words) in wanted.items():
         assert words in str(refused[name])
@@ -150,27 +155,27 @@ def test_whoever_is_asked_before_a_submit_batch_can_stop_it_and_the_empty_batch_
     def stop(batch_id: int) -> None:
         raise GahpError(f"not {batch_id}")
 
-    with site.bridge() as bridge:
+    with site.context() as context:
         with pytest.raises(GahpError, match="not "):
-            bridge.submit(request, Told(stop))
+            submit(context, request, Told(stop))
         assert site.proxy.count("submit_batch") == 0
         assert state_of(site, request.batch_name) is BatchState.INIT
-        bridge.abort_empty(request.batch_name)
+        abort_empty(context, request.batch_name)
         assert state_of(site, request.batch_name) is BatchState.RETIRED
         # There is none, or none that is empty: nothing is done.
-        bridge.abort_empty("never was")
+        abort_empty(context, "never was")
         other = site.batch()
-        bridge.submit(other)
-        bridge.abort_empty(other.batch_name)
+        submit(context, other)
+        abort_empty(context, other.batch_name)
         assert state_of(site, other.batch_name) is BatchState.IN_PROGRESS
 
 
 def test_a_request_that_the_web_server_finds_too_large_is_not_repeated(site: Site) -> None:
     request = site.batch()
     site.proxy.fail("submit_batch", faultproxy.status(413), times=None)
-    with site.bridge() as bridge, pytest.raises(BatchTooLarge, match="HTTP 413") as caught:
-        bridge.submit(request)
+    with site.context() as context, pytest.raises(BatchTooLarge, match="HTTP 413") as caught:
+        submit(context, request)
     assert site.proxy.count("submit_batch") == 1
-    with site.bridge() as bridge:
+    with site.context() as context:
         # Its length is that of what was sent, names and all.
-        assert abs(caught.value.nbytes - bridge.request_size(request)) < 50
+        assert abs(caught.value.nbytes - BatchValidator(context, request).size()) < 50

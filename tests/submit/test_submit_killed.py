@@ -13,13 +13,16 @@ import pytest
 from boinc_gahp.errors import NotFound
 from boinc_gahp.localproject import NewJob
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.boinc_submit import boinc_submit
+from boinc_gahp.submit.control import reconcile
+from boinc_gahp.submit.query import query_batches
 from boinc_gahp.submit.types import Client, SubmitRequest
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.submit.test_submit_faults import local_project, state_of  # noqa: F401  (fixture)
 
 if TYPE_CHECKING:
-    from boinc_gahp.bridge import Bridge
+    from boinc_gahp.fetch.context import FetchContext
     from tests.submit.conftest import Site
 
 pytestmark = pytest.mark.long
@@ -27,15 +30,17 @@ pytestmark = pytest.mark.long
 SUBMITTER = """
 import json, sys, time
 from pathlib import Path
-from boinc_gahp.bridge import Bridge
+from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.config import Settings
 from boinc_gahp.ledger import Ledger
 from boinc_gahp.rpc import WebRpcs
 from boinc_gahp.submit import Job, SubmitRequest
+from boinc_gahp.submit.boinc_submit import boinc_submit
 url, authenticator, ledger, cache, request = sys.argv[1:]
 name, jobs = json.loads(request)
-bridge = Bridge(WebRpcs(url, authenticator), Settings(), Ledger(Path(ledger)), Path(cache))
-bridge.boinc_submit(
+rpcs, ledger = WebRpcs(url, authenticator), Ledger(Path(ledger))
+boinc_submit(
+    FetchContext.of(rpcs, Settings(), ledger, Path(cache)),
     SubmitRequest(name, "uppercase", [(j, Job((), {"in": f})) for j, f in jobs]),
     time.monotonic() + 270,
 )
@@ -59,16 +64,16 @@ def submitter(site: Site, request: SubmitRequest) -> subprocess.Popen[bytes]:
     )
 
 
-def recover(bridge: Bridge, request: SubmitRequest) -> bool:
+def recover(context: FetchContext, request: SubmitRequest) -> bool:
     """Do what a gridmanager does for a batch of unknown state; return whether it submitted."""
     client = Client(gridmanager=True)
     try:
-        (jobs,) = bridge.query_batches([request.batch_name], "0", client).batches
+        (jobs,) = query_batches(context, [request.batch_name], "0", client).batches
     except NotFound as error:
         assert str(error).endswith(f"no batch named {request.batch_name}")  # noqa: PT017
         jobs = ()
     if not jobs:
-        bridge.boinc_submit(request, time.monotonic() + 270)
+        boinc_submit(context, request, time.monotonic() + 270)
     return not jobs
 
 
@@ -83,11 +88,11 @@ def test_after_a_kill_at_any_step_each_job_exists_once_and_nothing_is_pending(
     with submitter(site, request) as process:
         wait_for(hang.reached.is_set, f"{step} under way")
         process.kill()
-    with site.bridge() as bridge:
-        submitted = recover(bridge, request)
+    with site.context() as context:
+        submitted = recover(context, request)
         # What was under way reaches the project only now.
         hang.release()
-        recover(bridge, request)
+        recover(context, request)
     assert submitted == (step != "submit_batch" or not carried_out)
     assert site.workunits(request) == site.names(request)
     assert state_of(site, request.batch_name) is BatchState.IN_PROGRESS
@@ -115,9 +120,9 @@ def test_a_killed_submit_that_nobody_asks_about_is_aborted_by_the_next_process(s
             pending.project_batch_id or 0,
             time.time() - 1000,
         )
-    with site.bridge() as bridge:
-        bridge._context.cache._born -= 1000
-        bridge.reconcile()
+    with site.context() as context:
+        context.cache._born -= 1000
+        reconcile(context)
     assert state_of(site, request.batch_name) is BatchState.ABORTED
 
 
@@ -133,12 +138,12 @@ def test_jobs_that_appear_after_the_abort_of_a_killed_submit_are_aborted_too(sit
         owner = (project.url, project.account)
     (pending,) = site.ledger.pending_aborts(*owner, time.time())
 
-    def settle_when_due(bridge: Bridge) -> None:
+    def settle_when_due(context: FetchContext) -> None:
         # What is looked at once a minute.
         site.ledger.record_abort(
             *owner, pending.name, pending.project_batch_id or 0, time.time() - 1
         )
-        bridge.reconcile()
+        reconcile(context)
 
     def alive() -> int:
         with site.local.core.db.read() as connection:
@@ -148,8 +153,8 @@ def test_jobs_that_appear_after_the_abort_of_a_killed_submit_are_aborted_too(sit
             ).fetchone()
         return int(count)
 
-    with site.bridge() as bridge:
-        settle_when_due(bridge)
+    with site.context() as context:
+        settle_when_due(context)
         assert alive() == 0
         # PHP was killed; what it had started goes on to insert jobs.
         job = NewJob(name=f"{request.batch_name}#late", files=(site.local.staged_files()[-1],))
@@ -159,8 +164,8 @@ def test_jobs_that_appear_after_the_abort_of_a_killed_submit_are_aborted_too(sit
                 "UPDATE workunit SET batch = ? WHERE name = ?", (pending.project_batch_id, job.name)
             )
         assert alive() == 1
-        settle_when_due(bridge)
+        settle_when_due(context)
         assert len(site.ledger.pending_aborts(*owner, time.time())) == 1
-        settle_when_due(bridge)
+        settle_when_due(context)
     assert alive() == 0
     assert site.ledger.pending_aborts(*owner, time.time()) == ()

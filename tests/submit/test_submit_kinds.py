@@ -10,7 +10,9 @@ import pytest
 
 from boinc_gahp.errors import JobRefused, JobsNotListed, ProjectError, StagingError
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import InlineFile, Job, Parameters, Progress, StagedFile, SubmitRequest
+from boinc_gahp.submit.validate import BatchValidator
 from tests import faultproxy
 from tests.submit.scripted import error
 from tests.submit.test_submit_faults import local_project  # noqa: F401  (fixture)
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
 def staged(site: Site, contents: bytes, name: str) -> str:
     """Stage a file by a batch of its own; return its physical name."""
     request = SubmitRequest(name, "uppercase", [(name, Job(inputs={"in": site.file(contents)}))])
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
     return hashlib.md5(contents).hexdigest() + ".txt"
 
 
@@ -39,9 +41,9 @@ def test_a_file_on_the_project_and_text_in_the_request_are_inputs_like_others(si
             ("kinds-1", Job(inputs={"in1": site.file(b"on the project"), "in0": InlineFile("0")})),
         ],
     )
-    with site.bridge() as bridge:
-        batch_id = bridge.submit(request)
-        assert bridge.submit(request) == batch_id
+    with site.context() as context:
+        batch_id = submit(context, request)
+        assert submit(context, request) == batch_id
     document = workunit(site, "kinds-0")["xml_doc"]
     inline = "jf_" + hashlib.md5(text.encode()).hexdigest()
     assert document.index(there) < document.index(inline)
@@ -59,12 +61,12 @@ def test_a_file_that_is_not_on_the_project_is_named_before_anything_is_created(s
     job = ("absent-0", Job(inputs={"in": StagedFile("nosuchfile.txt")}))
     before = site.local.batch_count("absent")
     with (
-        site.bridge() as bridge,
+        site.context() as context,
         pytest.raises(
             StagingError, match=r"not have the file 'nosuchfile.txt' that job 'absent-0'"
         ),
     ):
-        bridge.submit(SubmitRequest("absent", "uppercase", [job]))
+        submit(context, SubmitRequest("absent", "uppercase", [job]))
     assert site.local.batch_count("absent") == before
     assert site.proxy.count("create_batch") == 0
 
@@ -76,8 +78,8 @@ def test_a_file_that_the_project_deletes_meanwhile_is_named_at_once(site: Site) 
     site.proxy.fail("submit_batch", faultproxy.body(reply), times=None)
     job = ("deleted-0", Job(inputs={"in": StagedFile(there)}))
     sent = site.proxy.count("submit_batch")
-    with site.bridge() as bridge, pytest.raises(StagingError, match=there):
-        bridge.submit(SubmitRequest("deleted", "uppercase", [job]))
+    with site.context() as context, pytest.raises(StagingError, match=there):
+        submit(context, SubmitRequest("deleted", "uppercase", [job]))
     assert site.proxy.count("submit_batch") == sent + 1
 
 
@@ -86,8 +88,8 @@ def test_a_file_that_no_local_one_can_mend_is_not_staged_again_and_again(site: S
     reply = f"<submit_batch>{error(words)}</submit_batch>".encode()
     site.proxy.fail("submit_batch", faultproxy.body(reply), times=None)
     job = ("unmended-0", Job(inputs={"in": InlineFile("x")}))
-    with site.bridge() as bridge, pytest.raises(ProjectError, match=r"another\.txt"):
-        bridge.submit(SubmitRequest("unmended", "uppercase", [job]))
+    with site.context() as context, pytest.raises(ProjectError, match=r"another\.txt"):
+        submit(context, SubmitRequest("unmended", "uppercase", [job]))
     assert site.proxy.count("submit_batch") == 1
 
 
@@ -98,9 +100,9 @@ def test_a_batch_of_staged_files_survives_a_fault_at_any_step(site: Site) -> Non
         name = f"lasting-{number}"
         jobs = [(f"{name}#{n}", Job(inputs={"in": StagedFile(there)})) for n in range(2)]
         site.proxy.fail(step, faultproxy.lose_reply())
-        with site.bridge() as bridge:
+        with site.context() as context:
             request = SubmitRequest(name, "uppercase", jobs)
-            bridge.submit(request)
+            submit(context, request)
         assert site.workunits(request) == site.names(request)
 
 
@@ -113,11 +115,11 @@ def test_a_submit_that_ended_after_its_files_were_associated_is_completed(site: 
 
     job = ("again#0", Job(inputs={"in": StagedFile(there)}))
     request = SubmitRequest("again", "uppercase", [job], progress=stop)
-    with site.bridge() as bridge:
+    with site.context() as context:
         for _ in range(2):
             with pytest.raises(ValueError, match="enough"):
-                bridge.submit(request)
-        bridge.submit(replace(request, progress=None))
+                submit(context, request)
+        submit(context, replace(request, progress=None))
     assert site.workunits(request) == ["again#0"]
 
 
@@ -133,10 +135,10 @@ def test_a_batch_and_its_jobs_have_their_own_priority_and_estimate(site: Site) -
         parameters=Parameters(fpops_est=1e12),
         priority=4,
     )
-    with site.bridge() as bridge:
-        both = bridge.estimate(request)
-        first = bridge.estimate(replace(request, jobs=request.jobs[:1]))
-        bridge.submit(request)
+    with site.context() as context:
+        both = BatchValidator(context, request).estimate()
+        first = BatchValidator(context, replace(request, jobs=request.jobs[:1])).estimate()
+        submit(context, request)
     assert both == pytest.approx(3.5 * first)
     found = [workunit(site, f"own-numbers-{n}") for n in range(2)]
     assert [row["priority"] for row in found] == [4, 9]
@@ -162,8 +164,8 @@ def test_with_a_template_file_of_the_project_inputs_go_in_the_order_given(site: 
         input_template_filename="sweep_in",
         output_template_filename="sweep_out",
     )
-    with site.bridge() as bridge:
-        bridge.submit(request)
+    with site.context() as context:
+        submit(context, request)
     document = workunit(site, "named-templates-0")["xml_doc"]
     first, second = (hashlib.md5(data).hexdigest() for data in (b"1st", b"2nd"))
     assert document.index(first) < document.index(second)
@@ -172,8 +174,8 @@ def test_with_a_template_file_of_the_project_inputs_go_in_the_order_given(site: 
 
 def test_an_output_template_that_is_not_there_is_named(site: Site) -> None:
     request = replace(site.batch(2, 1), output_template_filename="gone_out")
-    with site.bridge() as bridge, pytest.raises(JobsNotListed) as caught:
-        bridge.submit(request)
+    with site.context() as context, pytest.raises(JobsNotListed) as caught:
+        submit(context, request)
     assert "'gone_out' is not in its templates directory" in str(caught.value)
     with site.project() as project:
         left = project.query_batch(batch_name=request.batch_name).batch
@@ -186,11 +188,11 @@ def test_an_output_template_that_is_not_there_is_named(site: Site) -> None:
 @pytest.mark.parametrize("filename", ["", "a b", "../x", "a/b", "-x", "x'", "é"])
 def test_a_template_file_name_that_is_none_is_refused(site: Site, filename: str) -> None:
     request = SubmitRequest("t", "uppercase", [("t-0", Job(inputs={"in": InlineFile("x")}))])
-    with site.bridge() as bridge:
+    with site.context() as context:
         for changed in (
             replace(request, input_template_filename=filename),
             replace(request, output_template_filename=filename),
         ):
             with pytest.raises(JobRefused, match="expected the name of a file"):
-                bridge.submit(changed)
+                submit(context, changed)
     assert site.proxy.count("create_batch") == 0

@@ -10,6 +10,9 @@ import pytest
 
 from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, ProjectError, StagingError
 from boinc_gahp.submit import association
+from boinc_gahp.submit.association import absent_names
+from boinc_gahp.submit.engine import submit
+from boinc_gahp.submit.staging import physical_names
 from boinc_gahp.submit.types import (
     InlineFile,
     Job,
@@ -19,6 +22,7 @@ from boinc_gahp.submit.types import (
     StagedFile,
     SubmitRequest,
 )
+from boinc_gahp.submit.validate import BatchValidator
 from tests.submit.test_submit_faults import local_project  # noqa: F401  (fixture)
 
 if TYPE_CHECKING:
@@ -38,8 +42,8 @@ def test_a_good_batch_is_reported_as_it_would_go_and_leaves_nothing(site: Site) 
     there = StagedFile("there.txt")
     job = Job(("-v",), {"in1": local, "in0": there})
     request = SubmitRequest("good", "multi", [("good-0", job), ("good-1", job)])
-    with site.bridge(max_post_bytes=5000) as bridge:
-        validation = bridge.validate(request)
+    with site.context(max_post_bytes=5000) as context:
+        validation = BatchValidator(context, request).validation()
     assert validation.refusal is None
     assert validation.refusals == {}
     assert validation.inputs == dict.fromkeys(("good-0", "good-1"), (there, local))
@@ -95,14 +99,14 @@ def test_every_job_that_a_submit_would_refuse_is_named_with_the_same_words(
     good = [(f"good_{n}", Job(inputs={"in": TEXT})) for n in range(2)]
     bad = bad_jobs(site, tmp_path)
     request = uppercase(good[0], *bad.values(), good[1])
-    with site.bridge() as bridge:
-        validation = bridge.validate(request)
+    with site.context() as context:
+        validation = BatchValidator(context, request).validation()
         assert set(validation.refusals) == {name for name, _ in bad.values()}
         assert set(validation.inputs) == {"good_1"}  # good_0 stands there twice
         for name, job in bad.values():
             alone = uppercase(good[0], (name, job))
             with pytest.raises((GahpError, StagingError)) as raised:
-                bridge.submit(alone)
+                submit(context, alone)
             assert str(raised.value) == str(validation.refusals[name])
             assert name in str(raised.value) or "nowhere" in str(raised.value)
     assert validation.refusal is None
@@ -121,11 +125,11 @@ def test_jobs_that_share_their_files_are_still_checked_one_by_one(site: Site) ->
     ]
     bad = [(name.replace(" ", "_"), job) for name, job in bad]
     request = replace(uppercase(*good, *bad), by_name=True)
-    with site.bridge() as bridge:
-        validation = bridge.validate(request)
+    with site.context() as context:
+        validation = BatchValidator(context, request).validation()
         for name, job in bad:
             with pytest.raises(JobRefused) as raised:
-                bridge.submit(replace(request, jobs=[*good, (name, job)]))
+                submit(context, replace(request, jobs=[*good, (name, job)]))
             assert str(raised.value) == str(validation.refusals[name])
             assert name in str(raised.value)
     assert validation.inputs == {"good": (TEXT,), "own": (TEXT,)}
@@ -146,20 +150,20 @@ def test_what_stands_against_the_batch_stands_beside_the_jobs(
     site: Site, change: dict[str, object], words: str
 ) -> None:
     request = uppercase(("ok", Job(inputs={"in": TEXT})), ("not ok", Job(inputs={"in": TEXT})))
-    with site.bridge() as bridge:
-        validation = bridge.validate(replace(request, **change))  # type: ignore[arg-type]
+    with site.context() as context:
+        validation = BatchValidator(context, replace(request, **change)).validation()  # type: ignore[arg-type]
     assert words in str(validation.refusal)
     assert set(validation.refusals) == (set() if "jobs" in change else {"not ok"})
 
 
 def test_a_batch_that_is_too_large_is_reported_with_its_size(site: Site) -> None:
     jobs = [(f"large-{n}", Job(inputs={"in": InlineFile("x" * 400)})) for n in range(20)]
-    with site.bridge(max_post_bytes=8000) as bridge:
-        validation = bridge.validate(uppercase(*jobs))
+    with site.context(max_post_bytes=8000) as context:
+        validation = BatchValidator(context, uppercase(*jobs)).validation()
         assert isinstance(validation.refusal, BatchTooLarge)
         assert validation.refusal.nbytes == validation.request_bytes > 20 * 400
         with pytest.raises(BatchTooLarge) as raised:
-            bridge.submit(uppercase(*jobs))
+            submit(context, uppercase(*jobs))
     assert str(raised.value) == str(validation.refusal)
 
 
@@ -168,25 +172,30 @@ def test_which_files_are_absent_is_asked_without_a_trace(
 ) -> None:
     here = site.file(b"known by its contents")
     other = site.file(b"never sent")
-    with site.bridge() as bridge:
-        bridge.submit(uppercase(("known-0", Job(inputs={"in": here})), name="known"))
-        names = bridge.physical_names([here.path, other.path, here.path])
+    with site.context() as context:
+        submit(context, uppercase(("known-0", Job(inputs={"in": here})), name="known"))
+        names = physical_names(context, [here.path, other.path, here.path])
         assert names[here.path] == hashlib.md5(b"known by its contents").hexdigest() + ".txt"
-        assert bridge.absent([*names.values(), "x.dat"]) == {names[other.path], "x.dat"}
-        assert bridge.absent([]) == set()
+        assert absent_names(context, [*names.values(), "x.dat"]) == {names[other.path], "x.dat"}
+        assert absent_names(context, []) == set()
         with pytest.raises(ProjectError, match="bad filename"):
-            bridge.absent(["a/b"])
+            absent_names(context, ["a/b"])
         # The real number takes a busy machine longer than the time-out of this site.
         monkeypatch.setattr(association, "_NAMES_PER_QUERY", 50)
         many = [f"{n:032x}.dat" for n in range(51)]
         before = site.proxy.count("query_files")
-        assert bridge.absent(many) == set(many)
+        assert absent_names(context, many) == set(many)
         assert site.proxy.count("query_files") == before + 2
 
 
 def test_an_estimate_checks_as_a_submit_does(site: Site) -> None:
-    with site.bridge() as bridge:
+    with site.context() as context:
         with pytest.raises(JobRefused, match="wants 1 input file"):
-            bridge.estimate(uppercase(("e-0", Job())))
-        assert bridge.estimate(uppercase(("e-0", Job(inputs={"in": site.file(b"x")})))) > 0
+            BatchValidator(context, uppercase(("e-0", Job()))).estimate()
+        assert (
+            BatchValidator(
+                context, uppercase(("e-0", Job(inputs={"in": site.file(b"x")})))
+            ).estimate()
+            > 0
+        )
     assert site.proxy.count("upload_files") == 0

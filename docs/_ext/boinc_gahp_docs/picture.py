@@ -17,7 +17,7 @@ from boinc_gahp_docs import rooms
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
-WIDTH, HEIGHT = 960, 1010
+WIDTH, HEIGHT = 960, 876
 _TALL = 88
 
 
@@ -45,14 +45,13 @@ BOXES = {
     "localproject": Box(650, 860, 284, "a whole BOINC project"),
     "gahp": Box(20, 180, 284, "the protocol"),
     "htcondor": Box(205, 415, 284, "HTCondor 10 and later"),
-    "bridge": Box(205, 615, 418, "each BOINC_* request as a method"),
-    "fetch": Box(205, 615, 552, "outputs, from the project to their places"),
-    "submit": Box(80, 690, 686, "batches: validated, staged, sent, asked about, aborted"),
-    "ledger": Box(20, 200, 820, "what is kept on disk"),
-    "containers": Box(215, 395, 820, "any program: its files"),
-    "rpc": Box(410, 590, 820, "the project's web RPCs"),
-    "templates": Box(605, 765, 820, "job templates"),
-    "terminal": Box(780, 940, 820, "printed output"),
+    "fetch": Box(205, 615, 418, "outputs, from the project to their places"),
+    "submit": Box(80, 690, 552, "batches: validated, staged, sent, asked about, aborted"),
+    "ledger": Box(20, 200, 686, "what is kept on disk"),
+    "containers": Box(215, 395, 686, "any program: its files"),
+    "rpc": Box(410, 590, 686, "the project's web RPCs"),
+    "templates": Box(605, 765, 686, "job templates"),
+    "terminal": Box(780, 940, 686, "printed output"),
 }
 
 #: Where each arrow goes straight down.
@@ -60,11 +59,10 @@ WAYS = {
     ("workflows", "api"): 850,
     ("daemon", "gahp"): 100,
     ("daemon", "htcondor"): 280,
-    ("htcondor", "bridge"): 310,
-    ("api", "bridge"): 432,
+    ("htcondor", "fetch"): 310,
+    ("api", "fetch"): 432,
     ("api", "functions"): 540,
     ("api", "terminal"): 900,
-    ("bridge", "fetch"): 410,
     ("fetch", "submit"): 410,
     ("submit", "ledger"): 140,
     ("submit", "containers"): 305,

@@ -1,4 +1,4 @@
-"""The bridge's control requests, end to end against a local project."""
+"""Control requests, end to end against a local project."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.bridge import Bridge
 from boinc_gahp.config import Settings
 from boinc_gahp.errors import NotFound
+from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.localproject import BatchState, LocalProject, Quirks
 from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.submit.control import abort_jobs, reconcile, retire_batch, set_lease
+from boinc_gahp.submit.engine import submit
+from boinc_gahp.submit.query import query_batches
 from boinc_gahp.submit.types import Client, Job, LocalFile, SubmitRequest
 
 if TYPE_CHECKING:
@@ -34,34 +37,34 @@ def local(
 
 
 @pytest.fixture
-def bridge(local: LocalProject, ledger: Ledger) -> Iterator[Bridge]:
-    bridge = new_bridge(local, ledger)
-    yield bridge
-    bridge.close()
+def context(local: LocalProject, ledger: Ledger) -> Iterator[FetchContext]:
+    context = new_context(local, ledger)
+    yield context
+    context.close()
 
 
-def new_bridge(local: LocalProject, ledger: Ledger | None) -> Bridge:
-    """Return a bridge as a new process would have it."""
+def new_context(local: LocalProject, ledger: Ledger | None) -> FetchContext:
+    """Return a context as a new process would have it."""
     options = ClientOptions(retry_total=1, read_timeout=10)
-    return Bridge(
+    return FetchContext.of(
         WebRpcs(local.url, local.authenticator, options=options), Settings(), ledger, None
     )
 
 
 @pytest.fixture
-def batch(bridge: Bridge, tmp_path: Path) -> str:
+def batch(context: FetchContext, tmp_path: Path) -> str:
     """The name of a batch with three jobs."""
     name = f"condor#{tmp_path.name}#1"
     path = tmp_path / "in"
     path.write_bytes(b"text")
     inputs = {"in": LocalFile(str(path))}
     jobs = [(f"{name}#1.{number}", Job(inputs=inputs)) for number in range(3)]
-    bridge.submit(SubmitRequest(name, "uppercase", jobs))
+    submit(context, SubmitRequest(name, "uppercase", jobs))
     return name
 
 
-def names(bridge: Bridge, batch: str, client: Client) -> list[str]:
-    [jobs] = bridge.query_batches([batch], "0", client).batches
+def names(context: FetchContext, batch: str, client: Client) -> list[str]:
+    [jobs] = query_batches(context, [batch], "0", client).batches
     return sorted(name.rpartition(".")[2] for name, _ in jobs)
 
 
@@ -72,46 +75,46 @@ def state(local: LocalProject, batch: str) -> BatchState:
 
 @pytest.mark.parametrize("again", [False, True], ids=["same process", "another process"])
 def test_an_aborted_job_is_left_out_until_its_batch_is_retired(
-    again: bool, local: LocalProject, ledger: Ledger, bridge: Bridge, batch: str
+    again: bool, local: LocalProject, ledger: Ledger, context: FetchContext, batch: str
 ) -> None:
-    bridge.abort_jobs([f"{batch}#1.1"])
+    abort_jobs(context, [f"{batch}#1.1"])
     if again:
-        bridge.close()
-        bridge = new_bridge(local, ledger)
-    assert names(bridge, batch, GRIDMANAGER) == ["0", "2"]
-    assert names(bridge, batch, Client()) == ["0", "1", "2"]
-    bridge.retire_batch(batch)
-    assert names(bridge, batch, GRIDMANAGER) == ["0", "1", "2"]
-    bridge.close()
+        context.close()
+        context = new_context(local, ledger)
+    assert names(context, batch, GRIDMANAGER) == ["0", "2"]
+    assert names(context, batch, Client()) == ["0", "1", "2"]
+    retire_batch(context, batch)
+    assert names(context, batch, GRIDMANAGER) == ["0", "1", "2"]
+    context.close()
 
 
 def test_a_lease_is_set_and_a_batch_retired_by_a_process_that_knows_only_names(
-    local: LocalProject, bridge: Bridge, batch: str
+    local: LocalProject, context: FetchContext, batch: str
 ) -> None:
-    other = new_bridge(local, None)
-    other.set_lease(batch, time.time() + 21600)
-    other.retire_batch(batch)
-    other.retire_batch(batch)
+    other = new_context(local, None)
+    set_lease(other, batch, time.time() + 21600)
+    retire_batch(other, batch)
+    retire_batch(other, batch)
     other.close()
     assert state(local, batch) == BatchState.RETIRED
     with pytest.raises(NotFound):
-        bridge.set_lease("nosuch", 0)
+        set_lease(context, "nosuch", 0)
 
 
 def test_polls_with_the_answers_own_time_lose_no_event(
-    local: LocalProject, bridge: Bridge, batch: str
+    local: LocalProject, context: FetchContext, batch: str
 ) -> None:
-    answer = bridge.query_batches([batch], "0", GRIDMANAGER)
-    bridge.abort_jobs([f"{batch}#1.0"])
-    changed = bridge.query_batches([batch], answer.server_time).batches[0]
+    answer = query_batches(context, [batch], "0", GRIDMANAGER)
+    abort_jobs(context, [f"{batch}#1.0"])
+    changed = query_batches(context, [batch], answer.server_time).batches[0]
     assert (f"{batch}#1.0", "ERROR") in changed
 
 
 @pytest.mark.parametrize("late", [2, 60, 290])
 def test_an_event_that_the_database_dates_before_the_answer_is_not_lost(
-    local: LocalProject, bridge: Bridge, batch: str, late: int
+    local: LocalProject, context: FetchContext, batch: str, late: int
 ) -> None:
-    answer = bridge.query_batches([batch], "0", GRIDMANAGER)
+    answer = query_batches(context, [batch], "0", GRIDMANAGER)
     before = int(float(answer.server_time)) - late
     # Its clock is behind PHP's, or the update waited for a lock.
     with local.core.db.write() as connection:
@@ -120,8 +123,8 @@ def test_an_event_that_the_database_dates_before_the_answer_is_not_lost(
             f"UPDATE workunit SET mod_time = {before} WHERE id = NEW.id; END"
         )
     try:
-        bridge.abort_jobs([f"{batch}#1.0"])
-        changed = bridge.query_batches([batch], answer.server_time).batches[0]
+        abort_jobs(context, [f"{batch}#1.0"])
+        changed = query_batches(context, [batch], answer.server_time).batches[0]
     finally:
         with local.core.db.write() as connection:
             connection.execute("DROP TRIGGER late")
@@ -129,15 +132,15 @@ def test_an_event_that_the_database_dates_before_the_answer_is_not_lost(
 
 
 def test_a_pending_abort_is_sent_by_the_next_process(
-    local: LocalProject, ledger: Ledger, bridge: Bridge, batch: str
+    local: LocalProject, ledger: Ledger, context: FetchContext, batch: str
 ) -> None:
     [batch_id] = [number for number, name, _ in local.batches() if name == batch]
-    owner = bridge._context.owner
+    owner = context.owner
     ledger.record_abort(*owner, batch, batch_id, time.time() - 1)
     ledger.store.write(lambda connection: connection.execute("UPDATE batch SET sent = 1"))
-    bridge.close()
-    other = new_bridge(local, ledger)
-    other.reconcile()
+    context.close()
+    other = new_context(local, ledger)
+    reconcile(other)
     other.close()
     assert state(local, batch) == BatchState.RETIRED
     assert ledger.pending_aborts(*owner, time.time()) == ()
