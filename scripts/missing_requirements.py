@@ -37,14 +37,21 @@ def is_missing(requirement: Requirement) -> bool:
 
 
 def is_installed_from_here() -> bool:
-    """Tell whether boinc_gahp is installed from this directory, with its command."""
+    """Tell whether boinc_gahp is installed from this directory, with what setup.cfg has today.
+
+    A pull may bring other commands and packages, not only other requirements.
+    """
     sys.path = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
     try:
         import boinc_gahp  # noqa: PLC0415
     except ImportError:
         return False
     command = Path(sys.executable).parent / "boinc_gahp"
-    return Path(boinc_gahp.__file__).resolve().is_relative_to(ROOT) and command.exists()
+    return (
+        Path(boinc_gahp.__file__).resolve().is_relative_to(ROOT)
+        and command.exists()
+        and command.stat().st_mtime >= (ROOT / "setup.cfg").stat().st_mtime
+    )
 
 
 if not is_installed_from_here():

@@ -41,11 +41,13 @@ def test_the_command_tells_the_version() -> None:
 
 
 def test_version_changes_and_banner_agree() -> None:
+    heads = re.findall(r"^(\d\S+) \((.+)\)$", (ROOT / "CHANGES.rst").read_text(), re.MULTILINE)
     release = datetime.strptime(_version.RELEASE_DATE, "%b %d %Y").date()  # noqa: DTZ007
-    # What is not released yet may stand before.
-    first = re.search(r"^(\S+) \(([\d-]+)\)$", (ROOT / "CHANGES.rst").read_text(), re.MULTILINE)
-    assert first is not None
-    assert first.groups() == (boinc_gahp.__version__, release.isoformat())
+    [(_, date), *_] = released = [head for head in heads if head[1] != "unreleased"]
+    assert date == release.isoformat()
+    # Between releases it is the next one's.
+    assert re.split(r"\.dev0", boinc_gahp.__version__)[0] == heads[0][0]
+    assert (".dev0" in boinc_gahp.__version__) == (heads[0] not in released)
     banner, answer = run(COMMAND, stdin="VERSION\n").stdout.splitlines()
     assert answer == f"S {banner}"
     assert banner.startswith("$GahpVersion: ")

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.gahp import words
-from boinc_gahp.gahp.banner import BANNER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +42,9 @@ class Gridmanager:
         self._asked: dict[str, str] = {}
         self._last_id = 1
         self._ready = False
-        assert daemon.line() + b"\n" == BANNER
+        # Of another version, if this one is being upgraded.
+        self.banner = daemon.line().decode()
+        assert self.banner.startswith("$GahpVersion: ")
         assert b"RESPONSE_PREFIX" in daemon.ask(b"COMMANDS").split(b" ")
         assert daemon.ask(b"RESPONSE_PREFIX GAHP:") == b"S"
         assert self.say(["ASYNC_MODE_ON"]) == ["S"]

@@ -28,8 +28,11 @@ TRANSCRIPTS = [
     if "<- $GahpVersion" in block
 ]
 
-#: What is the page's own, and another each time: numbers with decimals, and ids of HTCondor's jobs.
-CHANGING = re.compile(r"\b\d+\.\d{2,}\b|\bNULL 0 \d\S* \d\S*$|boinc/[0-9a-z]+\.\d+\b")
+#: What is the page's own, and another each time: numbers with decimals, ids of HTCondor's jobs, and
+#: the version.
+CHANGING = re.compile(
+    r"\b\d+\.\d{2,}\b|\bNULL 0 \d\S* \d\S*$|boinc/[0-9a-z]+\.\d+\b|(?<=GAHP\\ )\S+"
+)
 JOB_ID = re.compile(r"boinc/[0-9a-z]+\.\d+")
 
 

@@ -6,6 +6,8 @@ a Result Line that a worker queues at that point. The bracketed names are those 
 
 from __future__ import annotations
 
+from boinc_gahp import __version__
+
 START = r"""
 <- $GahpVersion: 1.0.2 Nov 21 2026 BOINC\ GAHP\ 0.1.0 $
 -> COMMANDS
@@ -186,4 +188,8 @@ CONVERSATIONS = {
     "two projects": START + TWO_PROJECTS,
     "nonsense": START + NONSENSE,
     "batch": START + BATCH,
+}
+CONVERSATIONS = {
+    name: text.replace(r"GAHP\ 0.1.0", rf"GAHP\ {__version__}")
+    for name, text in CONVERSATIONS.items()
 }

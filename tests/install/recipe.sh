@@ -4,12 +4,15 @@ umask 022
 rm -rf /opt/boinc_gahp/wheel
 /opt/boinc_gahp/bin/pip wheel --no-deps --wheel-dir /opt/boinc_gahp/wheel .
 /opt/boinc_gahp/bin/pip install /opt/boinc_gahp/wheel/boinc_gahp-*.whl
+/opt/boinc_gahp/bin/pip install --force-reinstall --no-deps /opt/boinc_gahp/wheel/boinc_gahp-*.whl
 ln -sfn /opt/boinc_gahp/bin/boinc_gahp /usr/local/bin/boinc_gahp
 
-# Settings; edit the copies. The last two are for HTCondor 10 and later.
+# Settings; edit the copies, which an upgrade leaves alone. The last two are for HTCondor 10 and later.
 mkdir -p /etc/boinc_gahp
-cp conf/boinc_gahp.toml /etc/boinc_gahp/
-cp conf/20-boinc_gahp.condor.conf conf/zz-boinc_gahp.router.conf /etc/condor/config.d/
+[ -e /etc/boinc_gahp/boinc_gahp.toml ] || cp conf/boinc_gahp.toml /etc/boinc_gahp/
+for name in 20-boinc_gahp.condor.conf zz-boinc_gahp.router.conf; do
+    [ -e /etc/condor/config.d/$name ] || cp conf/$name /etc/condor/config.d/
+done
 
 # Completion in shells:
 mkdir -p /usr/local/share/bash-completion/completions

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import re
 import shutil
 import tarfile
 import zipfile
 from typing import TYPE_CHECKING
 
-import boinc_gahp
+import pytest
+
 from tests.install.conftest import BIN, run, tracked_files
 
 if TYPE_CHECKING:
@@ -18,6 +20,10 @@ PLUGIN = "snakemake_executor_plugin_boinc"
 def packed(wheel: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(wheel) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
+
+
+def version_of(package: Path) -> str:
+    return package.name.removesuffix(".tar.gz").split("-")[1]
 
 
 def installed(name: Path) -> str:
@@ -33,7 +39,7 @@ def test_the_wheel_has_every_module_and_data_file(wheel: Path) -> None:
 
 
 def test_the_wheel_has_nothing_else(wheel: Path) -> None:
-    info = f"boinc_gahp-{boinc_gahp.__version__}.dist-info"
+    info = f"boinc_gahp-{version_of(wheel)}.dist-info"
     assert {name.partition("/")[0] for name in packed(wheel)} == {
         "boinc_gahp",
         PLUGIN,
@@ -46,7 +52,7 @@ def test_the_wheel_has_the_command_the_licence_and_the_extras(wheel: Path) -> No
     files = {name.partition("/")[2]: data for name, data in packed(wheel).items()}
     assert b"boinc_gahp = boinc_gahp.cli.main:main" in files["entry_points.txt"]
     metadata = files["METADATA"].decode()
-    assert f"Version: {boinc_gahp.__version__}\n" in metadata
+    assert f"Version: {version_of(wheel)}\n" in metadata
     for extra in ("docs", "functions", "local-project", "snakemake", "test"):
         assert f"Provides-Extra: {extra}\n" in metadata
     [licence] = [data for name, data in files.items() if name.endswith("LICENSE")]
@@ -85,6 +91,94 @@ def test_what_an_earlier_build_left_does_not_get_into_the_wheel(
     [other] = tmp_path.glob("*.whl")
     assert packed(other) == packed(wheel)
     assert {path.relative_to(copy) for path in copy.rglob("build/**/*")} == before
+
+
+@pytest.fixture
+def checkout(source: Path, tmp_path: Path) -> Path:
+    """A git checkout with one commit."""
+    copy = tmp_path / "checkout"
+    shutil.copytree(source, copy)
+    # Between releases.
+    version = copy / "boinc_gahp/_version.py"
+    version.write_text(re.sub('(__version__ = ").*"', r'\g<1>9.1.0.dev0"', version.read_text()))
+    commit(copy, "init", "add ./", "commit --message first")
+    return copy
+
+
+def commit(checkout: Path, *commands: str) -> None:
+    environment = {"GIT_COMMITTER_DATE": "2026-11-21T12:34:56+0100"}
+    for role in ("AUTHOR", "COMMITTER"):
+        environment |= {f"GIT_{role}_NAME": "me", f"GIT_{role}_EMAIL": "me"}
+    for command in commands:
+        run("git", "-C", checkout, *command.split(), env=environment)
+
+
+def version_built(directory: Path, **environment: str) -> str:
+    program = "from scripts.building import version; print(version())"
+    done = run(BIN / "python", "-c", program, cwd=directory, env=environment)
+    assert done.stderr == ""
+    return done.stdout.strip()
+
+
+def test_between_releases_each_tree_has_a_version_of_its_own(
+    checkout: Path, tmp_path: Path
+) -> None:
+    first = version_built(checkout)
+    assert re.fullmatch(r"9\.1\.0\.dev202611211134\+g[0-9a-f]{8,}", first)
+    # What does not get into a wheel makes no difference.
+    (checkout / "notes").touch()
+    assert version_built(checkout) == first
+    (checkout / "boinc_gahp/more.py").touch()
+    edited = version_built(checkout)
+    (checkout / "boinc_gahp/more.py").write_text("MORE = True\n")
+    edited_again = version_built(checkout)
+    assert re.fullmatch(re.escape(first) + r"\.[0-9a-f]{12}", edited_again)
+    commit(checkout, "add ./", "commit --message second")
+    second = version_built(checkout)
+    assert "." not in second.partition("+")[2]
+    shallow = tmp_path / "shallow"
+    run("git", "clone", "--depth=1", f"file://{checkout}", shallow)
+    assert version_built(shallow) == second
+    without = version_built(checkout, PATH="/nowhere")
+    assert re.fullmatch(r"9\.1\.0\.dev0\+[0-9a-f]{12}", without)
+    # A directory in somebody's repository is no checkout of this one.
+    inside = shallow / "inside"
+    shutil.copytree(checkout, inside, ignore=shutil.ignore_patterns(".git"))
+    assert version_built(inside) == without
+    (inside / "boinc_gahp/more.py").write_text("MORE = False\n")
+    seen = [first, edited, edited_again, second, without, version_built(inside)]
+    assert len(set(seen)) == len(seen)
+
+
+def test_the_source_itself_tells_the_commit_that_is_checked_out(checkout: Path) -> None:
+    def told() -> str:
+        program = "import boinc_gahp; print(boinc_gahp.__version__)"
+        return run(BIN / "python", "-c", program, cwd=checkout).stdout.strip()
+
+    first = told()
+    assert first == "9.1.0.dev0+g" + version_built(checkout).partition("+g")[2][:8]
+    commit(checkout, "commit --allow-empty --message second")
+    assert told() != first
+    (checkout / ".git").rename(checkout / "elsewhere")
+    assert told() == "9.1.0.dev0"
+
+
+def test_an_sdist_has_the_version_of_the_tree_and_so_has_its_wheel(
+    checkout: Path, tmp_path: Path
+) -> None:
+    version = version_built(checkout)
+    run(BIN / "python", "-m", "build", "--outdir", tmp_path, checkout)
+    packages = [*tmp_path.glob("*.whl"), *tmp_path.glob("*.tar.gz")]
+    assert [version_of(path) for path in packages] == [version] * 2
+    assert f'"{version}"' in packed(packages[0])["boinc_gahp/_version.py"].decode()
+    # The sdist's files are hard links to those of the source.
+    assert version_built(checkout) == version
+
+
+def test_a_release_has_the_version_that_is_written_in_it(checkout: Path) -> None:
+    path = checkout / "boinc_gahp/_version.py"
+    path.write_text(path.read_text().replace('.dev0"', '"', 1))
+    assert version_built(checkout) == "9.1.0"
 
 
 def test_the_packages_are_described_as_pypi_wants_it(wheel: Path) -> None:

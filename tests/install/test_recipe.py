@@ -14,14 +14,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import boinc_gahp
+from boinc_gahp.localproject import LocalProject
+from tests.daemon.gridmanager import BatchGridmanager
+from tests.daemon.process import Daemon
+from tests.daemon.test_pipes_blah import Node
 from tests.helpers import wait_for
-from tests.install.conftest import ROOT, run
+from tests.install.conftest import ROOT, run, tracked_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HERE = Path(__file__).parent
+#: The version that the recipe installs first.
+OLDER = "0.1.9"
 #: The recipe's directories, each of which is one below the test's own directory.
 PLACES = ("/opt", "/usr/local", "/etc")
 
@@ -56,14 +61,19 @@ def before(open_directory: Path) -> tuple[Path, set[str]]:
 
 @pytest.fixture(scope="module")
 def prefix(before: tuple[Path, set[str]], source: Path, open_directory: Path) -> Path:
-    """The system after the recipe."""
+    """The system after the recipe, in the source of an older version."""
     prefix, _ = before
+    older = open_directory / "admin" / "older"
+    shutil.copytree(source, older)
+    version = older / "boinc_gahp/_version.py"
+    version.write_text(re.sub('(__version__ = ").*"', rf'\g<1>{OLDER}"', version.read_text()))
+    (older / "boinc_gahp/gone.py").touch()
     run(ROOT / "scripts/docs", "man")
-    shutil.copytree(ROOT / "build/man", source / "build/man", dirs_exist_ok=True)
+    shutil.copytree(ROOT / "build/man", older / "build/man", dirs_exist_ok=True)
     recipe = in_prefix((HERE / "recipe.sh").read_text(), prefix)
     # Whoever keeps their own files to themselves does not keep these.
     admin = {"HOME": str(open_directory / "admin"), "PIP_NO_CACHE_DIR": "1"}
-    run("bash", "-c", f"umask 077\n{recipe}", cwd=source, env=admin)
+    run("bash", "-c", f"umask 077\n{recipe}", cwd=older, env=admin)
     return prefix
 
 
@@ -89,11 +99,8 @@ def as_user(open_directory: Path) -> Iterator[tuple[list[str], dict[str, str]]]:
 def test_the_documentation_shows_the_recipe_and_the_removal() -> None:
     shown = {line.strip() for line in (ROOT / "docs/htcondor-admins.rst").read_text().splitlines()}
     for name in ("recipe.sh", "removal.sh"):
-        lines = (HERE / name).read_text().splitlines()
-        missing = [
-            line for line in lines if line and not line.startswith("#") and line not in shown
-        ]
-        assert missing == [], name
+        lines = [line.strip() for line in (HERE / name).read_text().splitlines()]
+        assert [line for line in lines if line[:1] not in ("", "#") and line not in shown] == []
 
 
 def test_the_readme_shows_lines_of_the_recipe() -> None:
@@ -101,14 +108,15 @@ def test_the_readme_shows_lines_of_the_recipe() -> None:
     [block] = re.findall(r"test_recipe.py\n\n.. code-block:: sh\n\n((?:   .+\n)+)", text)
     lines = [line.strip() for line in block.splitlines()]
     assert lines[-1] == "condor_reconfig"
-    assert set(lines[:-1]) <= set((HERE / "recipe.sh").read_text().splitlines())
+    recipe = {line.strip() for line in (HERE / "recipe.sh").read_text().splitlines()}
+    assert set(lines[:-1]) <= recipe
 
 
 def test_another_user_runs_it(prefix: Path, as_user: tuple[list[str], dict[str, str]]) -> None:
     words, home = as_user
     command = prefix / "usr/local/bin/boinc_gahp"
     version = run(*words, command, "--version", cwd=Path("/"), env=home)
-    assert version.stdout == f"boinc_gahp {boinc_gahp.__version__}\n"
+    assert version.stdout == f"boinc_gahp {OLDER}\n"
     spoken = run(*words, command, stdin="COMMANDS\nQUIT\n", cwd=Path("/"), env=home)
     assert "BOINC_SUBMIT" in spoken.stdout
     log = Path(home["HOME"]) / ".local/state/boinc_gahp/boinc_gahp.log"
@@ -175,28 +183,65 @@ def test_completion_and_manual_pages_are_where_they_are_looked_for(prefix: Path)
         assert shown.stderr == ""
 
 
-def test_the_first_lines_again_are_an_upgrade_whatever_lies_about(
-    prefix: Path, source: Path, open_directory: Path
+def test_the_same_lines_again_are_an_upgrade_with_jobs_in_flight(
+    prefix: Path, source: Path, tmp_path: Path
 ) -> None:
     # As after a pull into the same directory, in which the old version was built with setuptools.
-    new = open_directory / "admin" / "next"
+    new = tmp_path / "source"
     shutil.copytree(source, new)
-    version = new / "boinc_gahp/_version.py"
-    version.write_text(version.read_text().replace(boinc_gahp.__version__, "99.1"))
-    for place in (new / "build/lib/boinc_gahp", prefix / "opt/boinc_gahp/wheel"):
-        place.mkdir(parents=True, exist_ok=True)
+    (new / "build/lib/boinc_gahp").mkdir(parents=True)
     (new / "build/lib/boinc_gahp/gone.py").touch()
-    (prefix / "opt/boinc_gahp/wheel/boinc_gahp-0.0.9-py3-none-any.whl").touch()
-    settings = prefix / "etc/boinc_gahp/boinc_gahp.toml"
-    settings.write_text("# mine\n")
-    first, _, _ = (HERE / "recipe.sh").read_text().partition("\n\n")
-    run("bash", "-c", in_prefix(first, prefix), cwd=new, env={"PIP_NO_CACHE_DIR": "1"})
+    edited = [prefix / "etc/boinc_gahp/boinc_gahp.toml", *prefix.glob("etc/condor/config.d/*")]
+    assert len(edited) == 3
+    for path in edited:
+        path.write_text("# mine\n")
     command = prefix / "usr/local/bin/boinc_gahp"
-    assert run(command, "--version").stdout == "boinc_gahp 99.1\n"
+    settings, completion, _ = (HERE / "recipe.sh").read_text().split("\n\n", 2)
+    with LocalProject(tmp_path / "project", hosts=2) as project:
+        project.pause_volunteers()
+        (tmp_path / "home").mkdir()
+        node = Node(tmp_path / "home", project)
+        with Daemon([str(command)], environ=node.environ, cwd=Path("/")) as old:
+            jobs = BatchGridmanager(old).submit_all(node.ad(f"1.{number}") for number in range(4))
+            wait_for(lambda: len(project.workunit_names()) == 4, "all jobs on the project")
+            recipe = in_prefix(f"{settings}\n{completion}", prefix)
+            run("bash", "-c", recipe, cwd=new, env={"PIP_NO_CACHE_DIR": "1"})
+            wait_for(lambda: old.process.poll() is not None, "the old program's end")
+        project.resume_volunteers()
+        with Daemon([str(command)], environ=node.environ, cwd=Path("/")) as daemon:
+            gridmanager = BatchGridmanager(daemon)
+            jobs += gridmanager.submit_all([node.ad("2.0")])
+            assert {status.word for status in gridmanager.follow(jobs).values()} == {4}
+            assert len(project.workunit_names()) == 5
+    told = run(command, "--version").stdout.split()[1]
+    assert f"\\ {told} $" in gridmanager.banner
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev0\+[0-9a-f]{12})?", told)
     packages = next((prefix / "opt/boinc_gahp/lib").glob("python*/site-packages"))
-    assert not (packages / "boinc_gahp/gone.py").exists()
-    assert [path.name for path in packages.glob("boinc_gahp-*")] == ["boinc_gahp-99.1.dist-info"]
-    assert settings.read_text() == "# mine\n"
+    assert [path.name for path in packages.glob("boinc_gahp-*")] == [f"boinc_gahp-{told}.dist-info"]
+    assert differences(source, packages) == []
+    assert [path.read_text() for path in edited] == ["# mine\n"] * 3
+    # Once more, with the same version.
+    (packages / "boinc_gahp/py.typed").write_text("another")
+    (packages / "boinc_gahp/cli/main.py").unlink()
+    run("bash", "-c", in_prefix(settings, prefix), cwd=new, env={"PIP_NO_CACHE_DIR": "1"})
+    assert differences(source, packages) == []
+
+
+def differences(source: Path, packages: Path) -> list[Path]:
+    """Return the files of the package that are not installed as they are, and others there."""
+    inside = Path("boinc_gahp")
+    plugin = inside / "workflows/snakemake_executor_plugin_boinc"
+    tracked = {name for name in tracked_files() if inside in name.parents}
+    different = {
+        name
+        for name in tracked - {inside / "_version.py"}
+        if plugin not in name.parents
+        if not (packages / name).is_file()
+        or (packages / name).read_bytes() != (source / name).read_bytes()
+    }
+    there = {path.relative_to(packages) for path in (packages / inside).rglob("*.*")}
+    others = {name for name in there - tracked if "__pycache__" not in name.parts}
+    return sorted(different | others)
 
 
 def test_removal_leaves_nothing_but_settings(before: tuple[Path, set[str]], prefix: Path) -> None:

@@ -31,3 +31,11 @@ def test_it_makes_an_environment_and_shows_the_demo(source: Path, tmp_path: Path
     assert "Installing" not in again.stdout
     assert re.search(r"BOINC_SUBMIT ", again.stdout)
     assert "20 of 20 outputs are right" in again.stdout
+    # As after a pull that brings another command.
+    setup = copy / "setup.cfg"
+    line = "    boinc_gahp = boinc_gahp.cli.main:main\n"
+    more = line.replace("boinc_gahp =", "boinc_gahp_too =")
+    setup.write_text(setup.read_text().replace(line, line + more))
+    pulled = run("./scripts/run", cwd=copy, env=environment)
+    assert "Installing into .venv: boinc_gahp\n" in pulled.stdout
+    assert run(copy / ".venv/bin/boinc_gahp_too", "--version").stdout.startswith("boinc_gahp ")

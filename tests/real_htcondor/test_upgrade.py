@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import boinc_gahp
 from boinc_gahp.ledger.migrations import VERSION
 from tests.helpers import wait_for
 from tests.install.conftest import ROOT, tracked_files
@@ -48,7 +48,8 @@ def source(pool: Pool) -> Iterator[str]:
     for name in tracked_files():
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, directory / name)
-    _edit(directory / "boinc_gahp/_version.py", f'"{boinc_gahp.__version__}"', f'"{NEXT}"')
+    version = directory / "boinc_gahp/_version.py"
+    version.write_text(re.sub('(__version__ = ").*"', rf'\g<1>{NEXT}"', version.read_text()))
     _edit(
         directory / "boinc_gahp/ledger/migrations.py",
         "\nVERSION: Final = len(MIGRATIONS)",
