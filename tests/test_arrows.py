@@ -63,6 +63,7 @@ ARROWS = {
     "states": set(),
     "client_exits": set(),
     "quantities": set(),
+    "extras": set(),
     "files": set(),
     "_version": set(),
     # The name that api had.
@@ -82,6 +83,7 @@ OPEN_TO_ALL = {
     "states",
     "client_exits",
     "quantities",
+    "extras",
 }
 OPEN_TO_ALL |= {"config", "_version", ""}
 

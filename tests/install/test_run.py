@@ -27,7 +27,7 @@ def test_it_makes_an_environment_and_shows_the_demo(source: Path, tmp_path: Path
     assert "20 of 20 outputs are right" in done.stdout
     assert done.stderr == ""
     # What it says to type next works, in any directory.
-    asked = "\n".join(line for line in done.stdout.splitlines() if line.startswith("  "))
+    asked = done.stdout.partition("\nNext, ")[2].partition("\n")[2]
     assert "export PATH=" in asked
     typed = run("sh", "-ec", asked, cwd=tmp_path, env=environment)
     assert "A project is in" in typed.stdout
