@@ -61,6 +61,7 @@ ARROWS = {
     "states": set(),
     "client_exits": set(),
     "quantities": set(),
+    "extras": set(),
     "files": set(),
     "_version": set(),
     # The name that api had.
@@ -80,6 +81,7 @@ OPEN_TO_ALL = {
     "states",
     "client_exits",
     "quantities",
+    "extras",
 }
 OPEN_TO_ALL |= {"config", "_version", ""}
 

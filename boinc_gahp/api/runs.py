@@ -226,7 +226,7 @@ class ProjectRuns:
 
         Raises:
             BadRequest: the function cannot be pickled.
-            ConfigError: cloudpickle is not installed.
+            MissingExtra: cloudpickle is not installed.
         """
         from boinc_gahp.api.functions import Function  # noqa: PLC0415  (not for lists of batches)
 

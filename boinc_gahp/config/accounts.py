@@ -6,6 +6,7 @@ so they find the same project and give the same messages.
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -137,7 +138,14 @@ def no_project(settings: Settings, otherwise: str = "") -> ConfigError:
     """Return the error for settings without any project, with the possible reason."""
     more = "".join(f"; {problem}" for problem in settings.problems[:_TOLD])
     return ConfigError(
-        "no settings file names a project: run boinc_gahp login URL, or put its url and "
-        "authenticator_file into the section [project] of ~/.config/boinc_gahp/boinc_gahp.toml "
-        f"(boinc_gahp check tells which files are read){otherwise}{more}"
+        "no settings file names a project: run boinc_gahp login URL; for a local project, run "
+        f"export BOINC_GAHP_CONFIG={_local_project()} in this terminal (boinc_gahp check tells "
+        f"which files are read){otherwise}{more}"
     )
+
+
+def _local_project() -> str:
+    """Return the settings file of the tutorial's local project if it is there, or its form."""
+    named = "~/project/boinc_gahp.toml"
+    there = os.path.exists(os.path.expanduser(named))  # noqa: PTH110, PTH111  (there may be no home)
+    return named if there else "DIR/boinc_gahp.toml"

@@ -177,7 +177,10 @@ def _merge_project(
             missing.pop(name, None)
         values |= table
     if "url" not in values:
-        problems.append(f"{last}: {place} has no url, here or in any other settings file")
+        problems.append(
+            f"{last}: {place} has no url, here or in any other settings file: write the "
+            "project's address there"
+        )
         return None
     secret = values.get("authenticator")
     if isinstance(secret, Path):

@@ -15,7 +15,8 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.errors import BadRequest, ConfigError
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.extras import need_extra
 from boinc_gahp.functions.runner import INLINE, PACKAGES
 from boinc_gahp.text import quoted, shorten
 
@@ -89,7 +90,7 @@ def pack_function(function: Any, modules: Sequence[ModuleType] = ()) -> Function
 
     Raises:
         BadRequest: it cannot be called or pickled.
-        ConfigError: cloudpickle is not installed.
+        MissingExtra: cloudpickle is not installed.
     """
     if not callable(function):
         raise BadRequest(
@@ -113,7 +114,7 @@ def pack_call(
 
     Raises:
         BadRequest: they cannot be pickled.
-        ConfigError: cloudpickle is not installed.
+        MissingExtra: cloudpickle is not installed.
     """
     both = (tuple(args), dict(kwargs or {}))
     what = f"the arguments of {function.name}"
@@ -133,7 +134,7 @@ def shared_files() -> dict[str, bytes]:
     """Return the files that all functions need, by their open names: the runner and cloudpickle.
 
     Raises:
-        ConfigError: cloudpickle is not installed.
+        MissingExtra: cloudpickle is not installed.
     """
     runner = Path(__file__).with_name("runner.py").read_bytes()
     return {PROGRAM: runner, PACKAGES: _packages()}
@@ -156,13 +157,8 @@ def _packages() -> bytes:
 
 
 def _cloudpickle() -> Any:
-    try:
-        return import_module("cloudpickle")
-    except ImportError as error:
-        raise ConfigError(
-            "functions are sent with cloudpickle, which is not installed: pip install "
-            "'boinc_gahp[functions]'"
-        ) from error
+    need_extra("functions", "sending a function", "cloudpickle")
+    return import_module("cloudpickle")
 
 
 def _pickled(what: str, marked: Any, value: Any) -> tuple[str, bytes]:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.core import ProjectFailed as ProjectFailed
     from boinc_gahp.localproject.database import DatabaseError as DatabaseError
     from boinc_gahp.localproject.directory import ProjectDirectoryError as ProjectDirectoryError
-    from boinc_gahp.localproject.extra import need_local_project as need_local_project
     from boinc_gahp.localproject.project import LocalProject as LocalProject
     from boinc_gahp.localproject.quirks import PhpLimits as PhpLimits, Quirks as Quirks
     from boinc_gahp.localproject.run import init_project as init_project, run_project as run_project
@@ -56,7 +55,6 @@ __getattr__, __dir__ = exports(
         "core": ["ProjectFailed"],
         "database": ["DatabaseError"],
         "directory": ["ProjectDirectoryError"],
-        "extra": ["need_local_project"],
         "project": ["LocalProject"],
         "quirks": ["PhpLimits", "Quirks"],
         "run": ["init_project", "run_project"],

@@ -9,3 +9,12 @@ options        what Snakemake has to know of it, and its options
 rule_jobs      a job of Snakemake as a command line with files in and files out
 =============  ====================================================================================
 """
+
+from boinc_gahp.extras import need_extra
+
+need_extra(
+    "snakemake",
+    "a workflow of Snakemake",
+    "snakemake_interface_common",
+    "snakemake_interface_executor_plugins",
+)

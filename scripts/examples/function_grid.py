@@ -8,15 +8,20 @@ function returns the Lyapunov exponents for a row of such rates: above zero, the
 The settings name the project. For a local one with an app for programs, see docs/local-project.rst,
 "Jobs in containers". For a real project nothing has to change but the size of a call: with more
 STEPS and a finer GRID, let each call compute for some minutes. The calls go on without this
-program: run it again, and it picks them up. cloudpickle and matplotlib must be installed.
+program: run it again, and it picks them up. It needs boinc_gahp's extra ``functions``, and
+matplotlib.
 """
 
 import math
 import sys
 
-import matplotlib.pyplot as plt
-
 from boinc_gahp import Project
+
+try:
+    import cloudpickle  # noqa: F401  (functions are sent with it)
+    import matplotlib.pyplot as plt
+except ImportError as error:
+    sys.exit(f"{error}: pip install 'boinc_gahp[functions]' matplotlib")
 
 STEPS = 500
 GRID = [2.4 + 1.6 * n / 12 for n in range(12)]

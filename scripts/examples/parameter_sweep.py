@@ -13,7 +13,7 @@ with four volunteers. To use your own project, which must have the app, replace 
 project" with ``project = Project.from_settings()``.
 
 The lines ``# %%`` divide the script into cells: editors such as VS Code, PyCharm and Spyder run
-them one by one, like a notebook. matplotlib must be installed.
+them one by one, like a notebook. It needs boinc_gahp's extra ``local-project``, and matplotlib.
 """
 
 # %% Imports
@@ -26,15 +26,19 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-import matplotlib as mpl
-
-mpl.use("Agg")  # draws into files, also on machines without a screen
-
-import matplotlib.pyplot as plt
-import numpy as np
-
 from boinc_gahp import Project, jobs_from
-from boinc_gahp.localproject import LocalProject
+
+try:
+    import matplotlib as mpl
+
+    mpl.use("Agg")  # draws into files, also on machines without a screen
+
+    import matplotlib.pyplot as plt
+    import numpy as np
+
+    from boinc_gahp.localproject import LocalProject
+except ImportError:
+    sys.exit("This needs more: pip install 'boinc_gahp[local-project]' matplotlib")
 
 PICTURE = Path(sys.argv[1] if len(sys.argv) > 1 else "parameter_sweep.png")
 HERE = Path(__file__).parent

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
-import matplotlib.pyplot as plt
-import pandas as pd
-
 from boinc_gahp import Project, jobs_from
+
+try:
+    import matplotlib.pyplot as plt
+    import pandas as pd
+except ImportError as error:
+    raise SystemExit(f"{error}: pip install matplotlib pandas") from None
 
 with Project.from_settings() as project:
     jobs = jobs_from("params.csv", args="--seed {seed} --points {points}")

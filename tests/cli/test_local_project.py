@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.cli.main import main
-from boinc_gahp.localproject import extra
-from boinc_gahp.localproject.extra import MissingExtra, need_local_project
 from tests.cli.conftest import COMMAND
 
 if TYPE_CHECKING:
@@ -94,9 +92,3 @@ def test_a_directory_that_cannot_be_used_is_one_line(
     assert done.returncode == 1
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
-
-
-def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extra, "find_spec", lambda _name: None)
-    with pytest.raises(MissingExtra, match=r"flask and waitress; .*\[local-project\]"):
-        need_local_project()

@@ -11,6 +11,7 @@ from boinc_gahp.config.accounts import authenticator_of, find_project, project_a
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.secret import Authenticator
+from tests.config.conftest import Node, error_of
 
 SECRET = Authenticator("0123456789abcdef")
 DEFAULT = ProjectSettings(ProjectUrl("https://boinc.example.edu/test/"), SECRET)
@@ -49,6 +50,16 @@ def test_who_names_no_project_is_told_how_to_if_there_is_no_default() -> None:
     for wanted in (None, "lhc"):
         with pytest.raises(ConfigError, match=r"no settings file names a project.*odd"):
             find_project(Settings(problems=("something odd",)), wanted)
+
+
+def test_who_has_no_settings_is_told_of_login_and_of_a_local_projects_file(node: Node) -> None:
+    def told() -> str:
+        return error_of(lambda: find_project(Settings(), None))
+
+    assert "run boinc_gahp login URL;" in told()
+    assert "run export BOINC_GAHP_CONFIG=DIR/boinc_gahp.toml in this terminal" in told()
+    node.write(node.home / "project/boinc_gahp.toml", "")
+    assert "run export BOINC_GAHP_CONFIG=~/project/boinc_gahp.toml in this terminal" in told()
 
 
 def test_a_project_without_authenticator_is_reported_with_the_section_to_mend() -> None:

@@ -119,7 +119,11 @@ def test_the_example_holds_every_setting_with_its_default() -> None:
 
 def test_the_example_is_loaded_and_leaves_all_at_its_default(node: Node) -> None:
     node.write(node.home / ".config/boinc_gahp/authenticator", SECRET)
-    node.write(node.admin, (CONF / "boinc_gahp.toml").read_text(), 0o644)
+    text = (CONF / "boinc_gahp.toml").read_text()
+    node.write(node.admin, text, 0o644)
+    forgotten = error_of(lambda: config.find_project(config.load(None, {}), None))
+    assert f"{node.admin}: [project] has no url" in forgotten
+    node.write(node.admin, text.replace("# url = ", "url = ", 1), 0o644)
     settings = config.load(None, {})
     assert settings.problems == ()
     assert revealed(settings.project) == SECRET

@@ -1,4 +1,4 @@
-"""A user's own program and a table: a plot of the results takes less than 15 lines of Python."""
+"""A user's own program and a table: a plot of the results takes 15 lines of Python."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalPro
         yield project
 
 
-def test_the_script_has_fewer_than_15_lines() -> None:
+def test_the_script_has_15_lines_at_most() -> None:
     lines = SCRIPT.read_text("utf-8").splitlines()
-    assert len([line for line in lines if line.strip() and not line.startswith('"""')]) < 15
+    assert len([line for line in lines if line.strip() and not line.startswith('"""')]) <= 15
 
 
 def test_200_rows_become_a_plot_without_a_refused_submit(

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from boinc_gahp import functions
-from boinc_gahp.errors import BadRequest, ConfigError
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.extras import MissingExtra
 from boinc_gahp.functions import (
     MOST_INLINE,
     PYTHON,
@@ -298,7 +299,7 @@ def test_without_cloudpickle_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "cloudpickle", None)
-    with pytest.raises(ConfigError, match=r"pip install 'boinc_gahp\[functions\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'boinc_gahp\[functions\]'"):
         pack_function(power)
 
 

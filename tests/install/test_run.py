@@ -26,6 +26,11 @@ def test_it_makes_an_environment_and_shows_the_demo(source: Path, tmp_path: Path
     assert "Making a virtual environment in .venv\n" in done.stdout
     assert "20 of 20 outputs are right" in done.stdout
     assert done.stderr == ""
+    # What it says to type next works, in any directory.
+    asked = done.stdout.partition("\nNext, ")[2].partition("\n")[2]
+    assert "export PATH=" in asked
+    typed = run("sh", "-ec", asked, cwd=tmp_path, env=environment)
+    assert "A project is in" in typed.stdout
     # What the first run has installed is there for the second.
     again = run("./scripts/run", "--show-conversation", cwd=copy, env=environment)
     assert "Installing" not in again.stdout

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import GahpError
-from boinc_gahp.localproject import need_local_project
+from boinc_gahp.extras import need_extra
 from boinc_gahp.terminal import Parser
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class DemoTrouble(GahpError):
 def run(arguments: list[str], _config: str | None) -> int:
     """Run the demo; return the exit status."""
     options = run_parser().read(arguments)
-    need_local_project()
+    need_extra("local-project", "the demo", "flask", "waitress")
     directory, is_ours = _directory(options.directory)
     before = signal.signal(signal.SIGTERM, _leave)
     done = False

@@ -9,7 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 
 from boinc_gahp.localproject.commands.arguments import LocalProjectTrouble, explained
-from boinc_gahp.localproject.extra import need_local_project
 from boinc_gahp.terminal import Group
 
 __all__ = ["ACTIONS", "LocalProjectTrouble", "run", "run_parser"]
@@ -35,12 +34,9 @@ ACTIONS = {
 def run(arguments: list[str], config: str | None) -> int:
     """Run the action named by the first argument; return the exit status."""
     module, function, _ = ACTIONS[run_parser().chosen(arguments)]
-    words = arguments[1:]
-    if not {"-h", "--help"} & set(words):
-        need_local_project()
     act = getattr(import_module(f"boinc_gahp.localproject.commands.{module}"), function)
     with explained():
-        status: int = act(words, config)
+        status: int = act(arguments[1:], config)
     return status
 
 

@@ -20,6 +20,7 @@ OPEN = (
     "client_exits",
     "config",
     "errors",
+    "extras",
     "files",
     "lazy",
     "quantities",
