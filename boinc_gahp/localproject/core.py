@@ -45,9 +45,7 @@ class Core:
         database_down: every RPC answers -138.
         wake: set when there is work for the back end or for volunteers.
         local_files: the only directory whose files the mode ``local`` may name.
-        remote_page: whether the page also answers browsers on other machines.
         names: the names that clients may use for it, in the Host header.
-        sign_in_keys: the user that each one-time link to the page signs in.
     """
 
     def __init__(self, directory: Path, quirks: Quirks) -> None:
@@ -56,9 +54,7 @@ class Core:
         self.url = "http://127.0.0.1/test/"
         self.web_stopped = False
         self.database_down = False
-        self.remote_page = False
         self.names = HostNames()
-        self.sign_in_keys: dict[str, str] = {}
         self.wake = Wake()
         self.local_files = directory / "local"
         self.templates = directory / "templates"

@@ -54,7 +54,6 @@ class LocalProject:
         hosts: number of volunteers.
         quirks: which misbehaviours of the real server are on.
         listen: the address of this machine to listen on.
-        remote_page: whether the page also answers browsers on other machines.
         names: further names of its machine that clients use; it answers to no other name.
         delete_delay: seconds that the files of a job without ``no_delete`` stay after its last
             report (``back-end.rst``, "Transitioner", 7).
@@ -76,7 +75,6 @@ class LocalProject:
         hosts: int = 4,
         quirks: Quirks | None = None,
         listen: str = HOST,
-        remote_page: bool = False,
         names: Iterable[str] = (),
         delete_delay: float = 0.0,
     ) -> None:
@@ -85,7 +83,6 @@ class LocalProject:
         try:
             layout.make(directory)
             self._core = Core(directory, quirks or Quirks())
-            self._core.remote_page = remote_page
             self._core.names = names_of(listen, names)
         except BaseException:
             self._lock.release()
@@ -105,6 +102,11 @@ class LocalProject:
     def url(self) -> str:
         """The project's address."""
         return self._core.url
+
+    @property
+    def page(self) -> str:
+        """The address that opens its web page, with the page's token."""
+        return web.page_address(self._core)
 
     @property
     def port(self) -> int:
@@ -174,13 +176,12 @@ class LocalProject:
             last = settings.remembered_port(self.directory)
             port = last if last and port_is_free(last, self._listen) else 0
         self._core.download.clear_spool()
-        app = make_app(self._core)
         self._server = WebServer(
-            app,
+            make_app(self._core),
             port,
             self._listen,
             spool=self.directory / "spool",
-            allow=body_allowance(self._core, app),
+            allow=body_allowance(self._core),
         )
         self._core.url = settings.project_url(self._server.port, self._listen)
         settings.write_settings(self.directory, self._core.db, self._server.port, self._listen)
@@ -221,7 +222,7 @@ class LocalProject:
                     urlsplit(self.url).hostname or HOST, server.port, timeout=_START_TIMEOUT
                 )
                 try:
-                    connection.request("GET", "/test/")
+                    connection.request("GET", "/test/get_project_config.php")
                     if connection.getresponse().status == http.client.OK:
                         return
                 finally:
@@ -236,10 +237,6 @@ class LocalProject:
         return engine_notice(self._core.db.connection())
 
     # Actions on a project for tests and the demo.
-
-    def sign_in_link(self, user_name: str = settings.SUBMITTER) -> str:
-        """Return an address that signs a browser in to the page as a user, once."""
-        return web.sign_in_link(self._core, user_name)
 
     def add_user(self, name: str, **rights: Any) -> str:
         """Add a user and return the authenticator; rights as in :func:`accounts.add_user`."""

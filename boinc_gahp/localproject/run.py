@@ -41,17 +41,15 @@ def run_project(
     *,
     quirks: Quirks | None = None,
     listen: str = HOST,
-    remote_page: bool = False,
     names: Sequence[str] = (),
     delete_delay: float = 0.0,
-    sign_in: bool = False,
     announce: Callable[[str], None] = print,
 ) -> int:
     """Run a project until SIGINT or SIGTERM; return the exit status 0.
 
     Must be called in the main thread. ``announce`` gets the line with the address, once it answers,
-    and with ``sign_in`` also a link that signs the submitter in on the page, once. ``listen``,
-    ``remote_page``, ``names`` and ``delete_delay`` are as in :class:`LocalProject`.
+    and one with the address of its page. ``listen``, ``names`` and ``delete_delay`` are as in
+    :class:`LocalProject`.
 
     Raises:
         ProjectDirectoryError, DatabaseError, ProjectFailed, OSError: it cannot run, or go on.
@@ -73,7 +71,6 @@ def run_project(
             hosts=hosts,
             quirks=quirks,
             listen=listen,
-            remote_page=remote_page,
             names=names,
             delete_delay=delete_delay,
         ) as project:
@@ -81,10 +78,9 @@ def run_project(
                 f"The project answers at {project.url} ({hosts} volunteers). Settings for the "
                 f"submitter: {directory / 'boinc_gahp.toml'}. Stop it with Ctrl-C."
             )
+            announce(f"Its web page: {project.page}")
             if notice := project.notice():
                 announce(notice)
-            if sign_in:
-                announce(f"To submit jobs on its page, open {project.sign_in_link()} (works once)")
             while not stop.wait(_CHECK_EVERY):
                 project.check()
     finally:

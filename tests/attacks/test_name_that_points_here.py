@@ -17,6 +17,7 @@ from boinc_gahp.localproject import LocalProject, Quirks
 from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.server.addresses import names_of
 from boinc_gahp.localproject.server.application import make_app
+from tests.localproject.visitor import Visitor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,11 +44,17 @@ def client(project: LocalProject) -> FlaskClient:
     return make_app(project.core).test_client()
 
 
-def _answers(url: str, host: str) -> dict[str, tuple[int, str]]:
-    """What a page, an RPC, a file and errors answer who asks under a name."""
+def _answers(project: LocalProject, host: str) -> dict[str, tuple[int, str]]:
+    """What a page, an RPC, a file and errors answer who asks under a name.
+
+    A browser would have the page's cookie for another name only if it had opened the page there.
+    """
     found = {}
+    url = project.url
     port = urlsplit(url).port
-    with requests.Session() as session:
+    with Visitor(project.core) as visitor, requests.Session() as session:
+        cookie = "; ".join(f"{name}={value}" for name, value in visitor.session.cookies.items())
+        session.headers["Cookie"] = cookie
         for path in (
             "",
             "hosts",
@@ -69,7 +76,7 @@ def _answers(url: str, host: str) -> dict[str, tuple[int, str]]:
 
 def test_nothing_is_answered_under_another_name(project: LocalProject) -> None:
     for host in THEIRS:
-        for what, (status, text) in _answers(project.url, host).items():
+        for what, (status, text) in _answers(project, host).items():
             assert status in (400, 421), (host, what, text)
             assert "secret" not in text, (host, what)
             assert "<success>" not in text, (host, what)
@@ -79,7 +86,7 @@ def test_nothing_is_answered_under_another_name(project: LocalProject) -> None:
 
 def test_all_is_answered_under_names_of_this_machine(project: LocalProject) -> None:
     for host in OURS:
-        answers = _answers(project.url, host)
+        answers = _answers(project, host)
         assert {status for status, _ in answers.values()} <= {200, 404}, host
         assert "<success>1</success>" in answers["submit_rpc_handler.php"][1], host
 
@@ -88,7 +95,7 @@ def test_all_is_answered_under_names_of_this_machine(project: LocalProject) -> N
 def test_no_header_at_all_is_taken_for_a_name_of_this_machine(
     client: FlaskClient, host: str
 ) -> None:
-    answer = client.get("/test/hosts", headers={"Host": host})
+    answer = client.get("/test/get_project_config.php", headers={"Host": host})
     assert answer.status_code in (400, 421) or "localhost" in host.lower() or "127." in host
 
 
@@ -99,8 +106,8 @@ def test_a_name_below_another_domain_is_never_ours(name: str) -> None:
 
 def test_a_name_that_the_admin_gives_is_answered(tmp_path: Path) -> None:
     with LocalProject(tmp_path, hosts=0, names=["Grid.Example"]) as project:
-        assert _answers(project.url, "grid.example")["submit_rpc_handler.php"][0] == 200
-        assert _answers(project.url, "evil.example")["submit_rpc_handler.php"][0] == 421
+        assert _answers(project, "grid.example")["submit_rpc_handler.php"][0] == 200
+        assert _answers(project, "evil.example")["submit_rpc_handler.php"][0] == 421
 
 
 def test_a_project_for_others_is_asked_by_its_addresses_and_its_own_name() -> None:

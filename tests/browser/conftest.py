@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,10 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject import LocalProject, NewJob
+from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.supplied import input_template, output_template
+from tests.localproject.visitor import made_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +126,7 @@ def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture
 def browser(chrome: Browser) -> Iterator[Browser]:
-    """The browser, a window on a desk, signed in nowhere; it must have nothing to complain of."""
+    """The browser, a window on a desk, without cookies; it must have nothing to complain of."""
     chrome.driver.get("about:blank")
     chrome.driver.delete_all_cookies()
     chrome.command("Network.clearBrowserCookies")
@@ -144,6 +147,14 @@ class Gated:
     def open(self, gate: str) -> None:
         """Let the jobs go on that wait for ``gate``."""
         (self._gates / gate).touch()
+
+    def submit(self, name: str, gate: str, jobs: int = 1) -> int:
+        """Make a batch whose jobs wait for ``gate``; return its id."""
+        core = self.project.core
+        file = stage_file(core, b"said once\n", "data.txt")
+        job = NewJob(files=(file,), command_line=gate, max_error_results=1)
+        named = [replace(job, name=f"{name}_{number}") for number in range(jobs)]
+        return made_batch(core, name, named, app_name="gated")
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,7 @@
-"""The project's page in a real browser: it renews itself, and everything on it can be used."""
+"""The project's page in a real browser: it renews itself, and all of it can be seen."""
 
 from __future__ import annotations
 
-import zipfile
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,6 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import ActionChains, Keys
 
 from boinc_gahp.localproject import LocalProject
-from boinc_gahp.localproject.web import sign_in_link
 from tests.browser.conftest import PHONE
 from tests.helpers import wait_for
 
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.browser.conftest import Browser, Gated
 
-PAGES = ("", "batches/{batch}", "jobs/{job}", "hosts", "programs", "apps", "submit", "sign-in")
+PAGES = ("", "batches/{batch}", "jobs/{job}", "hosts", "programs", "apps", "nosuch")
 
 
 class Person:
@@ -64,64 +62,39 @@ class Person:
 
         wait_for(clicked, f"{selector} to click on")
 
-    def sign_in(self) -> None:
-        self.browser.driver.get(sign_in_link(self.project.core))
-        self.click("main button")
-        self.sees("Signed in as submitter.")
-
-    def submit(self, name: str, gate: str, file: Path, jobs: int = 1) -> int:
-        """Submit a batch of the app gated through the form; return its id."""
-        self.go("submit?app=gated")
-        self.find("#batch_name").send_keys(name)
-        self.find("#file_0").send_keys(str(file))
-        self.find("#command_line").send_keys(gate)
-        self.find("#jobs").clear()
-        self.find("#jobs").send_keys(str(jobs))
-        self.click("main form button")
-        wait_for(lambda: "/batches/" in self.browser.driver.current_url, "the batch's page")
-        return int(self.browser.driver.current_url.rpartition("/")[2])
+    def open(self) -> None:
+        self.browser.driver.get(self.project.page)
+        self.sees("Batches")
 
 
 @pytest.fixture
 def person(browser: Browser, gated: Gated) -> Person:
-    return Person(browser, gated.project)
+    person = Person(browser, gated.project)
+    person.open()
+    return person
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "data.txt"
-    path.write_text("said once\n")
-    return path
-
-
-def test_a_batch_is_submitted_watched_and_its_outputs_are_saved(
-    person: Person, gated: Gated, file: Path
-) -> None:
-    person.sign_in()
-    person.submit("watched", "first", file, jobs=2)
-    person.sees("Submitted 2 jobs.")
+def test_a_batch_is_watched_and_an_output_is_saved(person: Person, gated: Gated) -> None:
+    batch_id = gated.submit("watched", "first", jobs=2)
+    person.go(f"batches/{batch_id}")
     person.sees("2 running")
     person.browser.script("window.here = true")
     gated.open("first")
     person.sees("2 done")
     person.sees("complete")
     assert person.browser.script("window.here") is True
-    person.click("a[href$='outputs.zip']")
-    saved = person.browser.downloads / "watched.zip"
+    person.click("tbody a")
+    person.sees("canonical")
+    person.click("#instances a[download]")
+    saved = person.browser.downloads / "watched_0_0_out"
     wait_for(saved.exists, "the saved file")
-    with zipfile.ZipFile(saved) as archive:
-        assert [archive.read(name) for name in archive.namelist()] == [b"SAID ONCE\n"] * 2
+    assert saved.read_bytes() == b"SAID ONCE\n"
 
 
-def test_what_people_do_at_the_page_outlasts_its_renewal(
-    person: Person, gated: Gated, file: Path
-) -> None:
-    person.sign_in()
-    person.submit("long", "second", file, jobs=8)
+def test_what_people_do_at_the_page_outlasts_its_renewal(person: Person, gated: Gated) -> None:
+    person.go(f"batches/{gated.submit('long', 'second', jobs=8)}")
     person.sees("2 running")
     person.browser.resize((1280, 300))
-    person.click("#tick-" + person.value("document.querySelector('tbody tr:nth-child(7)').id")[4:])
-    person.click("#retire summary")
     person.find("#find-name").send_keys("typed")
     person.browser.script("window.scrollTo(0, 150)")
     before = person.browser.script("[scrollY, document.activeElement.id]")
@@ -131,15 +104,14 @@ def test_what_people_do_at_the_page_outlasts_its_renewal(
     person.sees("8 done")
     assert person.browser.script("[scrollY, document.activeElement.id]") == before
     assert person.browser.script("document.querySelector('#find-name').value") == "typed"
-    assert person.browser.script("document.querySelector('#retire').open") is True
 
 
-def test_nothing_is_wider_than_a_phone(person: Person, gated: Gated, file: Path) -> None:
-    person.sign_in()
-    name = "a-name-of-no-end-" * 6
-    batch_id = person.submit(name, "bad-third-" + "x" * 90, file)
-    gated.open("bad-third-" + "x" * 90)
+def test_nothing_is_wider_than_a_phone(person: Person, gated: Gated) -> None:
+    gate = "bad-third-" + "x" * 90
+    batch_id = gated.submit("a-name-of-no-end-" * 6, gate)
+    gated.open(gate)
     person.browser.resize(PHONE)
+    person.go(f"batches/{batch_id}")
     person.sees("1 failed")
     connection = person.project.core.db.connection()
     [job_id] = connection.execute("SELECT id FROM workunit WHERE batch = ?", (batch_id,)).fetchone()
@@ -148,31 +120,25 @@ def test_nothing_is_wider_than_a_phone(person: Person, gated: Gated, file: Path)
         assert person.browser.script("document.documentElement.scrollWidth") == PHONE[0], path
         person.browser.script("document.querySelectorAll('details').forEach(d => d.open = true)")
         assert person.browser.script("document.documentElement.scrollWidth") == PHONE[0], path
+    person.browser.complaints()  # The console tells of an answer that is an error's.
 
 
-def test_everything_works_without_scripts(person: Person, gated: Gated, file: Path) -> None:
+def test_everything_works_without_scripts(person: Person, gated: Gated) -> None:
     person.browser.command("Emulation.setScriptExecutionDisabled", value=True)
-    person.browser.driver.get(sign_in_link(person.project.core))
-    person.click("main button")
-    person.sees("Signed in as submitter.")
-    person.go("submit?app=gated")
-    person.click("main form button")
-    person.sees("no file was given")
-    person.browser.complaints()  # The console tells of every answer that is an error's.
-    person.find("#file_0").send_keys(str(file))
-    person.find("#command_line").send_keys("fourth")
-    person.click("main form button")
-    person.sees("Submitted 1 job.")
-    person.click("#abort summary")
-    person.click("#abort button")
-    person.sees("was aborted")
-    person.click("noscript a")
-    person.sees("it was aborted")
+    person.go(f"batches/{gated.submit('still', 'fourth')}")
+    person.find("#find-name").send_keys("nosuch")
+    person.click("#find button")
+    person.sees("No such jobs.")
     gated.open("fourth")
+    connection = person.project.core.db.connection()
+    query = "SELECT count(*) FROM workunit WHERE name = 'still_0' AND canonical_resultid != 0"
+    wait_for(lambda: connection.execute(query).fetchone()[0], "the job's end")
+    person.click("noscript a")
+    person.sees("1 done")
 
 
-def test_the_keyboard_is_enough_to_reach_a_batch(person: Person, file: Path) -> None:
-    person.sign_in()
+def test_the_keyboard_is_enough_to_reach_a_batch(person: Person, gated: Gated) -> None:
+    gated.submit("reached", "fifth")
     person.go()
     ActionChains(person.browser.driver).send_keys(Keys.TAB, Keys.ENTER).perform()
     assert person.browser.script("document.activeElement.id") == "main"
@@ -191,7 +157,7 @@ def test_a_project_that_is_gone_is_noticed_and_its_return_too(
     notice = "document.querySelector('#connection').innerText.trim()"
     with LocalProject(tmp_path / "p", hosts=0) as project:
         person = Person(browser, project)
-        person.sign_in()
+        person.open()
         port = project.port
     person.sees("The project does not answer any more. The page shows the state of")
     assert "No batch yet" in person.find("#live").text
@@ -201,8 +167,8 @@ def test_a_project_that_is_gone_is_noticed_and_its_return_too(
         person.sees("Batches")
         wait_for(lambda: person.value(notice) == "", "an end of the notice")
         browser.complaints()
-        person.go("submit")
-        person.sees("Submit a batch")
+        person.go("hosts")
+        person.sees("Hosts")
 
 
 def test_a_page_that_nobody_looks_at_asks_for_nothing(person: Person) -> None:

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import os
 import struct
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject, accounts
+from boinc_gahp.localproject import LocalProject, NewJob
 from boinc_gahp.localproject.backend import batches
-from boinc_gahp.localproject.backend.create_work import NewJob, submit
 from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.hosts import behaviour
 from boinc_gahp.localproject.supplied import input_template, output_template
-from boinc_gahp.localproject.web import sign_in_link
 from tests.browser.conftest import DESKTOP
 from tests.helpers import wait_for
+from tests.localproject.visitor import made_batch
 
 if TYPE_CHECKING:
     from tests.browser.conftest import Browser
@@ -84,10 +84,6 @@ class Scene:
         self, user_name: str, app_name: str, name: str, jobs: int, first: int, *, hours_ago: float
     ) -> int:
         """Submit a batch, as if it had been some hours ago; return its id."""
-        core = self.project.core
-        connection = core.db.connection()
-        user = accounts.find_user(connection, user_name)
-        assert user is not None
         made = [
             NewJob(
                 name=f"{name}_{number}",
@@ -97,13 +93,14 @@ class Scene:
             )
             for number in range(jobs)
         ]
-        batch_id = submit(core, user, accounts.find_app(connection, app_name), name, made)
-        with core.db.write() as writing:
-            writing.execute(
-                "UPDATE batch SET create_time = create_time - ? WHERE id = ?",
-                (hours_ago * 3600, batch_id),
-            )
-        return batch_id
+        return made_batch(
+            self.project.core,
+            name,
+            made,
+            app_name=app_name,
+            user_name=user_name,
+            create_time=time.time() - hours_ago * 3600,
+        )
 
     def wait(self, what: str, question: str) -> None:
         """Wait until the answer to a question in SQL is yes."""
@@ -130,9 +127,7 @@ def test_the_picture_can_be_taken_again(
         behaviour.set_behaviours(
             project.core.db, [behaviour.parse_behaviour("fail=3")], host="volunteer-2"
         )
-        browser.driver.get(sign_in_link(project.core))
-        browser.driver.find_element("css selector", "main button").click()
+        browser.driver.get(project.page)
         wait_for(lambda: browser.driver.current_url == project.url, "the front page")
-        browser.driver.get(project.url)
         PICTURE.parent.mkdir(parents=True, exist_ok=True)
         PICTURE.write_bytes(browser.driver.get_screenshot_as_png())

@@ -82,8 +82,7 @@ def host(bench: Bench) -> OnHost:
 @pytest.fixture
 def visitor(bench: Bench) -> Iterator[Visitor]:
     """Somebody at the page of the project that ``bench`` works with."""
-    app = make_app(bench.core)
-    allow = body_allowance(bench.core, app)
+    app, allow = make_app(bench.core), body_allowance(bench.core)
     server = WebServer(app, 0, spool=bench.directory / "spool", allow=allow)
     bench.core.url = project_url(server.port)
     server.start()

@@ -15,6 +15,7 @@ from boinc_gahp.localproject.hosts.engine import Containers, how_to_install
 from boinc_gahp.localproject.states import ServerState
 from tests.helpers import wait_for
 from tests.localproject.in_containers import APP, ContainerJobs, add_container_app, files
+from tests.localproject.visitor import Visitor
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,8 +125,8 @@ def test_where_there_is_no_engine_jobs_wait_and_everybody_is_told_so(
         jobs = ContainerJobs(project)
         name = jobs.submit(files("exit 0"))
         wait_for(lambda: jobs.result(name), "a result")
-        page = jobs.client.session.get(project.url + "apps", timeout=60)
-        assert NOTICE in page.text
+        with Visitor(project.core) as visitor:
+            assert NOTICE in visitor.text("apps")
         status([str(directory)], None)
         assert NOTICE in capsys.readouterr().out
         row = jobs.result(name)

@@ -112,7 +112,7 @@ def test_names_are_escaped_in_replies(as_is: Client, sane: Client) -> None:
 
 def test_the_front_page_says_what_this_is(client: Client) -> None:
     page = client.session.get(client.project.url.removesuffix("test/"), timeout=60)
-    assert page.status_code == 200
+    assert page.status_code == 401
     assert "BOINC project in one process" in page.text
     assert client.session.get(client.project.url + "nosuch", timeout=60).status_code == 404
 

@@ -27,6 +27,8 @@ from tests.localproject.visitor import found, words as plain
 if TYPE_CHECKING:
     from enum import IntEnum
 
+    import requests
+
     from tests.localproject.bench import Bench
     from tests.localproject.visitor import Visitor
 
@@ -40,12 +42,12 @@ def text_of(element: html.HtmlElement) -> str:
 
 def states_of(bench: Bench, visitor: Visitor) -> int:
     """Make a batch with a job in each state; return its id. They are named for their states."""
-    batch_id = visitor.sign_in().batch("five", 5)
+    batch_id = visitor.batch("five", 5)
     bench.set("workunit", "1", max_error_results=0)
     bench.now = time.time()
     for number, name in enumerate(("aborted", "failed", "done", "running", "waiting"), 1):
         bench.set("workunit", f"id = {number}", name=name, name_key=name)
-    visitor.send("jobs/1/abort")
+    bench.set("workunit", "id = 1", error_mask=ErrorMask.CANCELLED)
     bench.transition()
     bench.answer(bench.send(1), 1, status=3)
     bench.answer(bench.send(2), 2)
@@ -71,10 +73,9 @@ def test_the_front_page_tells_how_each_batch_does(bench: Bench, visitor: Visitor
 def test_the_front_page_counts_all_jobs_that_are_not_retired(
     bench: Bench, visitor: Visitor
 ) -> None:
-    visitor.sign_in()
     visitor.batch("kept", 3)
     visitor.batch("gone", 4)
-    visitor.send("batches/2/retire")
+    bench.set("batch", "id = 2", state=BatchState.RETIRED)
     [queued] = visitor.page().xpath("//*[@class='tile queued']/dd/text()")
     assert queued == "3"
     assert "gone" not in visitor.text()
@@ -120,7 +121,7 @@ def test_jobs_can_be_found_by_a_part_of_their_name(bench: Bench, visitor: Visito
 
 
 def test_a_large_batch_comes_in_pages(visitor: Visitor) -> None:
-    visitor.sign_in().batch("large", 250)
+    visitor.batch("large", 250)
     answer = visitor.get("batches/1?state=queued")
     assert len(answer.text) < 100_000
     page = html.fromstring(answer.text)
@@ -187,7 +188,7 @@ def test_a_job_page_tells_all_of_an_instance(bench: Bench, visitor: Visitor) -> 
 def test_every_state_of_a_job_and_its_instances_is_told_in_words(
     bench: Bench, visitor: Visitor, table: str, column: str, values: type[IntEnum]
 ) -> None:
-    visitor.sign_in().batch("b")
+    visitor.batch("b")
     bench.transition()
     bench.set("result", server_state=ServerState.OVER, outcome=Outcome.SUCCESS, received_time=1)
     told = set()
@@ -198,7 +199,7 @@ def test_every_state_of_a_job_and_its_instances_is_told_in_words(
 
 
 def test_every_state_of_a_batch_is_told_in_words(bench: Bench, visitor: Visitor) -> None:
-    visitor.sign_in().batch("b")
+    visitor.batch("b")
     told = set()
     for value in BatchState:
         bench.set("batch", state=value)
@@ -207,9 +208,15 @@ def test_every_state_of_a_batch_is_told_in_words(bench: Bench, visitor: Visitor)
 
 
 def test_a_job_page_tells_its_history_in_order(bench: Bench, visitor: Visitor) -> None:
-    visitor.sign_in().batch("b", min_quorum="2", target_nresults="2", delay_bound="100")
+    visitor.batch("b")
     bench.now = time.time()
-    bench.set("workunit", create_time=int(bench.now))
+    bench.set(
+        "workunit",
+        create_time=int(bench.now),
+        min_quorum=2,
+        target_nresults=2,
+        delay_bound=100,
+    )
     bench.transition()
     bench.answer(bench.send(1), 1, status=7)
     bench.now += 1
@@ -235,9 +242,9 @@ def test_a_job_page_tells_its_history_in_order(bench: Bench, visitor: Visitor) -
 def test_an_instance_that_was_never_heard_of_again_is_in_the_history(
     bench: Bench, visitor: Visitor
 ) -> None:
-    visitor.sign_in().batch("b", delay_bound="100")
+    visitor.batch("b")
     bench.now = time.time()
-    bench.set("workunit", create_time=int(bench.now))
+    bench.set("workunit", create_time=int(bench.now), delay_bound=100)
     bench.transition()
     bench.send()
     bench.now += 101
@@ -333,8 +340,7 @@ def test_jobs_without_a_batch_have_a_page(bench: Bench, visitor: Visitor) -> Non
 
 
 def test_what_is_not_there_is_said_to_be_missing(visitor: Visitor) -> None:
-    visitor.sign_in()
-    for path in ("batches/99", "jobs/99", "batches/99/outputs.zip", "instances/9/outputs/0"):
+    for path in ("batches/99", "jobs/99", "jobs/9/inputs/0", "instances/9/outputs/0"):
         answer = visitor.get(path)
         assert answer.status_code == 404, path
         assert "There is nothing here" in answer.text
@@ -342,12 +348,10 @@ def test_what_is_not_there_is_said_to_be_missing(visitor: Visitor) -> None:
 
 def test_numbers_that_are_too_large_are_no_error_of_the_program(visitor: Visitor) -> None:
     large = 10**30
-    visitor.sign_in().batch("b")
+    visitor.batch("b")
     assert visitor.get(f"?page={large}").status_code == 200
     assert visitor.get(f"batches/1?page={large}").status_code == 200
     assert visitor.get(f"batches/{large}").status_code == 404
-    answer = visitor.send("batches/1/abort-jobs", {f"job_{large}": "on"})
-    assert "No job was ticked" in visitor.said(answer)
 
 
 def test_a_project_that_is_stopped_still_has_its_page(bench: Bench, visitor: Visitor) -> None:
@@ -360,7 +364,7 @@ def test_a_project_that_is_stopped_still_has_its_page(bench: Bench, visitor: Vis
 def test_the_script_gets_the_changing_part_alone_and_only_when_it_has_changed(
     bench: Bench, visitor: Visitor
 ) -> None:
-    batch_id = visitor.sign_in().batch("b")
+    batch_id = visitor.batch("b")
     bench.set("batch", create_time=time.time() - 100_000)
     path = f"batches/{batch_id}"
     answer = visitor.get(path, **{"X-Live": "1"})
@@ -376,7 +380,7 @@ def test_the_script_gets_the_changing_part_alone_and_only_when_it_has_changed(
 def test_a_batch_is_complete_before_anyone_has_asked_the_rpcs(
     bench: Bench, visitor: Visitor
 ) -> None:
-    visitor.sign_in().batch("b")
+    visitor.batch("b")
     bench.set("batch", state=BatchState.IN_PROGRESS)
     bench.set("workunit", canonical_resultid=1)
     assert "complete" in visitor.text("batches/1")
@@ -385,7 +389,7 @@ def test_a_batch_is_complete_before_anyone_has_asked_the_rpcs(
 def test_a_job_that_hosts_had_and_lost_waits_and_does_not_run(
     bench: Bench, visitor: Visitor
 ) -> None:
-    visitor.sign_in().batch("b")
+    visitor.batch("b")
     bench.now = time.time()
     bench.transition()
     bench.send()
@@ -435,3 +439,53 @@ def test_what_goes_on_is_told_with_how_long() -> None:
         "3 s",
         "2 min",
     ]
+
+
+# A job's files.
+
+
+def done(bench: Bench, visitor: Visitor) -> None:
+    """Make a batch of two jobs, and let hosts end them."""
+    visitor.batch("b", 2)
+    bench.transition()
+    bench.compute(b"ONE", b"TWO")
+    bench.settle()
+
+
+def attachment(answer: requests.Response) -> tuple[str, bytes]:
+    """Return name and contents of a file that must be saved, not shown."""
+    assert answer.status_code == 200, answer.text
+    headers = answer.headers
+    assert headers["Content-Type"] == "application/octet-stream"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert int(headers["Content-Length"]) == len(answer.content)
+    kind, _, name = headers["Content-Disposition"].partition("; ")
+    assert kind == "attachment"
+    return name, answer.content
+
+
+def test_a_jobs_files_can_be_saved(bench: Bench, visitor: Visitor) -> None:
+    done(bench, visitor)
+    [link] = found(visitor.page("jobs/2"), "//li[@id='instance-2']//ul/li/a/@href")
+    answer = visitor.get(link.removeprefix("/test/"))
+    assert attachment(answer) == ("filename=b_1_0_out", b"TWO")
+    [link] = found(visitor.page("jobs/2"), "//aside//ul/li/a/@href")
+    answer = visitor.get(link.removeprefix("/test/"))
+    assert attachment(answer) == ("filename=900150983cd24fb0d6963f7d28e17f72.txt", b"abc")
+
+
+def test_a_name_cannot_break_out_of_the_header(bench: Bench, visitor: Visitor) -> None:
+    done(bench, visitor)
+    bench.set("result", "id = 1", name='../a"b\r\nSet-Cookie: x=y; é')
+    name, _ = attachment(visitor.get("instances/1/outputs/0"))
+    assert "filename*=UTF-8''.._a%22b__Set-Cookie%3A%20x%3Dy%3B%20%C3%A9_out" in name
+
+
+def test_size_and_checksum_of_an_output_outlast_it(bench: Bench, visitor: Visitor) -> None:
+    done(bench, visitor)
+    for file in bench.core.upload.root.rglob("b_*"):
+        file.unlink()
+    assert visitor.get("instances/1/outputs/0").status_code == 404
+    [card] = found(visitor.page("jobs/1"), "//li[@id='instance-1']")
+    assert " was deleted" in plain(card)
+    assert f"3 bytes, not on this server MD5 {hashlib.md5(b'ONE').hexdigest()}" in plain(card)

@@ -16,10 +16,8 @@ _LIGHT, _DARK = (
 TEXTS = [(text, ground) for text in ("ink", "soft", "accent") for ground in ("bg", "card")] + [
     ("on-accent", "accent"),
     ("failed", "card"),
-    ("card", "failed"),
     ("done", "card"),
     ("ink", "bad"),
-    ("ink", "good"),
 ]
 #: What is no text, but tells something.
 MARKS = [(mark, "card") for mark in ("in-progress", "done", "failed", "aborted")]

@@ -176,7 +176,7 @@ def test_a_project_of_an_older_version_goes_on_and_gets_what_is_new(tmp_path: Pa
         connection.execute("PRAGMA user_version = 2")
     with LocalProject(tmp_path / "p", hosts=0) as project, Visitor(project.core) as visitor:
         assert project.authenticator == authenticator
-        assert "Sign out" in visitor.sign_in().text()
+        assert "No batch yet" in visitor.text()
         add_app([str(tmp_path / "p"), "docker", "--container"], None)
 
 
@@ -213,9 +213,10 @@ def test_run_says_where_it_is_and_ends_with_a_signal(
     )
     try:
         assert process.stdout is not None
-        line = process.stdout.readline()
-        url = line.partition("answers at ")[2].partition(" ")[0]
-        assert requests.get(url, timeout=60).status_code == 200
+        url = process.stdout.readline().partition("answers at ")[2].partition(" ")[0]
+        page = process.stdout.readline().split()[-1]
+        assert page.startswith(f"{url}?token=")
+        assert requests.get(page, timeout=60).status_code == 200
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
         assert (process.returncode, errors) == (0, "")

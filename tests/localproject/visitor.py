@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
+import time
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
 
 import requests
 from lxml import html
 
-from boinc_gahp.localproject.web import sign_in_link
+from boinc_gahp.localproject.backend.create_work import NewJob, create_work
+from boinc_gahp.localproject.backend.staging import stage_file
+from boinc_gahp.localproject.web import page_address
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
     from boinc_gahp.localproject.core import Core
 
@@ -29,14 +30,37 @@ def found(element: html.HtmlElement, path: str) -> list[Any]:
     return nodes
 
 
+def made_batch(
+    core: Core,
+    name: str,
+    jobs: Iterable[NewJob],
+    *,
+    app_name: str = "uppercase",
+    user_name: str = "submitter",
+    create_time: float | None = None,
+) -> int:
+    """Make a batch with jobs; return its id."""
+    with core.db.write() as connection:
+        cursor = connection.execute(
+            "INSERT INTO batch (user_id, create_time, name, name_key, app_id, expire_time) "
+            "SELECT u.id, ?, ?, ?, a.id, 0 FROM user u, app a WHERE u.name = ? AND a.name = ?",
+            (time.time() if create_time is None else create_time, name, name, user_name, app_name),
+        )
+    assert cursor.lastrowid is not None
+    create_work(core, app_name, jobs, batch_id=cursor.lastrowid)
+    return cursor.lastrowid
+
+
 class Visitor:
-    """A browser without scripts."""
+    """A browser without scripts that has opened the page."""
 
     def __init__(self, core: Core) -> None:
         self.core = core
         self.session = requests.Session()
 
     def __enter__(self) -> Visitor:
+        answer = self.session.get(page_address(self.core), timeout=60)
+        assert answer.status_code == 200, answer.text
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -58,46 +82,14 @@ class Visitor:
         """Return the words of a page."""
         return words(self.page(path))
 
-    def token(self) -> str:
-        """Return the token of this visitor's forms."""
-        match = re.search(r'name="token" value="([^"]+)"', self.get("sign-in").text)
-        assert match is not None
-        return match[1]
-
-    def send(
-        self,
-        path: str,
-        fields: Mapping[str, str] | None = None,
-        files: Mapping[str, tuple[str, bytes]] | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> requests.Response:
-        """Send a form with its token, and do not follow where the answer leads."""
-        return self.session.post(
-            self.core.url + path,
-            data={"token": self.token(), **(fields or {})},
-            files=files,
-            headers=headers,
-            timeout=60,
-            allow_redirects=False,
+    def batch(self, name: str, jobs: int = 1, command_line: str = "") -> int:
+        """Make a batch of the app uppercase and return its id."""
+        file = stage_file(self.core, b"abc", "900150983cd24fb0d6963f7d28e17f72.txt")
+        return made_batch(
+            self.core,
+            name,
+            [
+                NewJob(name=f"{name}_{number}", files=(file,), command_line=command_line or None)
+                for number in range(jobs)
+            ],
         )
-
-    def said(self, answer: requests.Response) -> str:
-        """Follow a redirect and return what the page says of what was done."""
-        assert answer.status_code == 303, (answer.status_code, answer.text)
-        at = self.session.get(urljoin(answer.url, answer.headers["Location"]), timeout=60)
-        said = found(html.fromstring(at.text), "//p[contains(@class, 'said')]")
-        return " ".join(words(each) for each in said)
-
-    def batch(self, name: str, jobs: int = 1, **options: str) -> int:
-        """Submit a batch of the app uppercase through the form and return its id."""
-        fields = {"app": "uppercase", "batch_name": name, "jobs": str(jobs), **options}
-        answer = self.send("submit", fields, {"file_0": ("in.txt", b"abc")})
-        assert answer.status_code == 303, answer.text
-        return int(answer.headers["Location"].rpartition("/")[2])
-
-    def sign_in(self, name: str = "submitter") -> Visitor:
-        """Sign in with a one-time link."""
-        key = sign_in_link(self.core, name).partition("?key=")[2]
-        answer = self.send("sign-in", {"key": key})
-        assert answer.status_code == 303, answer.text
-        return self

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -62,10 +61,7 @@ def run(arguments: list[str], _config: str | None) -> int:
         quirks=Quirks.as_is(limits) if options.as_is else Quirks(limits),
         delete_delay=options.delete_delay,
         listen=options.listen,
-        remote_page=options.page_for_everyone,
         names=options.name,
-        # Such a link does not belong in a log.
-        sign_in=sys.stdout.isatty(),
         # A program may wait on a pipe for the line with the address.
         announce=partial(print, flush=True),
     )
@@ -128,11 +124,6 @@ def run_parser(_config: str | None = None) -> Parser:
         metavar="ADDRESS",
         help="address of this machine to listen on; 0.0.0.0 for all (default: 127.0.0.1). "
         "Passwords and data are sent unencrypted",
-    )
-    parser.add_argument(
-        "--page-for-everyone",
-        action="store_true",
-        help="also show the web page to browsers on other machines",
     )
     parser.add_argument(
         "--name",

@@ -78,8 +78,7 @@ FILE_RPCS: dict[str, FileHandler] = {
     "upload_files": rpc_files.upload_files,
 }
 
-#: Bytes to read beyond those that are kept, so that a browser shows the answer to a form that is
-#: too large.
+#: Bytes to read beyond those that are kept, so that a sender of too many gets to read the answer.
 _READ = 16 << 20
 #: Bytes of an invalid request to repeat; bytes that the client does not read wait in memory, six
 #: times as many if they were quotes.
@@ -116,25 +115,18 @@ def make_app(core: Core) -> Flask:
     return app
 
 
-def body_allowance(core: Core, app: Flask) -> Allow:
+def body_allowance(core: Core) -> Allow:
     """Return the function that decides how much of a request's body is accepted.
 
-    For PHP's pages, as much as PHP would keep; for a form of the page's, all, if a signed-in user
-    sends it. Nobody else has anything large to send.
+    As much as PHP would keep; nothing for other addresses, whose views read none.
     """
 
     def allow(path: str, headers: Mapping[str, str]) -> Allowance:
-        if path.endswith(".php"):
-            most = core.quirks.limits.post_max_size
-            read = None if most is None or "CONTENT_LENGTH" in headers else most + _READ
-            return Allowance(most, read)
-        try:
-            if web.is_signed_in(app, core, headers.get("COOKIE", "")):
-                return Allowance()
-        except sqlite3.Error as error:
-            log.error("%s: %s", path, error)
-        most = web.STRANGERS_BODY
-        return Allowance(most, most + _READ, "the body is too large: sign in first")
+        if not path.endswith(".php"):
+            return Allowance(0, _READ)
+        most = core.quirks.limits.post_max_size
+        read = None if most is None or "CONTENT_LENGTH" in headers else most + _READ
+        return Allowance(most, read)
 
     return allow
 

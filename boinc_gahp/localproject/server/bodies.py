@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    #: Decides how much of a request's body is accepted, from its path and headers (``COOKIE``).
+    #: Decides how much of a request's body is accepted, from its path and headers.
     Allow = Callable[[str, Mapping[str, str]], "Allowance"]
 
 #: Bodies up to this size stay in memory.
@@ -22,13 +22,11 @@ class Allowance:
     """How many bytes of a body are kept, and how many are read; None: all.
 
     Bytes that are read and not kept are read only for the sender, who would not read an answer
-    before all is sent. The application gets the body's true length, and none of the body. ``words``
-    are the answer to a sender of more bytes than are read.
+    before all is sent. The application gets the body's true length, and none of the body.
     """
 
     kept: int | None = None
     read: int | None = None
-    words: str = "the body is too large"
 
 
 class RequestBody:

@@ -144,7 +144,7 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc]
     def _check(self, nbytes: int) -> None:
         most = self._allowed.read
         if most is not None and nbytes > most:
-            self._refuse(RequestEntityTooLarge(self._allowed.words))
+            self._refuse(RequestEntityTooLarge("the body is too large"))
 
     def _refuse(self, error: Error) -> None:
         """Have it answered at once; the connection ends with the answer."""

@@ -43,7 +43,7 @@ _FAILED_LOGIN = 5.0
 
 _LOGIN_PAGE = """<!DOCTYPE html>
 <html><head><title>Log in</title></head><body><h1>Log in</h1>
-<p>This stands for the real server's form; the project's page has links that sign in.</p>
+<p>This stands for the real server's form.</p>
 </body></html>
 """
 

@@ -1,4 +1,4 @@
-"""The project's page: what people see of a project, and what they can do in a browser.
+"""The project's page: what people see of a project in a browser.
 
 A Flask blueprint; it all works without JavaScript, and a small script keeps the display up to date
 (``static/page.js``).
@@ -14,11 +14,9 @@ from boinc_gahp.lazy import exports
 
 if TYPE_CHECKING:
     from boinc_gahp.localproject.web.access import (
-        STRANGERS_BODY as STRANGERS_BODY,
         Refused as Refused,
         check_host as check_host,
-        is_signed_in as is_signed_in,
-        sign_in_link as sign_in_link,
+        page_address as page_address,
     )
     from boinc_gahp.localproject.web.blueprint import (
         make_blueprint as make_blueprint,
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = exports(
     __name__,
     {
-        "access": ["STRANGERS_BODY", "Refused", "check_host", "is_signed_in", "sign_in_link"],
+        "access": ["Refused", "check_host", "page_address"],
         "blueprint": ["make_blueprint", "missing"],
         "layout": ["error_page", "not_found"],
     },

@@ -1,9 +1,9 @@
-"""Access to the page: who may see it, and on whose behalf; sign-in, sessions and form tokens.
+"""Access to the page: under a name of the project, and with the page's token.
 
 A page of another site in the same browser can send requests here, and, if that site's owner lets
 its name point to 127.0.0.1, even read the answers. So the Host header must name this machine, also
-for files and RPCs; a form must come from one of our pages (Origin, Sec-Fetch-Site, and a token that
-only our pages contain), and the session's cookie is sent only with requests from our own pages.
+for files and RPCs. Who opens the page needs its token: the address that ``run`` prints has it, and
+afterwards a cookie. Other users of this machine do not know it, nor do browsers elsewhere.
 """
 
 from __future__ import annotations
@@ -11,80 +11,48 @@ from __future__ import annotations
 import hashlib
 import secrets
 import shlex
-import time
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from flask import Request, g, request, session
+from flask import redirect, request, url_for
 
 from boinc_gahp.files import write_whole
-from boinc_gahp.localproject import accounts
-from boinc_gahp.localproject.server.addresses import is_loopback
-from boinc_gahp.localproject.server.replies import RpcFailed
 from boinc_gahp.localproject.settings import SUBMITTER, settings_path
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Mapping
-    from typing import Any
-
-    from flask import Flask
-    from flask.sansio.app import App
+    from werkzeug.wrappers import Response as AnyResponse
 
     from boinc_gahp.localproject.core import Core
 
-_KEY_FILE = "page_key"
-_KEY_BYTES = 32
-_SIGNED_IN_FOR = timedelta(days=7)
-_READING = ("GET", "HEAD")
-#: Bytes to keep of a form from somebody who is not signed in: enough to sign in.
-STRANGERS_BODY = 64 << 10
+_TOKEN_FILE = "page_token"  # noqa: S105  (its name)
+_KEPT_FOR = timedelta(days=7)
 
 
 class Refused(Exception):
-    """The page does not answer, or does not do it; the text says why and what to do."""
+    """The page does not answer; the text says why and what to do."""
 
-    def __init__(self, title: str, words: str, status: int = 403) -> None:
+    def __init__(self, title: str, words: str, status: int) -> None:
         super().__init__(words)
         self.title = title
         self.status = status
 
 
-def sign_in_link(core: Core, user_name: str = SUBMITTER) -> str:
-    """Return an address that signs a user in, once, without the authenticator."""
-    key = secrets.token_urlsafe(24)
-    core.sign_in_keys[key] = user_name
-    return f"{core.url}sign-in?key={key}"
+def page_address(core: Core) -> str:
+    """Return the address that opens the page, with its token."""
+    return f"{core.url}?token={_token(core)}"
 
 
-def prepare(app: App, core: Core) -> None:
-    """Set up the sessions: signed cookies that contain no secret of a user."""
-    key = _secret_key(core.directory / _KEY_FILE)
-    app.config.update(
-        SECRET_KEY=key,
-        # Cookies ignore ports: two projects on one machine need two names.
-        SESSION_COOKIE_NAME=f"local_project_{hashlib.sha256(key).hexdigest()[:12]}",
-        SESSION_COOKIE_PATH="/test/",
-        SESSION_COOKIE_HTTPONLY=True,
-        SESSION_COOKIE_SAMESITE="Strict",
-        PERMANENT_SESSION_LIFETIME=_SIGNED_IN_FOR,
-        # The script's requests must not bring back a cookie that has changed meanwhile.
-        SESSION_REFRESH_EACH_REQUEST=False,
-    )
-
-
-def _secret_key(path: Path) -> bytes:
-    try:
-        key = path.read_bytes()
-    except FileNotFoundError:
-        key = b""
-    if len(key) != _KEY_BYTES:
-        key = secrets.token_bytes(_KEY_BYTES)
-        write_whole(path, key, 0o600)
-    return key
+def _token(core: Core) -> str:
+    """Return the page's token, which stays the same; it is made when it is first asked for."""
+    path = core.directory / _TOKEN_FILE
+    token = path.read_text("ascii") if path.exists() else ""
+    if not token:
+        token = secrets.token_urlsafe(24)
+        write_whole(path, token, 0o600)
+    return token
 
 
 def check_host(core: Core) -> None:
@@ -111,140 +79,31 @@ def _hostname(host: str) -> str:
         return ""
 
 
-def check_request(core: Core) -> None:
-    """Refuse the page to other machines, and refuse other sites' forms."""
-    if not core.remote_page and not is_loopback(request.remote_addr or ""):
+def check_token(core: Core) -> AnyResponse | None:
+    """Refuse browsers without the token; put one from an address into a cookie."""
+    token = _token(core)
+    # Cookies ignore ports: two projects on one machine need two names.
+    name = f"local_project_{hashlib.sha256(token.encode()).hexdigest()[:12]}"
+    given = request.args.get("token", request.cookies.get(name, ""))
+    if not secrets.compare_digest(given.encode(), token.encode()):
         raise Refused(
-            "This page is for the project's own machine",
-            "Browsers on other machines cannot use it. To open it to everyone who reaches this "
-            "address, start the project with: boinc_gahp local-project run --page-for-everyone. "
-            "The web RPCs are not affected.",
+            "Open the page by its whole address",
+            "The page is for whoever has its token. Open the address that boinc_gahp "
+            "local-project run printed: it ends with ?token= and the token.",
+            401,
         )
-    if request.method not in _READING:
-        _check_origin()
-
-
-def _check_origin() -> None:
-    origin = request.headers.get("Origin")
-    site = request.headers.get("Sec-Fetch-Site", "same-origin")
-    if site != "same-origin" or (
-        origin is not None and urlsplit(origin).netloc != request.headers.get("Host", "")
-    ):
-        raise Refused(
-            "Nothing was done",
-            "The form was sent from a page of another site. Open the project's own page, and use "
-            "the form there.",
-        )
-
-
-def form_token() -> str:
-    """Return the token that every form on our pages contains."""
-    if "token" not in session:
-        session["token"] = secrets.token_urlsafe(18)
-    return str(session["token"])
-
-
-def check_token(given: str) -> None:
-    """Refuse a form without the token."""
-    expected = str(session.get("token", ""))
-    if not expected or not secrets.compare_digest(given.encode(), expected.encode()):
-        raise Refused(
-            "Nothing was done",
-            "The form has expired, or cookies are off in this browser. Go back, load the page "
-            "again, and send the form once more.",
-        )
-
-
-def sign_in(core: Core, authenticator: str) -> accounts.User:
-    """Begin a session.
-
-    Raises:
-        RpcFailed: the authenticator is nobody's, or its user has no rights here.
-    """
-    now = time.time()
-    key = secrets.token_urlsafe(24)
-    with core.db.write() as connection:
-        user = accounts.authenticate(connection, authenticator)
-        connection.execute("DELETE FROM session WHERE expires < ?", (now,))
-        connection.execute(
-            "INSERT INTO session (id, user_id, authenticator, expires) VALUES (?, ?, ?, ?)",
-            (key, user.id, authenticator, now + _SIGNED_IN_FOR.total_seconds()),
-        )
-    sign_out(core)
-    session.permanent = True
-    session["id"] = key
-    return user
-
-
-def sign_out(core: Core) -> None:
-    """End the session, also for anyone else who has its cookie."""
-    with core.db.write() as connection:
-        connection.execute("DELETE FROM session WHERE id = ?", (session.get("id", ""),))
-    session.clear()
-
-
-def authenticator_of_key(core: Core, connection: sqlite3.Connection, key: str) -> str:
-    """Use up a sign-in link's key and return its user's authenticator; empty: no such key."""
-    name = core.sign_in_keys.pop(key, None)
-    row = connection.execute("SELECT authenticator FROM user WHERE name = ?", (name,)).fetchone()
-    return str(row["authenticator"]) if row is not None else ""
-
-
-def visitor(core: Core) -> accounts.User | None:
-    """Return who is signed in; the database is asked once per request, so rights are current."""
-    if "visitor" not in g:
-        g.visitor = _visitor(core, session)
-    found: accounts.User | None = g.visitor
-    return found
+    if "token" not in request.args or request.endpoint is None:
+        return None
+    answer = redirect(url_for(request.endpoint, **(request.view_args or {})))
+    answer.set_cookie(name, token, _KEPT_FOR, path="/test/", httponly=True, samesite="Lax")
+    return answer
 
 
 def settings_file(core: Core) -> str:
-    """Return the path of the visitor's settings file, quoted for a shell.
-
-    Without a sign-in, the submitter's; empty if other machines may look, or if there is no file.
-    """
-    user = visitor(core)
-    if user is None and core.remote_page:
-        return ""
-    path = settings_path(core.directory.absolute(), SUBMITTER if user is None else user.name)
+    """Return the path of the submitter's settings file, quoted for a shell; '': there is none."""
+    path = settings_path(core.directory.absolute(), SUBMITTER)
     if not path.exists():
         return ""
     with suppress(RuntimeError, ValueError):  # no home, or the file is not in it
         return f"~/{shlex.quote(str(path.relative_to(Path.home())))}"
     return shlex.quote(str(path))
-
-
-def is_signed_in(app: Flask, core: Core, cookie: str) -> bool:
-    """Whether a request with this ``Cookie`` header would be from a signed-in user."""
-    asked = Request({"HTTP_COOKIE": cookie, "REQUEST_METHOD": "GET"})
-    opened = app.session_interface.open_session(app, asked)
-    return opened is not None and _visitor(core, opened) is not None
-
-
-def _visitor(core: Core, kept: Mapping[str, Any]) -> accounts.User | None:
-    connection = core.db.connection()
-    row = connection.execute(
-        "SELECT u.authenticator FROM session s "
-        "JOIN user u ON u.id = s.user_id AND u.authenticator = s.authenticator "
-        "WHERE s.id = ? AND s.expires >= ?",
-        (kept.get("id", ""), time.time()),
-    ).fetchone()
-    if row is None:
-        return None
-    try:
-        return accounts.authenticate(connection, row["authenticator"])
-    except RpcFailed:
-        return None
-
-
-def need_visitor(core: Core) -> accounts.User:
-    """Return who is signed in; refuse if nobody is."""
-    found = visitor(core)
-    if found is None:
-        raise Refused(
-            "Sign in first",
-            "Everyone can look, but this needs an account on the project: sign in with the "
-            "account's authenticator.",
-            401,
-        )
-    return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from flask import Blueprint, Response, request
 
-from boinc_gahp.localproject.web import access, actions, downloads, shown, signing, submitting
+from boinc_gahp.localproject.web import access, shown
 from boinc_gahp.localproject.web.layout import show
 
 if TYPE_CHECKING:
@@ -19,34 +19,22 @@ if TYPE_CHECKING:
 
     from boinc_gahp.localproject.core import Core
 
-    View = Callable[..., AnyResponse | str]
+    View = Callable[..., AnyResponse]
     _Response = TypeVar("_Response", bound=AnyResponse)
 
-#: Address, name, view, and whether forms are sent to it.
-_RULES: tuple[tuple[str, str, View, bool], ...] = (
-    ("/", "batches", shown.batches, False),
-    ("/batches/<int:batch_id>", "batch", shown.batch, False),
-    ("/jobs/<int:job_id>", "job", shown.job, False),
-    ("/result.php", "instance", shown.instance, False),
-    ("/hosts", "hosts", shown.hosts, False),
-    ("/programs", "programs", shown.programs, False),
-    ("/apps", "apps", shown.apps, False),
-    ("/submit", "submit", submitting.form, False),
-    ("/submit", "submitted", submitting.submitted, True),
-    ("/sign-in", "sign_in", signing.form, False),
-    ("/sign-in", "signed_in", signing.signed_in, True),
-    ("/sign-out", "signed_out", signing.signed_out, True),
-    ("/batches/<int:batch_id>/abort", "abort_batch", actions.abort_batch, True),
-    ("/batches/<int:batch_id>/retire", "retire_batch", actions.retire_batch, True),
-    ("/batches/<int:batch_id>/abort-jobs", "abort_jobs", actions.abort_jobs, True),
-    ("/jobs/<int:job_id>/abort", "abort_job", actions.abort_job, True),
-    ("/instances/<int:result_id>/outputs/<int:number>", "output", downloads.output, False),
-    ("/jobs/<int:job_id>/inputs/<int:number>", "input", downloads.input_file, False),
-    ("/jobs/<int:job_id>/outputs.zip", "job_zip", downloads.job, False),
-    ("/batches/<int:batch_id>/outputs.zip", "batch_zip", downloads.batch, False),
+_RULES: tuple[tuple[str, View], ...] = (
+    ("/", shown.batches),
+    ("/batches/<int:batch_id>", shown.batch),
+    ("/jobs/<int:job_id>", shown.job),
+    ("/result.php", shown.instance),
+    ("/hosts", shown.hosts),
+    ("/programs", shown.programs),
+    ("/apps", shown.apps),
+    ("/instances/<int:result_id>/outputs/<int:number>", shown.output),
+    ("/jobs/<int:job_id>/inputs/<int:number>", shown.input_file),
 )
 
-#: Pages contain our own scripts, styles and forms. Every answer has the other headers.
+#: Pages contain our own scripts and styles. Every answer has the other headers.
 _POLICY = (
     "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'"
@@ -61,16 +49,19 @@ def make_blueprint(core: Core) -> Blueprint:
         url_prefix="/test",
         static_folder="static",
     )
-    for rule, name, view, is_action in _RULES:
+    for rule, view in _RULES:
         bounded = rule.replace("<int:", f"<int(max={shown.LAST_ID}):")
-        methods = ["POST" if is_action else "GET"]
-        page.add_url_rule(bounded, name, partial(view, core), methods=methods)
-    page.record_once(lambda state: access.prepare(state.app, core))
-    page.before_request(lambda: access.check_request(core))
+        page.add_url_rule(bounded, view.__name__, partial(view, core), methods=["GET"])
+    page.before_request(partial(_check, core))
     page.register_error_handler(access.Refused, lambda error: _refused(core, error))
     page.register_error_handler(404, lambda _error: missing(core))
     page.after_request(_headers)
     return page
+
+
+def _check(core: Core) -> AnyResponse | None:
+    # Scripts and styles tell nothing, and the page that refuses needs them.
+    return None if request.endpoint == "page.static" else access.check_token(core)
 
 
 def _refused(core: Core, refused: access.Refused) -> Response:
@@ -79,7 +70,7 @@ def _refused(core: Core, refused: access.Refused) -> Response:
 
 def missing(core: Core) -> Response:
     """Return the page for an address that leads to nothing, to those who may see the page."""
-    access.check_request(core)
+    access.check_token(core)
     page = show(
         core,
         "message.html",

@@ -39,11 +39,6 @@ class JobLine:
     results: list[sqlite3.Row]
 
     @property
-    def open(self) -> bool:
-        """Whether it can still be aborted."""
-        return self.state in ("queued", "in_progress")
-
-    @property
     def elapsed_time(self) -> float:
         """How long the canonical instance ran, or else the last to come back, in seconds."""
         over = [row["elapsed_time"] for row in self.results if row["elapsed_time"]]
@@ -189,16 +184,6 @@ class ShownJob:
     instances: list[ShownInstance]
     history: list[Event]
     behaviours: list[Behaviour]
-
-    @property
-    def open(self) -> bool:
-        """Whether it can still be aborted."""
-        return self.state in ("queued", "in_progress")
-
-    @property
-    def has_outputs(self) -> bool:
-        """Whether the canonical instance has outputs to hand out."""
-        return any(one.canonical and one.it.files for one in self.instances)
 
 
 def job(core: Core, connection: sqlite3.Connection, job_id: int) -> ShownJob | None:

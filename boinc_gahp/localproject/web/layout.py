@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flask import Response, get_flashed_messages, request, url_for
+from flask import Response, request, url_for
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from boinc_gahp.localproject.hosts.engine import engine_notice
@@ -21,9 +21,7 @@ _TEMPLATES = Environment(
     loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined
 )
 _TEMPLATES.filters.update(words.FILTERS)
-_TEMPLATES.globals.update(
-    request=request, url_for=url_for, get_flashed_messages=get_flashed_messages
-)
+_TEMPLATES.globals.update(request=request, url_for=url_for)
 
 
 def show(core: Core, template: str, status: int = 200, **context: object) -> Response:
@@ -32,9 +30,7 @@ def show(core: Core, template: str, status: int = 200, **context: object) -> Res
     text = _TEMPLATES.get_template(template).render(
         frame="live.html" if live else "frame.html",
         core=core,
-        user=access.visitor(core),
         settings=access.settings_file(core),
-        form_token=access.form_token,
         notice=engine_notice(core.db.connection()),
         **context,
     )

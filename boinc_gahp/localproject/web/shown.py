@@ -1,18 +1,18 @@
-"""The pages that only show: batches, a batch, a job, hosts, the back end, apps."""
+"""The pages: batches, a batch, a job, hosts, the back end, apps; and a job's single files."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flask import Response, abort, redirect, request, url_for
+from flask import Response, abort, redirect, request, send_file, url_for
 
-from boinc_gahp.localproject import accounts
-from boinc_gahp.localproject.web import access, job_queries, queries, timeline
+from boinc_gahp.localproject.backend import views
+from boinc_gahp.localproject.web import job_queries, queries, timeline
 from boinc_gahp.localproject.web.layout import page_number, show
-from boinc_gahp.templates import TemplateError
+from boinc_gahp.templates import TemplateError, read_workunit
 
 if TYPE_CHECKING:
-    import sqlite3
+    from pathlib import Path
 
     from werkzeug.wrappers import Response as AnyResponse
 
@@ -57,17 +57,9 @@ def batch(core: Core, batch_id: int) -> Response:
             number=number,
             state=state if state in queries.STATES else "",
             part=part,
-            may_act=_may_act(core, connection, found.app_id, found.user_id),
             page=page_number(),
             per_page=job_queries.JOBS_A_PAGE,
         )
-
-
-def _may_act(core: Core, connection: sqlite3.Connection, app_id: int, owner_id: int) -> bool:
-    user = access.visitor(core)
-    return user is not None and accounts.may_manage(
-        connection, user, accounts.AppRow(app_id, ""), owner_id
-    )
 
 
 def job(core: Core, job_id: int) -> Response:
@@ -76,13 +68,7 @@ def job(core: Core, job_id: int) -> Response:
         found = job_queries.job(core, connection, job_id)
         if found is None:
             abort(404)
-        owner_id = found.row["user_id"] or 0
-        return show(
-            core,
-            "job.html",
-            job=found,
-            may_act=_may_act(core, connection, found.row["appid"], owner_id),
-        )
+        return show(core, "job.html", job=found)
 
 
 def instance(core: Core) -> AnyResponse:
@@ -130,3 +116,40 @@ def _templates(core: Core, name: str) -> tuple[object, object, str]:
         )
     except (OSError, TemplateError) as error:
         return None, None, str(error)
+
+
+def output(core: Core, result_id: int, number: int) -> Response:
+    """Hand out the ``number``-th output file of an instance."""
+    with core.db.read() as connection:
+        result = connection.execute("SELECT * FROM result WHERE id = ?", (result_id,)).fetchone()
+    files = views.instance(core, result).files if result is not None else ()
+    if number >= len(files):
+        abort(404)
+    return _attachment(files[number].path, f"{result['name']}_{files[number].open_name}")
+
+
+def input_file(core: Core, job_id: int, number: int) -> Response:
+    """Hand out the ``number``-th input file of a job."""
+    with core.db.read() as connection:
+        row = connection.execute("SELECT xml_doc FROM workunit WHERE id = ?", (job_id,)).fetchone()
+    try:
+        name = read_workunit(row["xml_doc"] if row else "").files[number].name
+        path = core.download.path(name)
+    except (TemplateError, IndexError, ValueError):
+        abort(404)
+    return _attachment(path, name)
+
+
+def _attachment(path: Path, name: str) -> Response:
+    """Return a file as one to save, never to show: it may contain anything."""
+    if not path.is_file():
+        abort(404)
+    name = "".join(char if char.isprintable() and char not in "/\\" else "_" for char in name)
+    response = send_file(
+        path.absolute(),
+        mimetype="application/octet-stream",
+        as_attachment=True,
+        download_name=name,
+    )
+    response.headers["Cache-Control"] = "no-store"
+    return response

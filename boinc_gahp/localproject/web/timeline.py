@@ -1,4 +1,4 @@
-"""When a batch's jobs ended, as far as the project knows, and when the last one may end."""
+"""When a batch's jobs ended, as far as the project knows."""
 
 from __future__ import annotations
 
@@ -7,33 +7,28 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject.states import BatchState, ErrorMask, Outcome, ServerState
+from boinc_gahp.localproject.states import BatchState, ErrorMask, Outcome
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from boinc_gahp.localproject.web.queries import ShownBatch
 
 #: Steps of the curve.
 _STEPS = 60
-#: No estimate is made from fewer jobs.
-_FEWEST = 3
-#: The part of the jobs that take no longer than those that are still expected.
-_MOST = 0.95
-_TOO_FAR = 365 * 86400.0
 #: The curve's picture: x and y go from 0 to these.
 _WIDTH, _HEIGHT = 100.0, 20.0
 
 # A job ends when the result is received that decides about it, and a failed one when its last
 # result is, or is given up. When a job was aborted is not recorded.
 _ENDS = f"""
-SELECT r.received_time AS ended, 0 AS failed, r.received_time - r.sent_time AS took, w.batch
+SELECT r.received_time AS ended, 0 AS failed, w.batch
 FROM workunit w CROSS JOIN result r ON r.id = w.canonical_resultid WHERE w.batch IN ({{0}})
 UNION ALL
 SELECT max(CASE WHEN r.received_time > 0 THEN r.received_time
                 WHEN r.outcome = {Outcome.NO_REPLY:d} THEN r.report_deadline ELSE 0 END),
-       1, 0, w.batch
+       1, w.batch
 FROM workunit w CROSS JOIN result r ON r.workunitid = w.id
 WHERE w.batch IN ({{0}}) AND w.canonical_resultid = 0 AND w.error_mask != 0
   AND NOT w.error_mask & {ErrorMask.CANCELLED:d}
@@ -71,18 +66,14 @@ class Timeline:
         begin: when the batch was created.
         until: the curve's right end: now, or when the last job ended.
         ended: when the last job of a batch that is over ended; 0: this is not known.
-        expected: when the last job may end; 0: this cannot be estimated.
         done, failed: the curves' outlines for ``<polygon points>``, in a box of 100 x 20.
-        ahead: a line from the curve's end to the expected end; empty without one.
     """
 
     begin: float
     until: float
     ended: float
-    expected: float
     done: str
     failed: str
-    ahead: str
 
 
 def timeline(connection: sqlite3.Connection, batch: ShownBatch) -> Timeline | None:
@@ -90,7 +81,7 @@ def timeline(connection: sqlite3.Connection, batch: ShownBatch) -> Timeline | No
     if not batch.id or not batch.jobs.total:
         return None
     known = sorted(
-        (row["ended"], row["failed"], row["took"])
+        (row["ended"], row["failed"])
         for row in connection.execute(_ENDS.format("?"), (batch.id, batch.id))
         if row["ended"] > 0
     )
@@ -98,13 +89,9 @@ def timeline(connection: sqlite3.Connection, batch: ShownBatch) -> Timeline | No
     is_over = batch.jobs.ended == batch.jobs.total or not batch.open
     last = times[-1] if times else 0.0
     ended = _ended(batch, last) if is_over else 0.0
-    now = max(time.time(), last)
-    until = ended or now
-    expected = 0.0 if is_over else now + _left(connection, batch, known, now)
-    if expected <= now or expected > now + _TOO_FAR:
-        expected = 0.0
+    until = ended or max(time.time(), last)
     begin = min([batch.create_time, *times[:1]])
-    right = max(expected, until, begin + 1)
+    right = max(until, begin + 1)
     failed_times = [each[0] for each in known if each[1]]
 
     def point(moment: float, number: float) -> str:
@@ -121,37 +108,6 @@ def timeline(connection: sqlite3.Connection, batch: ShownBatch) -> Timeline | No
         begin=begin,
         until=until,
         ended=ended,
-        expected=expected,
         done=" ".join([*above, *base]) if times else "",
         failed=" ".join([*below, *base]) if failed_times else "",
-        ahead=f"{above[-1]} {point(expected, batch.jobs.total)}" if expected else "",
     )
-
-
-def _left(
-    connection: sqlite3.Connection,
-    batch: ShownBatch,
-    known: Sequence[tuple[float, int, float]],
-    now: float,
-) -> float:
-    """Return how many seconds the rest of a batch may take; 0 if this cannot be estimated.
-
-    The rest goes on as fast as the last quarter of the jobs that have ended. But the last job
-    takes as long as the slow ones of this batch, from when it is sent: it is the jobs that are sent
-    last, and slow, for which people wait at the end.
-    """
-    if len(known) < _FEWEST:
-        return 0.0
-    recent = max(len(known) // 4, _FEWEST - 1)
-    since = known[-recent - 1][0]
-    pace = max(now - since, 0.001) / recent
-    jobs = batch.jobs
-    took = sorted(each[2] for each in known if not each[1])
-    slow = took[int(_MOST * (len(took) - 1))] if took else 0.0
-    (last_sent,) = connection.execute(
-        "SELECT max(r.sent_time) FROM result r INDEXED BY res_host "  # noqa: S608
-        f"WHERE r.server_state = {ServerState.IN_PROGRESS:d} AND r.batch = ?",
-        (batch.id,),
-    ).fetchone()
-    tail = slow if jobs.queued else slow - (now - (last_sent or now))
-    return max(pace * (jobs.queued + jobs.in_progress), pace * jobs.queued + tail)

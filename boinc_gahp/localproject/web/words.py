@@ -128,7 +128,6 @@ FILTERS = {
         clock,
         iso,
         size,
-        span,
         speed,
         credit,
         thousands,
