@@ -67,6 +67,13 @@ def _fail_at_a_start(event: str, _arguments: tuple[object, ...]) -> None:
         pytest.fail("a test that starts a program needs the mark pytest.mark.processes")
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Shorten what would be megabytes of a name, which each of pytest's processes would get."""
+    if isinstance(val, str | bytes) and len(val) > 60:
+        return f"{val[:20]!r}… of {len(val):,}"
+    return None
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_processes(request: pytest.FixtureRequest) -> None:
     """Let a test fail that starts a program, in the step that leaves such tests out."""
