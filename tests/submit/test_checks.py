@@ -75,7 +75,6 @@ def test_job_names_that_the_project_takes_for_one_are_refused(one: str, other: s
 @pytest.mark.parametrize(
     "name",
     ["", "0", "it's", 'a"b', "a\\b", "a&b", "<b>", " a", "a ", "x" * 256, "a\tb", "\udcff"],
-    ids=repr,
 )
 def test_a_batch_name_that_could_not_be_found_again_is_refused(name: str) -> None:
     with pytest.raises(JobRefused):
