@@ -1,4 +1,4 @@
-"""``boinc_gahp template check``: reports what is wrong with a job template, like a linter."""
+"""``boinc_gahp template check``: reports what is wrong with job templates."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _MOST = 4 << 20
 ACTIONS = {"check": ("template", "check", "check templates for errors")}
 
 _DESCRIPTION = """\
-Checks job templates: an input template, an output template, or both in one file. Each error or
-warning is a line of the form "file:line: error: message [code]". The message says what was found,
-what is expected, and why.
+Checks job templates: an input template, an output template, or both in one file. It finds what
+breaks a submit or loses an output. Each error or warning is a line of the form "file:line: error:
+message [code]". The message says what was found, what to write, and why.
 """
 _EXAMPLES = (
     "boinc_gahp template check templates/uppercase_in templates/uppercase_out",

@@ -109,7 +109,7 @@ class Engine:
 
     One thread calls all of its methods; they wait for nothing but a lock that is held for
     microseconds. A subclass that shows results that nobody has asked for (the console) overrides
-    :meth:`take_results`; each result passes through it once.
+    :meth:`announce`.
 
     Args:
         projects: the caller closes them.
@@ -188,10 +188,7 @@ class Engine:
         return b"".join(self.conversation.add_result(one.line) for one in taken)
 
     def take_results(self) -> list[FinishedRequest]:
-        """Return the results since the last call, in the order in which they came.
-
-        :meth:`handle` and :meth:`announce` call it; they keep the returned results for RESULTS.
-        """
+        """Return the results since the last call, in the order in which they came."""
         taken = []
         while self._finished:
             taken.append(self._finished.popleft())

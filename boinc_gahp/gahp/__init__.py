@@ -27,18 +27,7 @@ if TYPE_CHECKING:
         parse_request as parse_request,
     )
     from boinc_gahp.gahp.conversation import BUSY as BUSY, Conversation as Conversation
-    from boinc_gahp.gahp.grammar import (
-        Choice as Choice,
-        Counted as Counted,
-        Field as Field,
-        Optional as Optional,
-        Piece as Piece,
-        RequestId as RequestId,
-        Rest as Rest,
-        Secret as Secret,
-        Several as Several,
-        is_number as is_number,
-    )
+    from boinc_gahp.gahp.grammar import is_number as is_number
     from boinc_gahp.gahp.lines import LineSplitter as LineSplitter, TooLong as TooLong
     from boinc_gahp.gahp.results import NO_AD as NO_AD, fitting as fitting, seconds as seconds
     from boinc_gahp.gahp.words import (
@@ -55,18 +44,7 @@ __getattr__, __dir__ = exports(
         "command": ["AsyncRequest", "Request", "help_text"],
         "commands": ["COMMANDS", "PREFIXES", "parse_request"],
         "conversation": ["BUSY", "Conversation"],
-        "grammar": [
-            "Choice",
-            "Counted",
-            "Field",
-            "Optional",
-            "Piece",
-            "RequestId",
-            "Rest",
-            "Secret",
-            "Several",
-            "is_number",
-        ],
+        "grammar": ["is_number"],
         "lines": ["LineSplitter", "TooLong"],
         "results": ["NO_AD", "fitting", "seconds"],
         "words": ["decode", "encode", "join", "split"],

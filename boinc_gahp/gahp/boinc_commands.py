@@ -16,7 +16,6 @@ from boinc_gahp.gahp.grammar import (
     Number,
     Optional,
     Piece,
-    Secret,
     Several,
     Text,
 )
@@ -274,7 +273,7 @@ Example: BOINC_RETIRE_BATCH 12 sweep""",
         "BOINC_SELECT_PROJECT",
         (
             Text("url", "the project's address, http:// or https://"),
-            Secret("authenticator", "the account's key"),
+            Text("authenticator", "the account's key"),
         ),
         _select_project,
         pool=None,

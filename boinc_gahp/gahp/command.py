@@ -6,6 +6,7 @@ all made from the rows.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -99,11 +100,15 @@ def describe(piece: Piece, indent: str = "") -> list[str]:
 
 
 def help_text(command: Command) -> str:
-    """Return the long help of a command: syntax, arguments, explanation, result."""
+    """Return the long help of a command: syntax, arguments, explanation, result.
+
+    Each paragraph is one line, however long.
+    """
     lines = [command.syntax, "", f"  {command.summary[0].upper()}{command.summary[1:]}."]
     if command.arguments:
         lines += ["", *(line for piece in command.arguments for line in describe(piece, "  "))]
-    lines += ["", *(f"  {line}".rstrip() for line in command.help.splitlines())]
+    paragraphs = re.split(r"\n(?=Example|[A-Z_]+ \d)", command.help)
+    lines += ["", *(f"  {' '.join(each.split())}" for each in paragraphs)]
     if command.synchronous:
         lines += ["", f"  Answer: S {command.returns}".rstrip()]
     else:

@@ -125,7 +125,7 @@ answers to BOINC_QUERY_BATCHES leave out jobs that were aborted here.""",
         summary="print the results so far",
         help="""\
 Prints the number of results, then the results, one per line, in the order in which they came. Each
-result is printed once. The console does not need this: it prints results as they come.""",
+result is printed once. The console prints results as they come, and keeps none for RESULTS.""",
     ),
     Command(
         "VERSION",

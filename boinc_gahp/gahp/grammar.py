@@ -84,12 +84,6 @@ class Text(Field):
     __slots__ = ()
 
 
-class Secret(Field):
-    """Text without quotes in messages."""
-
-    __slots__ = ()
-
-
 class Name(Field):
     """A name: any text but an empty one."""
 

@@ -76,7 +76,7 @@ class NewApp:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """The result: the command as stored, files written, a linter's warnings."""
+    """The result: the command as stored, files written, warnings about its templates."""
 
     words: str
     written: tuple[Path, ...] = ()

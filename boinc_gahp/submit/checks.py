@@ -261,30 +261,20 @@ def check_remote(job_name: str, file: RemoteFile) -> None:
         )
 
 
-def check_own_template(
-    job_name: str, kind: str, open_names: Iterable[str], command: str | None = None
-) -> None:
-    """Raise JobRefused for texts of a job's own template that may not reach volunteers intact.
+def check_own_command_line(job_name: str, template: InputTemplate) -> None:
+    """Raise JobRefused if the command line in a job's own template may not arrive intact.
 
-    A project puts them into SQL and into the XML that clients read (``containers.rst``, "On the
+    A project puts it into SQL and into the XML that clients read (``containers.rst``, "On the
     server"; ``web-rpcs.rst``, "What clients make of it").
-
-    Args:
-        job_name: the job.
-        kind: of the template, ``input`` or ``output``.
-        open_names: the open names of its files.
-        command: its command line.
     """
-    for what, text in [*(("open name", name) for name in open_names), ("command line", command)]:
-        bad = _NOT_IN_TEMPLATE.search(text or "")
-        if bad:
-            raise JobRefused(
-                f"job {quoted(job_name)}: its own {kind} template has the {what} "
-                f"{quoted(text or '')}, which holds a {bad[0]}: the project's database or "
-                "volunteers' clients may change it; leave it out of the name, or use the job's "
-                "arguments instead of a command line",
-                job_name=job_name,
-            )
+    bad = _NOT_IN_TEMPLATE.search(template.command_line or "")
+    if bad:
+        raise JobRefused(
+            f"job {quoted(job_name)}: its own input template has the command line "
+            f"{quoted(template.command_line or '')}, which holds a {bad[0]}: the project's "
+            "database or volunteers' clients may change it; use the job's arguments instead",
+            job_name=job_name,
+        )
 
 
 def check_one_command_line(job_name: str, template: InputTemplate, app_name: str) -> None:

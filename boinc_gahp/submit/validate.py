@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from boinc_gahp.errors import (
     BadRequest,
@@ -20,7 +20,14 @@ from boinc_gahp.submit.digests import stat_input
 from boinc_gahp.submit.parameters import RequestedSizes, check_sizes
 from boinc_gahp.submit.staging import placeholder
 from boinc_gahp.submit.types import LocalFile, RemoteFile, StagedFile, Validation
-from boinc_gahp.templates import DEFAULTS, TemplateError, read_input_template, read_output_template
+from boinc_gahp.templates import (
+    DEFAULTS,
+    Severity,
+    TemplateError,
+    faults,
+    read_input_template,
+    read_output_template,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
@@ -30,6 +37,8 @@ if TYPE_CHECKING:
     from boinc_gahp.submit.project_cache import AppTemplates
     from boinc_gahp.submit.types import FilledSizes, Input, Job, SubmitRequest
     from boinc_gahp.templates import InputTemplate, OutputTemplate
+
+    _Template = TypeVar("_Template", InputTemplate, OutputTemplate)
 
 #: As long as the path that a project gives a job's own template (``templates/tmp/<md5>``), with
 #: the option before it.
@@ -96,7 +105,7 @@ class BatchValidator:
         names: dict[str, str] = {}
         for name, _ in self._request.jobs:
             checks.check_job_name(name, names)
-        self._warn_of_deletion()
+        self._warn_of_faults()
         inputs: dict[str, tuple[Input, ...]] = {}
         for name, job in self._request.jobs:
             inputs[name], self._lines[name] = self._validator(name, job)
@@ -278,16 +287,17 @@ class BatchValidator:
             nbytes=size,
         )
 
-    def _warn_of_deletion(self) -> None:
-        request = self._request
-        template = self._input_of_app
-        if template and not all(info.no_delete for info in template.per_job_files):
+    def _warn_of_faults(self) -> None:
+        if self._input_of_app is None:
+            return
+        of_app = self._app_templates
+        for problem in [*faults(of_app.input), *faults(of_app.output)]:
             self._context.cache.warn_once(
-                ("no_delete", request.app_name),
-                "App %s of %s: its input template lacks <no_delete/>, so the project deletes a "
-                "shared input file after the first job that used it",
-                request.app_name,
+                (problem.code, self._request.app_name),
+                "App %s of %s: %s",
+                self._request.app_name,
                 self._project.host,
+                problem.text,
             )
 
     def _check_batch(self) -> None:
@@ -403,13 +413,9 @@ class BatchValidator:
         if text is None:
             return None
         if text not in self._templates:
-            try:
-                self._templates[text] = read_input_template(text)
-            except TemplateError as error:
-                raise JobRefused(f"job {name!r}: its own {error}", job_name=name) from error
+            self._templates[text] = _own("input", read_input_template, text, name)
         template = self._templates[text]
-        names = [info.open_name for info in template.files]
-        checks.check_own_template(name, "input", names, template.command_line)
+        checks.check_own_command_line(name, template)
         return template
 
     def _input_template(self, name: str, job: Job) -> str | None:
@@ -434,13 +440,8 @@ class BatchValidator:
         if text is None:
             return self._app_templates.output
         if text not in self._output_templates:
-            try:
-                self._output_templates[text] = read_output_template(text)
-            except TemplateError as error:
-                raise JobRefused(f"job {name!r}: its own {error}", job_name=name) from error
-        template = self._output_templates[text]
-        checks.check_own_template(name, "output", [info.open_name for info in template.files])
-        return template
+            self._output_templates[text] = _own("output", read_output_template, text, name)
+        return self._output_templates[text]
 
     def _line(
         self, name: str, job: Job, command: str, input_files: tuple[InputFile, ...]
@@ -510,6 +511,19 @@ def _check_files(inputs: Iterable[Input], seen: dict[str, StagingError | tuple[i
         if isinstance(found, StagingError):
             raise found
         check_unchanged(item, *found)
+
+
+def _own(kind: str, read: Callable[[str], _Template], text: str, job_name: str) -> _Template:
+    """Return a job's own template; raises JobRefused if it cannot be used."""
+    try:
+        template = read(text)
+    except TemplateError as error:
+        raise JobRefused(f"job {job_name!r}: its own {error}", job_name=job_name) from error
+    for problem in faults(template):
+        if problem.severity is Severity.ERROR:
+            text = f"job {job_name!r}: its own {kind} template: {problem}"
+            raise JobRefused(text, job_name=job_name)
+    return template
 
 
 def _longest(template: InputTemplate, delay_bound: float | None = None) -> float:

@@ -27,11 +27,7 @@ if TYPE_CHECKING:
         read_output_template as read_output_template,
         read_templates as read_templates,
     )
-    from boinc_gahp.templates.sizes import (
-        WorstCase as WorstCase,
-        worst_input as worst_input,
-        worst_output as worst_output,
-    )
+    from boinc_gahp.templates.rules import faults as faults
     from boinc_gahp.templates.types import (
         DEFAULTS as DEFAULTS,
         DOCUMENT_LIMIT as DOCUMENT_LIMIT,
@@ -66,7 +62,7 @@ __getattr__, __dir__ = exports(
         ],
         "filling": ["JobFile", "fill_input", "fill_output"],
         "reading": ["read_input_template", "read_output_template", "read_templates"],
-        "sizes": ["WorstCase", "worst_input", "worst_output"],
+        "rules": ["faults"],
         "types": [
             "DEFAULTS",
             "DOCUMENT_LIMIT",

@@ -49,7 +49,23 @@ def xml_error(text: str) -> Problem | None:
     try:
         etree.fromstring(_wrapped(text), _parser(recover=False))
     except etree.XMLSyntaxError as error:
-        return Problem(error.lineno or 0, f"this is not XML: {error.msg}", "malformed")
+        return Problem(error.lineno or 0, f"this is not XML: {error.msg}; correct it", "malformed")
+    return None
+
+
+def document_error(text: str) -> Problem | None:
+    """Return why PHP cannot read an input template: it must be one XML document."""
+    try:
+        etree.fromstring(text.encode("utf-8", "replace"), _parser(recover=False))
+    except etree.XMLSyntaxError as error:
+        why = f"this is not one XML document ({error.msg})"
+        return Problem(
+            error.lineno or 0,
+            f"{why}: put all of it into one <input_template>, below the XML declaration if there "
+            "is one; the web RPCs for remote jobs cannot read it",
+            "not-one-document",
+            Severity.WARNING,
+        )
     return None
 
 
@@ -121,21 +137,6 @@ def line_of(element: etree._Element) -> int:
     """Return the line in which an element begins, 0 if unknown."""
     line = getattr(element, "sourceline", None)
     return line if isinstance(line, int) else 0
-
-
-class Findings:
-    """The problems that a check has found, in the order of checking."""
-
-    def __init__(self) -> None:
-        self.problems: list[Problem] = []
-
-    def error(self, element: etree._Element, code: str, text: str) -> None:
-        """Note an error where ``element`` begins."""
-        self.problems.append(Problem(line_of(element), text, code))
-
-    def warn(self, element: etree._Element, code: str, text: str) -> None:
-        """Note a warning where ``element`` begins."""
-        self.problems.append(Problem(line_of(element), text, code, Severity.WARNING))
 
 
 class Fields:

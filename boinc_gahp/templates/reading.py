@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.templates.markup import Fields, children, line_of, parse
 from boinc_gahp.templates.types import (
-    UPLOAD_URL,
     InputFileInfo,
     InputTemplate,
     OutputFileInfo,
@@ -59,7 +58,7 @@ def read_templates(text: str) -> tuple[InputTemplate, OutputTemplate]:
         TemplateError: one is missing, there are two of a kind, or one is wrong.
     """
     parts = split(text, "job templates")
-    return _input(_only(parts, INPUT)), _output(_only(parts, OUTPUT))
+    return _input(only(parts, INPUT)), _output(only(parts, OUTPUT))
 
 
 def read_input_template(text: str) -> InputTemplate:
@@ -77,7 +76,7 @@ def input_parts(text: str) -> Parts:
     Raises:
         TemplateError: there is none, or there are several.
     """
-    return _only(split(text, INPUT), INPUT)
+    return only(split(text, INPUT), INPUT)
 
 
 def read_output_template(text: str) -> OutputTemplate:
@@ -86,7 +85,7 @@ def read_output_template(text: str) -> OutputTemplate:
     Raises:
         TemplateError: lists everything that is wrong with it.
     """
-    return _output(_only(split(text, OUTPUT), OUTPUT))
+    return _output(only(split(text, OUTPUT), OUTPUT))
 
 
 def _input(parts: Parts) -> InputTemplate:
@@ -103,7 +102,12 @@ def _output(parts: Parts) -> OutputTemplate:
     return template
 
 
-def _only(parts: dict[str, list[Parts]], kind: str) -> Parts:
+def only(parts: dict[str, list[Parts]], kind: str) -> Parts:
+    """Return the elements of the only template of a kind.
+
+    Raises:
+        TemplateError: there is none, or there are several.
+    """
     found = parts[kind]
     root = "<input_template>" if kind == INPUT else "<output_template>"
     body = "<workunit>" if kind == INPUT else "<result>"
@@ -222,6 +226,7 @@ def input_of(parts: Parts) -> tuple[InputTemplate, list[Problem]]:
         avg_ncpus=body.real("avg_ncpus"),
         flops=body.real("flops"),
         buda_app_name=body.text("buda_app_name"),
+        line=body.line,
     )
     return template, sorted(problems, key=lambda problem: problem.line)
 
@@ -253,6 +258,7 @@ def _input_file(fields: Fields, open_name: str) -> InputFileInfo:
         md5_cksum=fields.text("md5_cksum"),
         nbytes=fields.integer("nbytes"),
         generate_locally=fields.flag("generate_locally", "generated_locally"),
+        line=fields.line,
     )
     if file.urls and (file.md5_cksum is None or file.nbytes is None):
         fields.problem(
@@ -296,28 +302,29 @@ def output_of(parts: Parts) -> tuple[OutputTemplate, list[Problem]]:
             )
             continue
         fields = Fields(problems, matching, ref)
-        files.append(_output_file(fields, _open_name(fields, ref, seen), name))
+        files.append(_output_file(fields, matching, _open_name(fields, ref, seen), name))
     if not problems:
         files = _numbered(files, body)
     report_immediately = body.flag("report_immediately")
-    template = OutputTemplate(tuple(files), report_immediately)
+    template = OutputTemplate(tuple(files), report_immediately, body.line)
     return template, sorted(problems, key=lambda problem: problem.line)
 
 
-def _output_file(fields: Fields, open_name: str, name: str) -> OutputFileInfo:
+def _output_file(fields: Fields, info: etree._Element, open_name: str, name: str) -> OutputFileInfo:
     return OutputFileInfo(
         open_name=open_name,
         file_name=name,
         generated_locally=fields.flag("generated_locally"),
         upload_when_present=fields.flag("upload_when_present"),
         max_nbytes=fields.real("max_nbytes"),
-        urls=fields.texts("url") or (UPLOAD_URL,),
+        urls=fields.texts("url"),
         gzip_when_done=fields.flag("gzip_when_done"),
         copy_file=fields.flag("copy_file"),
         optional=fields.flag("optional"),
         no_validate=fields.flag("no_validate"),
-        no_delete=fields.flag("no_delete"),
+        no_delete=Fields([], info).flag("no_delete"),
         sticky=fields.flag("sticky"),
+        line=line_of(info),
     )
 
 

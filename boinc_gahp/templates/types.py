@@ -7,7 +7,7 @@ Fields are named after the elements in BOINC's documents JobTemplates and JobIn,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -103,6 +103,8 @@ class InputFileInfo:
     md5_cksum: str | None = None
     nbytes: int | None = None
     generate_locally: bool = False
+    line: int = field(default=0, compare=False, repr=False)
+    """Where its ``<file_info>`` begins."""
 
     @property
     def remote(self) -> bool:
@@ -146,11 +148,21 @@ class InputTemplate:
     """Likewise: the speed that the client expects, in floating-point operations per second."""
     buda_app_name: str | None = None
     """For the scheduler: the BUDA app whose files it adds (``containers.rst``, "BUDA apps")."""
+    line: int = field(default=0, compare=False, repr=False)
+    """Where its ``<workunit>`` begins."""
 
     @property
     def per_job_files(self) -> tuple[InputFileInfo, ...]:
         """The files that each job has to name, in this order."""
         return tuple(file for file in self.files if file.per_job)
+
+
+#: The elements of a workunit that are numbers.
+PARAMETERS = tuple(
+    name
+    for name in InputTemplate.__dataclass_fields__
+    if name not in {"files", "command_line", "buda_app_name", "line"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +181,8 @@ class OutputFileInfo:
     no_validate: bool = False
     no_delete: bool = False
     sticky: bool = False
+    line: int = field(default=0, compare=False, repr=False)
+    """Where its ``<file_info>`` begins."""
 
     @property
     def number(self) -> int | None:
@@ -182,6 +196,8 @@ class OutputTemplate:
 
     files: tuple[OutputFileInfo, ...] = ()
     report_immediately: bool = False
+    line: int = field(default=0, compare=False, repr=False)
+    """Where its ``<result>`` begins."""
 
 
 def outfile_number(name: str) -> int | None:

@@ -15,13 +15,13 @@ from boinc_gahp.templates.markup import children
 from boinc_gahp.templates.reading import input_parts, read_input_template, read_output_template
 from boinc_gahp.templates.types import (
     DOCUMENT_LIMIT,
+    PARAMETERS,
     UPLOAD_URL,
     InputTemplate,
     OutputTemplate,
     Problem,
     TemplateError,
 )
-from boinc_gahp.templates.vocabulary import PARAMETERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

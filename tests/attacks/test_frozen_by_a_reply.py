@@ -26,8 +26,7 @@ from boinc_gahp.rpc.pages import is_page, page_text, page_title
 from boinc_gahp.rpc.redact import Redactor
 from boinc_gahp.rpc.replies import stderr_text, unescaped_words
 from boinc_gahp.secret import Authenticator, hide_logins
-from boinc_gahp.templates import TemplateError, read_templates
-from boinc_gahp.templates.scanning import Scan
+from boinc_gahp.templates import TemplateError, check_template, read_templates
 from boinc_gahp.text import shorten
 from tests.daemon.process import Daemon
 from tests.rpc.canned import inside, project
@@ -154,10 +153,6 @@ def page(status: int, text: str) -> None:
     project(text.encode(), status=status).ping()
 
 
-def scan(text: str) -> object:
-    return Scan(text).problem
-
-
 #: Each with what it is fed.
 PARSERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "a whole reply": (lambda text: query_batch2(text.encode()), MARKUP + NAMES),
@@ -195,7 +190,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "a job's own stderr": (unwrap, MARKUP + STDERR),
     "a refusal's words": (partial(refusals.meaning, -1), MARKUP + REFUSALS),
     "templates": (read_templates, MARKUP + TEMPLATE),
-    "a template's tags": (scan, MARKUP + TEMPLATE),
+    "a template's tags": (check_template, MARKUP + TEMPLATE),
 }
 
 

@@ -6,15 +6,15 @@ import stat
 from typing import TYPE_CHECKING
 
 import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 
 from boinc_gahp.daemon.console.input import (
-    KEPT_LINES,
     LONGEST,
+    CommandCompleter,
     PrivateHistory,
-    lines_of,
     secret_begins,
 )
-from boinc_gahp.gahp.lines import LineSplitter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,9 +36,8 @@ def run_of(path: Path, *typed: str) -> list[str]:
     [
         "BOINC_SELECT_PROJECT http://a/ SECRET",
         "boinc_select_project http://a/ SECRET",
-        "BOINC_SELECT_PROJECT http://a\\ b/ SECRET",
         "BOINC_SELECT_PROJET http://a/ SECRET",
-        "SELECT_PROJECT http://a/ SECRET more",
+        "SELECT_PROJECT HTTP://a/ SECRET more",
         "BOINC_SELECT_PROJECT  SECRET",
         "  BOINC_SELECT_PROJECT http://a/ SECRET",
     ],
@@ -49,7 +48,9 @@ def test_an_authenticator_is_found_where_it_begins(line: str) -> None:
     assert line[begins:].startswith("SECRET")
 
 
-@pytest.mark.parametrize("line", ["", "BOINC_PING 2", "BOINC_SELECT_PROJECT http://a/"])
+@pytest.mark.parametrize(
+    "line", ["", "BOINC_PING 2", "help select_project", "BOINC_SELECT_PROJECT http://a/"]
+)
 def test_other_lines_have_none(line: str) -> None:
     assert secret_begins(line) is None
 
@@ -116,15 +117,6 @@ def test_repetitions_blank_lines_and_huge_lines_are_not_kept(tmp_path: Path) -> 
     assert path.read_text() == "BOINC_PING 2\n"
 
 
-def test_a_long_history_is_shortened(tmp_path: Path) -> None:
-    path = tmp_path / "history"
-    path.write_text("".join(f"BOINC_PING {i}\n" for i in range(2 * KEPT_LINES + 1)))
-    assert len(run_of(path)) == KEPT_LINES
-    assert len(path.read_text().splitlines()) == KEPT_LINES
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert [each.name for each in tmp_path.iterdir()] == ["history"]
-
-
 @pytest.mark.parametrize("place", ["directory/history", "link"])
 def test_the_console_works_where_no_history_can_be_kept(tmp_path: Path, place: str) -> None:
     (tmp_path / "directory").touch()
@@ -133,10 +125,19 @@ def test_the_console_works_where_no_history_can_be_kept(tmp_path: Path, place: s
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_text_is_cut_into_request_lines() -> None:
-    splitter = LineSplitter()
-    assert list(lines_of("A 1\nB\\\n2", splitter)) == [b"A 1", b"B\\\n2"]
-    assert list(lines_of("  ", splitter)) == []
-    assert list(lines_of("C\\", splitter)) == []
-    assert splitter.incomplete
-    assert list(lines_of("3", splitter)) == [b"C\\\n3"]
+@pytest.mark.parametrize(
+    ("text", "completed"),
+    [
+        pytest.param("boinc_pi", ["BOINC_PING"], id="small letters"),
+        pytest.param("PING", ["BLAH_PING", "BOINC_PING"], id="without its beginning"),
+        pytest.param("CANC", ["BLAH_JOB_CANCEL"], id="without BLAH_JOB_"),
+        pytest.param("he", ["HELP"], id="help"),
+        pytest.param("help boinc_a", ["help BOINC_ABORT_JOBS"], id="after help"),
+        pytest.param("help PING ", [], id="nothing after help and a command"),
+        pytest.param("BOINC_PING ", [], id="no arguments"),
+        pytest.param("NOTHING", [], id="unknown"),
+    ],
+)
+def test_names_of_commands_are_completed(text: str, completed: list[str]) -> None:
+    found = CommandCompleter().get_completions(Document(text), CompleteEvent())
+    assert [text[: len(text) + one.start_position] + one.text for one in found] == completed

@@ -65,7 +65,7 @@ def test_submits_and_fetches_keep_nothing_else_waiting() -> None:
 def test_help_tells_syntax_arguments_and_answer(command: Command) -> None:
     text = help_text(command)
     assert command.syntax in text
-    assert command.help in re.sub(r"^  ", "", text, flags=re.MULTILINE)
+    assert " ".join(command.help.split()) in " ".join(text.split())
     for name in re.findall(r"[a-z_]+", command.syntax):
         assert re.search(rf"^ +{name} ", text, re.MULTILINE) or name in text
     assert "Answer: S" in text

@@ -25,13 +25,11 @@ from boinc_gahp.rpc import ClientOptions, WebRpcs
 from boinc_gahp.submit import buda_name, project_app
 from boinc_gahp.templates import (
     DEFAULTS,
-    DOCUMENT_LIMIT,
     InputTemplate,
-    JobFile,
     OutputTemplate,
+    Severity,
     TemplateError,
-    fill_input,
-    fill_output,
+    faults,
     read_templates,
 )
 from boinc_gahp.terminal import words
@@ -48,15 +46,7 @@ READ = 30.0
 #: Seconds by which the clocks may differ; so little makes no difference to anybody.
 CLOCK_DIFFERENCE = 60.0
 
-#: A job's documents can grow by the lengths of names and command lines; from here on that matters.
-NEARLY_FULL = 0.8
-
 #: How the project's message begins for an account without rights (``web-rpcs.rst``, "Rights").
-
-#: An MD5 with an extension; a job's name of the longest accepted length, and its result's suffix
-#: (``web-rpcs.rst``, "The RPCs" and "Job names").
-LONG_FILE_NAME = f"{'f' * 32}.extension"
-LONG_RESULT_NAME = "r" * 180
 
 
 def check_project(
@@ -206,8 +196,7 @@ def _check_app(project: WebRpcs, app: str, chosen: ProjectSettings) -> Iterator[
         f"outputs {_names(outputs.files)}"
     )
     yield _show_defaults(app, inputs)
-    yield _check_size(app, project.url, inputs, outputs)
-    yield from _check_no_delete(app, inputs, outputs)
+    yield from _check_rules(app, inputs, outputs)
 
 
 def _buda_note(name: str, chosen: ProjectSettings) -> Check:
@@ -255,42 +244,14 @@ def _show_defaults(app: str, template: InputTemplate) -> Check:
     )
 
 
-def _check_size(app: str, url: str, inputs: InputTemplate, outputs: OutputTemplate) -> Check:
-    file_url = f"{url}download/3ff/{LONG_FILE_NAME}"
-    file = JobFile(LONG_FILE_NAME, 10**12, "0" * 32, (file_url,))
-    try:
-        documents = {
-            "input template": fill_input(inputs, [file] * len(inputs.per_job_files)),
-            "output template": fill_output(
-                outputs, LONG_RESULT_NAME, f"{url}cgi/file_upload_handler", "r1234567890_0"
-            ),
-        }
-    except TemplateError as error:
-        return failed(f"app {app}: {error.told()}")
-    name, size = max(
-        ((name, len(text.encode())) for name, text in documents.items()), key=lambda each: each[1]
-    )
-    sizes = f"filled in, its {name} has up to {size:,} bytes of {DOCUMENT_LIMIT:,}"
-    if size > NEARLY_FULL * DOCUMENT_LIMIT:
-        return warning(f"app {app}: {sizes}", "long command lines may not fit: fewer files help")
-    return ok(f"app {app}: {sizes}")
-
-
-def _check_no_delete(app: str, inputs: InputTemplate, outputs: OutputTemplate) -> Iterator[Check]:
-    shared = [file for file in inputs.per_job_files if not file.no_delete]
-    if shared:
-        yield warning(
-            f"app {app}: the input template lacks <no_delete/> for {_names(shared)}; the project "
-            "deletes a file that several jobs share as soon as the first of them is done",
-            "ask its admin to add it",
-        )
-    fetched = [file for file in outputs.files if not file.no_delete]
-    if fetched:
-        yield warning(
-            f"app {app}: the output template lacks <no_delete/> for {_names(fetched)}; the project "
-            "may delete outputs before they are fetched",
-            "ask its admin to add it",
-        )
+def _check_rules(app: str, *templates: InputTemplate | OutputTemplate) -> Iterator[Check]:
+    for template in templates:
+        for problem in faults(template):
+            text = f"app {app}: {problem.text}"
+            if problem.severity is Severity.ERROR:
+                yield failed(text)
+            else:
+                yield warning(text, "ask its admin to change it")
 
 
 def _names(files: Sequence[object]) -> str:

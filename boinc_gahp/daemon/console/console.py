@@ -1,4 +1,4 @@
-"""The daemon on a terminal: the same commands, with a prompt, history, completion and help.
+"""The daemon on a terminal: the same commands, with a prompt, history and help.
 
 Except for the requests themselves, everything happens in one thread, that of prompt_toolkit's event
 loop. So a result never appears in the middle of an answer or of a line being typed.
@@ -11,7 +11,6 @@ import logging
 import shutil
 import signal
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from prompt_toolkit import PromptSession, print_formatted_text
@@ -21,35 +20,26 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from boinc_gahp import __version__
-from boinc_gahp.config import log_file, named_projects, state_dir
+from boinc_gahp.config import log_file, state_dir
 from boinc_gahp.daemon.console import display
-from boinc_gahp.daemon.console.completion import CompletionNames, LineCompleter, hint
-from boinc_gahp.daemon.console.input import MaskAuthenticator, PrivateHistory, lines_of
-from boinc_gahp.daemon.engine import Engine, FinishedRequest
+from boinc_gahp.daemon.console.input import CommandCompleter, MaskAuthenticator, PrivateHistory
+from boinc_gahp.daemon.engine import Engine
 from boinc_gahp.daemon.main import CLOSING, leave, prepare_process
-from boinc_gahp.daemon.projects import Projects, Selection
+from boinc_gahp.daemon.projects import Projects
 from boinc_gahp.errors import GahpError
-from boinc_gahp.gahp import AsyncRequest, LineSplitter, boinc_commands, common_commands, decode
-from boinc_gahp.text import count, visible
-from boinc_gahp.threads import start
+from boinc_gahp.gahp import COMMANDS, decode, encode
+from boinc_gahp.text import count, quoted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.config import Settings
-    from boinc_gahp.daemon.console.display import ConsoleMessage
+    from boinc_gahp.daemon.engine import FinishedRequest
     from boinc_gahp.daemon.projects import OpenContext
 
 log = logging.getLogger("boinc_gahp.daemon")
 
-#: Bytes of results kept for RESULTS; they were shown when they came.
-KEPT_RESULTS = 50_000_000
-#: How many batches of a project are asked for their jobs' names, and the most jobs of such a batch.
-LOOKED_INTO = 20
-LOOKED_INTO_JOBS = 2000
-
 PROMPT = "boinc_gahp> "
-_CONTINUED = "          > "
 _STYLE = Style.from_dict(
     {
         "good": "ansigreen",
@@ -74,244 +64,147 @@ def run_console(
         on_settings: called with the settings before a project is used; here the log is started.
     """
     prepare_process()
-    console = Console(Projects(load_settings, open_context, on_settings))
+    projects = Projects(load_settings, open_context, on_settings)
+    status = 0
     try:
         # Not asyncio.run: it waits for threads, and one may hang on a dead file server.
-        asyncio.new_event_loop().run_until_complete(console.converse())
+        asyncio.new_event_loop().run_until_complete(Console(projects).converse())
     except KeyboardInterrupt:
-        console.close()
-        leave(0)
+        pass
     except BaseException as error:  # the process ends here, on purpose
         log.critical("the console ends with an error", exc_info=error)
         print(f"boinc_gahp: {type(error).__name__}: {error}", file=sys.stderr)  # noqa: T201
-        console.close()
-        leave(1)
-    console.close()
-    leave(0)
+        status = 1
+    projects.close_service(CLOSING)
+    leave(status)
 
 
 class _Engine(Engine):
-    """An engine that also hands out results that nobody asked for."""
+    """An engine that shows results when they come, and keeps none for RESULTS."""
 
-    def __init__(self, projects: Projects, on_result: Callable[[], None]) -> None:
-        super().__init__(projects, on_result=on_result)
-        self._to_show: list[FinishedRequest] = []
-        self._kept_bytes = 0
-
-    @property
-    def unanswered(self) -> int:
-        """Requests under way: a person need not ask for results that were already shown."""
-        return super().unanswered - self.conversation.waiting
-
-    def take_results(self) -> list[FinishedRequest]:
-        """Return the results since the last call; the caller shows them as well."""
-        taken = super().take_results()
-        if not self.conversation.waiting:
-            self._kept_bytes = 0
-        self._to_show += taken
-        self._kept_bytes += sum(len(one.line) for one in taken)
-        if self._kept_bytes > KEPT_RESULTS:
-            self.conversation.answer(common_commands.Results())
-            self._kept_bytes = 0
-        return taken
-
-    def to_show(self) -> list[FinishedRequest]:
-        """Return the results that were not shown yet."""
-        shown, self._to_show = self._to_show, []
-        return shown
+    def announce(self) -> bytes:
+        """Show the new results."""
+        for finished in self.take_results():
+            show(finished)
+        return b""
 
 
 class Console:
-    """A conversation with a person. Create it in the thread that calls :meth:`converse`."""
+    """A conversation with a person."""
 
     def __init__(self, projects: Projects) -> None:
         self._projects = projects
-        self._names = CompletionNames()
-        self._splitter = LineSplitter()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._engine = _Engine(projects, self._wake)
-        self._urls: dict[int, str] = {}
-        self._url = ""
+        self._engine = _Engine(projects, on_result=self._wake)
         self._ended = False
         self._session: PromptSession[str] | None = None
 
     async def converse(self) -> None:
         """Greet, then answer lines until end of input, QUIT or a stop signal."""
         self._loop = asyncio.get_running_loop()
-        settings = self._settings()
-        self._session = self._open_session(settings)
+        self._session = session = self._greet()
         for number in (signal.SIGTERM, signal.SIGHUP):
             self._loop.add_signal_handler(number, self._stop)
         with patch_stdout(raw=True):
-            self._greet(settings)
             while not (self._ended or self._engine.quitting):
-                await self._next_line(self._session)
-            self._say_farewell()
+                try:
+                    text = await session.prompt_async(PROMPT)
+                except KeyboardInterrupt:
+                    continue
+                except EOFError:
+                    break
+                for line in filter(str.strip, text.splitlines()):
+                    if not self._engine.quitting:
+                        self._handle(line)
+            self._engine.announce()
+            if pending := self._engine.unanswered:
+                unfinished = count(pending, "request")
+                _print("faint", f"{unfinished} not finished; those on the project continue")
 
-    # -- beginning and end
-
-    def close(self) -> None:
-        """Release HTCondor's jobs, in a few seconds at most."""
-        self._projects.close_service(CLOSING)
-
-    def _settings(self) -> Settings | None:
+    def _greet(self) -> PromptSession[str]:
+        history = None
+        _print("plain", f"boinc_gahp {__version__}; type help")
         try:
             settings = self._projects.settings()
         except GahpError as error:
-            self._print("bad", "settings:", f" {error}")
-            return None
-        for why in settings.no_authenticator.values():
-            self._print("bad", "settings:", f" {why}")
-        self._names = CompletionNames([project.url for _, project in named_projects(settings)])
-        if settings.project is not None and settings.project.authenticator is not None:
-            self._select(settings.project.url, None)
-        return settings
-
-    def _open_session(self, settings: Settings | None) -> PromptSession[str]:
-        path = state_dir(settings) / "console_history" if settings else None
+            _print("bad", "settings:", f" {error}")
+        else:
+            history = state_dir(settings) / "console_history"
+            for why in settings.no_authenticator.values():
+                _print("bad", "settings:", f" {why}")
+            project = settings.project
+            if project is not None and project.authenticator is not None:
+                _print("plain", f"project: {project.url}")
+            else:
+                _print("plain", "project: none; type BOINC_SELECT_PROJECT url authenticator")
+            if settings.logging.level != "off":
+                _print("plain", f"log: {log_file(settings)}")
         return PromptSession(
-            history=PrivateHistory(path),
-            completer=LineCompleter(self._names),
-            complete_in_thread=True,
+            history=PrivateHistory(history),
+            completer=CommandCompleter(),
             complete_while_typing=False,
             input_processors=[MaskAuthenticator()],
             bottom_toolbar=self._toolbar,
             style=_STYLE,
-            enable_open_in_editor=False,
         )
-
-    def _greet(self, settings: Settings | None) -> None:
-        log_path = None
-        if settings is not None and settings.logging.level != "off":
-            log_path = str(log_file(settings))
-        width = shutil.get_terminal_size().columns
-        self._print("plain", display.greeting(__version__, self._url, log_path, width))
-
-    def _say_farewell(self) -> None:
-        self._show_results()
-        pending = self._engine.unanswered
-        if pending:
-            self._print(
-                "faint",
-                f"{count(pending, 'request')} not finished; those on the project continue",
-            )
 
     def _stop(self) -> None:
         self._ended = True
         if self._session is not None and self._session.app.is_running:
             self._session.app.exit(exception=EOFError)
 
-    # -- lines
-
     def _toolbar(self) -> str:
-        line_hint = hint(get_app().current_buffer.document.text_before_cursor)
+        """Return the line below the prompt: the form of the command that is being typed."""
+        command = COMMANDS.get(get_app().current_buffer.text.partition(" ")[0].upper())
+        if command is not None:
+            return display.folded(command.syntax, _width())
         pending = self._engine.unanswered
-        return line_hint or (
-            f"{pending} under way" if pending else "help | TAB completes | Ctrl-D leaves"
-        )
+        return f"{pending} under way" if pending else "help | TAB completes | Ctrl-D leaves"
 
-    async def _next_line(self, session: PromptSession[str]) -> None:
-        prompt = _CONTINUED if self._splitter.incomplete else PROMPT
-        try:
-            text = await session.prompt_async(prompt)
-        except KeyboardInterrupt:
-            self._splitter = LineSplitter()
-            return
-        except EOFError:
-            self._ended = True
-            return
-        for line in lines_of(text, self._splitter):
-            self._handle(line)
-            if self._engine.quitting:
-                return
-
-    def _handle(self, line: bytes) -> None:
-        first, _, rest = decode(line).strip().partition(" ")
+    def _handle(self, line: str) -> None:
+        first, _, rest = line.strip().partition(" ")
         if first.upper() in {"HELP", "?"}:
-            self._help(rest.strip())
+            _help(rest.strip())
             return
-        reply = self._engine.handle(line)
-        self._show_results()
+        reply = self._engine.handle(encode(line))
         if reply.reason:
-            self._print("bad", "error:", f" {visible(reply.reason)}")
-        if not reply.accepted:
-            return
-        if isinstance(reply.request, AsyncRequest):
-            self._urls[id(reply.request)] = self._url
-            self._names.note_request(self._url, reply.request)
-        elif isinstance(reply.request, boinc_commands.SelectProject):
-            self._selected(reply.request)
-        for answer in decode(reply.output).splitlines():
-            self._print("faint", visible(answer))
-
-    def _help(self, word: str) -> None:
-        if word:
-            self._say(display.help_on(word, shutil.get_terminal_size().columns))
-        else:
-            self._print("plain", display.help_overview())
-
-    # -- projects
-
-    def _selected(self, request: boinc_commands.SelectProject) -> None:
-        selection = Selection.of(request.url, request.authenticator)
-        self._select(selection.url or "", selection)  # the reply says what was wrong with it
-
-    def _select(self, url: str, selection: Selection | None) -> None:
-        self._url = url
-        self._names.select(url)
-        if url:
-            learn = partial(_learn, self._projects, self._names, url, selection)
-            start(learn, "names")
-
-    # -- results
+            _print("bad", "error:", f" {visible(reply.reason)}")
+        if reply.accepted:
+            for answer in decode(reply.output).splitlines():
+                _print("faint", visible(answer))
 
     def _wake(self) -> None:
         """Have results shown; for worker threads."""
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._take_results)
-
-    def _take_results(self) -> None:
-        announcement = self._engine.announce()
-        self._show_results()
-        for line in decode(announcement).splitlines():
-            self._print("faint", line)
-
-    def _show_results(self) -> None:
-        for finished in self._engine.to_show():
-            url = self._urls.pop(id(finished.request), self._url)
-            self._names.note_result(url, finished.request, finished.line)
-            self._say(display.result(finished.request, finished.line))
-
-    # -- output
-
-    def _say(self, says: ConsoleMessage) -> None:
-        head = f"{says.head} " if says.head else ""
-        self._print(says.style, head.rstrip(), head[len(head.rstrip()) :] + "\n".join(says.lines))
-
-    def _print(self, style: str, head: str, rest: str = "") -> None:
-        if style == "bad":
-            rest = display.folded(head + rest, shutil.get_terminal_size().columns)
-            rest = rest.removeprefix(head)
-        text = FormattedText([(f"class:{style}", head), ("", rest)])
-        print_formatted_text(text, style=_STYLE)
+            self._loop.call_soon_threadsafe(self._engine.announce)
 
 
-def _learn(
-    projects: Projects, names: CompletionNames, url: str, selection: Selection | None
-) -> None:
-    """Fetch a project's names in a thread of its own; failures are only logged."""
-    try:
-        context = projects.context(selection)
-        batches = sorted(context.cache.batches(), key=lambda batch: -batch.id)
-        names.learn(
-            url,
-            batches=[batch.name for batch in batches],
-            apps={batch.app_name for batch in batches},
-        )
-        for batch in batches[:LOOKED_INTO]:
-            if batch.njobs <= LOOKED_INTO_JOBS:
-                names.learn(url, jobs=context.cache.job_names(batch.id))
-    except GahpError as error:
-        log.info("No names for completion: %s", error)
-    except Exception:  # completion is only a convenience
-        log.exception("no names for completion")
+def show(finished: FinishedRequest) -> None:
+    """Print the result of a request."""
+    request = finished.request
+    head = f"{request.command} {request.request_id}:"
+    if finished.error is not None:
+        _print("bad", head, f" error: {visible(finished.error)}")
+    else:
+        lines = map(visible, display.values(request, finished.line))
+        _print("good", head, "\n  ".join([" ok", *lines]))
+
+
+def _help(word: str) -> None:
+    if not word:
+        _print("plain", display.help_overview())
+    elif text := display.help_on(word, _width()):
+        _print("plain", text)
+    else:
+        _print("bad", "error:", f" there is no command {quoted(word)}; help lists the commands")
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns - 1
+
+
+def _print(style: str, head: str, rest: str = "") -> None:
+    """Print text above the prompt: ``head`` in ``style``, then ``rest``, folded between words."""
+    text = display.folded(head + rest, _width())
+    parts = [(f"class:{style}", text[: len(head)]), ("", text[len(head) :])]
+    print_formatted_text(FormattedText(parts), style=_STYLE)

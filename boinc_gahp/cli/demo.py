@@ -1,0 +1,356 @@
+"""``boinc_gahp demo``: the whole life of a batch, on this machine, in under a minute."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import GahpError
+from boinc_gahp.extras import need_extra
+from boinc_gahp.gahp import LineSplitter, decode, join, split
+from boinc_gahp.logs import redact
+from boinc_gahp.states import JobState, job_state
+from boinc_gahp.terminal import Parser
+from boinc_gahp.text import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+_INPUTS = (
+    "The quick brown fox jumps over the lazy dog.\n",
+    "Jobs go out to volunteers, and their outputs come back.\n" * 100,
+    "Grüße aus dem Rechenzentrum: ß, é, ø and λ are letters, too.\n",
+)
+_JOBS = 20
+_HOSTS = 4
+#: Seconds after which something must have gone wrong.
+_TIMEOUT = 120.0
+#: Seconds within which the daemon has to end after its stdin was closed.
+_STOPPING = 5.0
+#: Seconds between two looks at the batch; a gridmanager takes a minute.
+_INTERVAL = 0.4
+_TERMINATED = 128 + signal.SIGTERM
+_PREFIX = "GAHP:"
+
+_DESCRIPTION = """\
+Starts a BOINC project with volunteers on this machine, and the daemon as HTCondor would start it.
+Submits a batch of 20 jobs, watches it, fetches and checks every output, and retires the batch.
+"""
+_SETTINGS = """\
+# The demo's own settings: state and log stay with it.
+[state]
+dir = "state"
+cache_dir = "cache"
+[logging]
+level = "debug"
+"""
+
+
+class DemoTrouble(GahpError):
+    """The demo cannot go on; the text says why."""
+
+    code = "BG-DEMO-TROUBLE"
+
+
+def run(arguments: list[str], _config: str | None) -> int:
+    """Run the demo; return the exit status."""
+    options = run_parser().read(arguments)
+    need_extra("local-project", "the demo", "flask", "waitress")
+    directory, is_ours = _directory(options.directory)
+    before = signal.signal(signal.SIGTERM, _leave)
+    done = False
+    try:
+        with _scratch(directory, keep=options.keep):
+            status = _demonstrate(directory, options.show_conversation)
+        done = True
+        return status
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        if is_ours and not done and not options.keep:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def run_parser(_config: str | None = None) -> Parser:
+    """Return the parser of the command's arguments."""
+    parser = Parser(
+        "demo",
+        _DESCRIPTION,
+        examples=(
+            "boinc_gahp demo",
+            "boinc_gahp demo --show-conversation --directory ~/demo --keep",
+        ),
+        statuses={
+            0: "every output is right",
+            1: "an output is wrong, or the demo failed; stderr says why",
+        },
+    )
+    parser.add_argument(
+        "--show-conversation", action="store_true", help="print the GAHP lines that are exchanged"
+    )
+    parser.completes(
+        parser.add_argument(
+            "--directory",
+            type=Path,
+            metavar="DIR",
+            help="a new or empty directory for inputs and outputs (default: a temporary one)",
+        ),
+        "directory",
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="also keep the project, its database and the log there"
+    )
+    return parser
+
+
+class _Gahp:
+    """The daemon on pipes, started as HTCondor starts it; a context manager that stops it."""
+
+    def __init__(self, directory: Path, *, show: bool) -> None:
+        directory.mkdir()
+        settings = directory / "boinc_gahp.toml"
+        settings.write_text(_SETTINGS)
+        settings.chmod(0o600)
+        environment = {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": str(directory),
+            "XDG_CONFIG_DIRS": str(directory / "none"),
+            "BOINC_GAHP_CONFIG": str(settings),
+        }
+        # A variable configures the measuring of coverage in processes that tests start.
+        environment |= {k: text for k, text in os.environ.items() if k.startswith("COVERAGE_")}
+        self._errors = directory / "stderr"
+        with self._errors.open("wb") as errors:
+            # A session of its own: Ctrl-C at the keyboard goes to us, and we stop the daemon.
+            self._process = subprocess.Popen(
+                [_program()],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=environment,
+                cwd=directory,
+                start_new_session=True,
+            )
+        self._show = show
+        self._deadline = time.monotonic() + _TIMEOUT
+        self._splitter = LineSplitter()
+        self._lines: list[str] = []
+        self._prefix = ""
+        self._announced = False
+        self._last_id = 1  # a gridmanager begins with 2, too
+        self._results: dict[int, list[str]] = {}
+
+    def __enter__(self) -> _Gahp:
+        return self
+
+    def begin(self) -> None:
+        """Read the banner, and send a gridmanager's first commands."""
+        self._line()
+        self.ask("COMMANDS")
+        self.ask("RESPONSE_PREFIX", _PREFIX)
+        self._prefix = _PREFIX
+        self.ask("ASYNC_MODE_ON")
+
+    def stop(self) -> None:
+        """Stop the daemon as a gridmanager does: by closing its stdin."""
+        with self._process as process:
+            if process.stdin is not None:
+                with suppress(OSError):
+                    process.stdin.close()
+            try:
+                process.wait(_STOPPING)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+    def __exit__(self, *_exception: object) -> None:
+        self.stop()
+
+    def ask(self, *words: str) -> list[str]:
+        """Send a command; return the arguments of its Return Line."""
+        line = join(words)
+        self._tell(">", decode(line))
+        try:
+            os.write(self._process.stdin.fileno(), line + b"\r\n")  # type: ignore[union-attr]
+        except BrokenPipeError:
+            raise self._ended() from None
+        while (answer := self._line()) == "R":
+            self._announced = True
+        status, *values = split(answer.encode("utf-8", "surrogateescape"))
+        if status != "S":
+            raise DemoTrouble(f"{words[0]} was answered with {answer}")
+        return values
+
+    def request(self, command: str, *words: str) -> int:
+        """Send an asynchronous command; return its request id."""
+        self._last_id += 1
+        self.ask(command, str(self._last_id), *words)
+        return self._last_id
+
+    def result(self, request_id: int) -> list[str]:
+        """Wait for the result of a request; return its values."""
+        while request_id not in self._results:
+            if not self._announced:
+                self._announced = self._line() == "R"
+                continue
+            self._announced = False
+            [count] = self.ask("RESULTS")
+            for _ in range(int(count)):
+                number, *values = split(self._line().encode("utf-8", "surrogateescape"))
+                self._results[int(number)] = values
+        error, *values = self._results.pop(request_id)
+        if error != "NULL":
+            raise DemoTrouble(f"the daemon's answer is: {error} (--keep keeps its log)")
+        return values
+
+    def _line(self) -> str:
+        """Return the daemon's next line, without the prefix."""
+        stdout = self._process.stdout.fileno()  # type: ignore[union-attr]
+        while not self._lines:
+            left = self._deadline - time.monotonic()
+            if left <= 0 or not select.select([stdout], [], [], left)[0]:
+                raise DemoTrouble("the jobs are not done in time (--keep keeps the daemon's log)")
+            data = os.read(stdout, 65536)
+            if not data:
+                raise self._ended()
+            self._lines += [decode(x) for x in self._splitter.feed(data) if isinstance(x, bytes)]
+        line = self._lines.pop(0)
+        self._tell("<", line)
+        if not line.startswith(self._prefix):
+            raise DemoTrouble(f"the daemon wrote a line without the prefix: {shorten(line)}")
+        return line.removeprefix(self._prefix)
+
+    def _tell(self, arrow: str, line: str) -> None:
+        if self._show:
+            print(arrow, redact(line).encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+
+    def _ended(self) -> DemoTrouble:
+        self.stop()
+        words = self._errors.read_text("utf-8", "replace") or f"status {self._process.returncode}"
+        return DemoTrouble(f"the daemon has ended: {shorten(redact(words))}")
+
+
+def _program() -> Path:
+    """Return the path of the installed command."""
+    beside = Path(sys.executable).with_name("boinc_gahp")
+    return beside if beside.exists() else Path(sys.argv[0]).absolute()
+
+
+def _demonstrate(directory: Path, show_conversation: bool) -> int:
+    from boinc_gahp.localproject import LocalProject, ProjectDirectoryError, ProjectFailed
+
+    begun = time.monotonic()
+    inputs, outputs = directory / "inputs", directory / "outputs"
+    try:
+        inputs.mkdir()
+        outputs.mkdir()
+        paths = [inputs / f"text{number}.txt" for number in range(len(_INPUTS))]
+        for path, text in zip(paths, _INPUTS, strict=True):
+            path.write_text(text, "utf-8")
+        print("Starting a BOINC project with volunteers on this machine ...", flush=True)
+        with LocalProject(directory / "project", hosts=_HOSTS) as project:
+            print(f"It answers at {project.url}. Starting the daemon on pipes ...", flush=True)
+            with _Gahp(directory / "daemon", show=show_conversation) as gahp:
+                gahp.begin()
+                gahp.ask("BOINC_SELECT_PROJECT", project.url, project.authenticator)
+                gahp.result(gahp.request("BOINC_PING"))
+                _run_batch(gahp, paths, outputs)
+    except BrokenPipeError:
+        raise
+    except (ProjectFailed, ProjectDirectoryError, OSError) as error:
+        raise DemoTrouble(str(error)) from error
+    right = sum(
+        (outputs / _output(number)).read_text("utf-8") == _INPUTS[number % len(_INPUTS)].upper()
+        for number in range(_JOBS)
+    )
+    print(f"That took {time.monotonic() - begun:.1f} s. The outputs are in {outputs}")
+    print(f"{right} of {_JOBS} outputs are right")
+    return 0 if right == _JOBS else 1
+
+
+def _run_batch(gahp: _Gahp, inputs: list[Path], outputs: Path) -> None:
+    """Submit a batch, fetch the outputs of each job when it is done, and retire the batch."""
+    batch = f"demo#{time.time():.0f}"
+    jobs = {f"{batch}#0.{number}": number for number in range(_JOBS)}
+    words = [str(_JOBS)]
+    for job, number in jobs.items():
+        # Each job sleeps for a second, so that there is something to watch.
+        words += [job, "2", "--sleep", "1", "1", str(inputs[number % len(inputs)]), "in"]
+    print(f"Submitting {_JOBS} jobs with {len(inputs)} texts ...", flush=True)
+    gahp.result(gahp.request("BOINC_SUBMIT", batch, "uppercase", *words))
+    states: dict[str, str] = {}
+    fetched: set[str] = set()
+    since, told, begun = "0", "", time.monotonic()
+    while len(fetched) < _JOBS:
+        since, _, *pairs = gahp.result(gahp.request("BOINC_QUERY_BATCHES", since, "1", batch))
+        changed = dict(zip(pairs[::2], map(job_state, pairs[1::2]), strict=True))
+        # Jobs that changed around the time of the last query are reported again.
+        done = {job for job, state in changed.items() if state is JobState.DONE} - fetched
+        if JobState.FAILED in changed.values():
+            raise DemoTrouble(f"the project gave up on jobs of {batch} (--keep keeps the log)")
+        requests = [
+            gahp.request(
+                "BOINC_FETCH_OUTPUT",
+                job,
+                str(outputs),
+                f"output{jobs[job]:02}.stderr",
+                *("SOME", "1", "out", _output(jobs[job])),
+            )
+            for job in sorted(done)
+        ]
+        for request in requests:
+            gahp.result(request)
+        fetched |= done
+        states |= {job: state.value for job, state in changed.items()}
+        states |= dict.fromkeys(fetched, "fetched")
+        counts = ", ".join(f"{n} {state}" for state, n in sorted(Counter(states.values()).items()))
+        if counts != told:
+            print(f"{time.monotonic() - begun:5.1f} s  {counts}", flush=True)
+        told = counts
+        time.sleep(_INTERVAL)
+    gahp.result(gahp.request("BOINC_RETIRE_BATCH", batch))
+    print("All outputs were fetched, and the batch is retired.", flush=True)
+
+
+def _output(number: int) -> str:
+    return f"output{number:02}.txt"
+
+
+def _directory(named: Path | None) -> tuple[Path, bool]:
+    """Return the directory for all files, and whether it was made only for this demo."""
+    if named is None:
+        return Path(tempfile.mkdtemp(prefix="boinc_gahp-demo-")), True
+    directory = named.expanduser().absolute()
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if any(directory.iterdir()):
+            raise DemoTrouble(f"{directory} is not empty; name a new or an empty directory")
+    except OSError as error:
+        raise DemoTrouble(f"{directory} cannot be used: {error.strerror}") from error
+    return directory, False
+
+
+@contextmanager
+def _scratch(directory: Path, *, keep: bool) -> Iterator[None]:
+    """Remove the files, unless they are to be kept."""
+    try:
+        yield
+    finally:
+        if keep:
+            print(f"The project and the daemon's log are kept in {directory}")
+        else:
+            for name in ("project", "daemon"):
+                shutil.rmtree(directory / name, ignore_errors=True)
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(_TERMINATED)
