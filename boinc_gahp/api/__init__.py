@@ -71,7 +71,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.files import split_named as split_named
     from boinc_gahp.api.finding import find_batch as find_batch, of_account as of_account
     from boinc_gahp.api.folders import folder_name as folder_name
-    from boinc_gahp.api.forecast import Forecast as Forecast
     from boinc_gahp.api.functions import Function as Function
     from boinc_gahp.api.futures import (
         JobFuture as JobFuture,
@@ -97,8 +96,8 @@ if TYPE_CHECKING:
     from boinc_gahp.api.progress import (
         StepView as StepView,
         counts_words as counts_words,
+        longest_words as longest_words,
         rest_words as rest_words,
-        slowest_words as slowest_words,
         state_words as state_words,
     )
     from boinc_gahp.api.project import Project as Project
@@ -146,7 +145,6 @@ __all__ = [
     "Fetched",
     "FetchedZip",
     "File",
-    "Forecast",
     "Function",
     "InlineFile",
     "Job",
@@ -187,12 +185,11 @@ __getattr__, __dir__ = exports(
         "files": ["split_named"],
         "finding": ["find_batch", "of_account"],
         "folders": ["folder_name"],
-        "forecast": ["Forecast"],
         "functions": ["Function"],
         "futures": ["JobFuture", "JobFutures", "JobResult"],
         "job": ["BatchJob"],
         "logs": ["JobLog", "logs_of", "page_of"],
-        "progress": ["StepView", "counts_words", "rest_words", "slowest_words", "state_words"],
+        "progress": ["StepView", "counts_words", "longest_words", "rest_words", "state_words"],
         "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
         "manifest_files": ["Manifests"],
         "patterns": ["Patterns"],
