@@ -116,7 +116,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.submission import (
         Plan as Plan,
         drop_begun as drop_begun,
-        left_of as left_of,
     )
     from boinc_gahp.api.table import jobs_from as jobs_from
     from boinc_gahp.api.types import (
@@ -208,7 +207,7 @@ __getattr__, __dir__ = exports(
         "rows": ["read_rows"],
         "session": ["Session"],
         "splitting": ["split"],
-        "submission": ["Plan", "drop_begun", "left_of"],
+        "submission": ["Plan", "drop_begun"],
         "table": ["jobs_from"],
         "types": [
             "Failure",

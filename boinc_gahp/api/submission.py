@@ -17,13 +17,10 @@ from boinc_gahp.api.comparing import Comparison
 from boinc_gahp.api.request import build_request, list_of, new_batch_name, unmeasured
 from boinc_gahp.errors import (
     AppNotFound,
-    BadRequest,
     BatchConflict,
     BatchTooLarge,
     GahpError,
     JobRefused,
-    NotFound,
-    NotOwner,
     StagingError,
 )
 from boinc_gahp.submit import Progress, StagedFile
@@ -37,7 +34,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.request import Measure, Options
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import Job, RemoteFile
-    from boinc_gahp.rpc import BatchDetails, BatchInfo
+    from boinc_gahp.rpc import BatchInfo
     from boinc_gahp.submit import OnProgress, SubmitRequest, Validation
 
 __all__ = ["Plan", "PlannedFile", "estimate", "new_batch_name", "plan", "submit"]
@@ -205,19 +202,6 @@ def drop_begun(session: Session, batch_name: str) -> bool:
     except GahpError as error:
         log.warning("The project did not say whether batch %s was created: %s", batch_name, error)
         return False
-
-
-def left_of(session: Session, batch_name: str) -> BatchDetails | None:
-    """Return the account's batch of this name, which a failed submit may have left; or None.
-
-    Raises:
-        RpcError: the project could not be asked.
-    """
-    try:
-        details = session.rpc.query_batch(batch_name=batch_name)
-    except (NotFound, NotOwner, BadRequest):  # the last: no request can have such a name
-        return None
-    return details if details.batch.name == batch_name else None
 
 
 def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]) -> Plan:
