@@ -21,7 +21,7 @@ project, batch  the handles; what a batch keeps is known_batch's, and job is one
 app             what an app's templates say
 table, rows     jobs from a table: of Python, and of a file; row_csv and row_json read the files
 row_jobs        a row as a job; row_values checks its cells, patterns fills placeholders
-files           input files and arguments as text; remote_files measures those of other servers
+files           input files and arguments as text
 programs        commands as jobs in containers, with program_files from their words
 request         jobs as a request to the bridge; splitting divides what is too large
 submission      submits, plans and estimates

@@ -233,7 +233,7 @@ class Function(Generic[T]):
         session = self._project.session  # pickles differ each time, and fingerprints do not
         like = self._program(calls.normal(), options)
         stem = _STEM.sub("", self.name) or "function"
-        contents, _ = contents_name(session, like.app, like.jobs, stem=stem, **like.options)
+        contents = contents_name(session, like.app, like.jobs, stem=stem, **like.options)
         batch_name = name or free_name(session, contents)
         made: ProgramBatch | None = None
         until, attempt = time.monotonic() + _AT_WORK, 0

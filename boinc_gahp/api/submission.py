@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import remote_files
 from boinc_gahp.api.app import unknown_app
 from boinc_gahp.api.comparing import Comparison
-from boinc_gahp.api.request import build_request, list_of, new_batch_name, unmeasured
+from boinc_gahp.api.request import build_request, new_batch_name
 from boinc_gahp.errors import (
     AppNotFound,
     BatchConflict,
@@ -26,14 +24,14 @@ from boinc_gahp.errors import (
 from boinc_gahp.submit import Progress, StagedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping
 
     from typing_extensions import Unpack
 
     from boinc_gahp.api.manifest import Lineage
-    from boinc_gahp.api.request import Measure, Options
+    from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
-    from boinc_gahp.api.types import Job, RemoteFile
+    from boinc_gahp.api.types import Job
     from boinc_gahp.rpc import BatchInfo
     from boinc_gahp.submit import OnProgress, SubmitRequest, Validation
 
@@ -71,7 +69,6 @@ class Plan:
         refusal: the problem of the batch as a whole; None: there is none.
         problems: problems of jobs, by job name.
         files: the local files that are needed, each content once.
-        remote: URLs of the files that would be fetched to be measured.
         request_bytes: the size of the request that holds the jobs.
         max_request_bytes: the largest request that the project's settings allow.
         jobs_that_fit: how many of the jobs, counted from the first, one request can hold.
@@ -91,7 +88,6 @@ class Plan:
     refusal: GahpError | None
     problems: Mapping[str, GahpError]
     files: tuple[PlannedFile, ...]
-    remote: tuple[str, ...]
     request_bytes: int
     max_request_bytes: int
     jobs_that_fit: int
@@ -151,14 +147,13 @@ def submit(
         JobRefused: the project would mangle a job or choke on it; nothing was created.
         BatchConflict: the name belongs to another batch, to a batch that takes no more jobs, or to
             one that was submitted with other arguments or files.
-        StagingError: an input file cannot be read, measured or sent.
+        StagingError: an input file cannot be read or sent.
         NotFound: there is no such app.
         PermissionDenied: the account may not submit to it.
         TemplateError: the app's templates cannot be read.
         RpcError: the project refused, or could not be asked.
     """
-    measure = partial(measured, session, called(options))
-    request = request_of(session, app_name, jobs, measure=measure, **options)
+    request = request_of(session, app_name, jobs, **options)
     comparison = Comparison(session, request, lineage)
     comparison.check()
     try:
@@ -177,13 +172,11 @@ def request_of(
     session: Session,
     app_name: str,
     jobs: Iterable[Job],
-    *,
-    measure: Measure | None = None,
     **options: Unpack[Options],
 ) -> SubmitRequest:
     """Return the request for a batch; see :func:`boinc_gahp.api.request.build_request`."""
     usual = session.project_settings.buda_outputs
-    return build_request(app_name, jobs, measure=measure, buda_outputs=usual, **options)
+    return build_request(app_name, jobs, buda_outputs=usual, **options)
 
 
 def called(options: Options) -> OnProgress | None:
@@ -214,9 +207,8 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         JobRefused: a job's arguments cannot be split, or a job of a BUDA app cannot be made.
         StagingError: a file changed while it was read.
     """
-    listed = list_of(jobs)
     progress = called(options)
-    request = request_of(session, app_name, listed, **options)
+    request = request_of(session, app_name, jobs, **options)
     try:
         validation = session.bridge.validate(request)
     except AppNotFound as error:
@@ -248,7 +240,6 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         # In the order of the jobs.
         problems={name: problems[name] for name, _ in request.jobs if name in problems},
         files=files,
-        remote=tuple(unmeasured(listed)),
         request_bytes=validation.request_bytes,
         max_request_bytes=validation.max_post_bytes,
         jobs_that_fit=_fitting(session, request, validation.request_bytes),
@@ -276,15 +267,6 @@ def estimate(
         return session.bridge.estimate(request)
     except AppNotFound as error:
         raise unknown_app(session, app_name, error) from error
-
-
-def measured(
-    session: Session, progress: OnProgress | None, urls: Sequence[str]
-) -> Mapping[str, RemoteFile]:
-    """Return remote files with their sizes and MD5s, by URL; raises StagingError."""
-    return remote_files.measure(
-        urls, session.project_settings, session.settings.timeouts, progress, session.closing
-    )
 
 
 def _sizes(validation: Validation) -> dict[str, tuple[float, float]]:

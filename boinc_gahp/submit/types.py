@@ -48,13 +48,13 @@ class RemoteFile:
 
     Attributes:
         url: its http(s) address.
-        nbytes: its size; None: the file is fetched once, when jobs are submitted, and measured.
-        md5: its MD5 in hex; None: likewise.
+        nbytes: its size. Volunteers refuse a file of another size or MD5.
+        md5: its MD5 in hex.
     """
 
     url: str
-    nbytes: int | None = None
-    md5: str | None = None
+    nbytes: int
+    md5: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,12 +194,14 @@ def test_strange_jobs_change_nothing() -> None:
 
 def test_the_longest_job_is_the_one_that_was_first_seen_running() -> None:
     tracker = JobTracker()
-    tracker.see([("a", JobState.QUEUED), ("b", JobState.QUEUED)], 10.0)
-    assert tracker.longest is None
-    tracker.see([("a", JobState.IN_PROGRESS)], 12.0)
-    tracker.see([("b", JobState.IN_PROGRESS)], 20.0)
-    assert tracker.longest == 8.0
-    tracker.see([("a", JobState.QUEUED)], 30.0)  # to be sent again
-    assert tracker.longest == 10.0
-    tracker.see([("a", JobState.DONE), ("b", JobState.DONE)], 40.0)
-    assert tracker.longest is None
+    longest = []
+    for at, jobs in (
+        (10.0, {"a": JobState.QUEUED, "b": JobState.QUEUED}),
+        (12.0, {"a": JobState.IN_PROGRESS}),
+        (20.0, {"b": JobState.IN_PROGRESS}),
+        (30.0, {"a": JobState.QUEUED}),  # to be sent again
+        (40.0, {"a": JobState.DONE, "b": JobState.DONE}),
+    ):
+        tracker.see(jobs.items(), at)
+        longest.append(tracker.longest)
+    assert longest == [None, 0.0, 8.0, 10.0, None]
