@@ -100,12 +100,11 @@ class Bridge:
                 because a gridmanager renews it. None: a person typed the request.
 
         Raises:
-            JobRefused: jobs of a BUDA app cannot be made.
+            JobRefused: the jobs are for a BUDA app: a BOINC_SUBMIT cannot name their outputs.
             LedgerError: for a gridmanager, the submission could not be written into the ledger
                 first.
         """
-        # The outputs of a BUDA app are not in a BOINC_SUBMIT.
-        request = submit.buda_request(request, self._context.project_settings.buda_outputs)
+        request = submit.buda_request(request)
         self._context.cache.mention([request.batch_name])
         if answer_by is None:
             return self.submit(request, submit.ConsoleJournal(self._context, request))

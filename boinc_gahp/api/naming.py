@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.manifest_files import readable_md5s
 from boinc_gahp.api.patterns import BATCH
-from boinc_gahp.api.request import similar_names
-from boinc_gahp.api.submission import request_of
+from boinc_gahp.api.request import build_request, similar_names
 from boinc_gahp.errors import NotFound, NotOwner
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit import MAX_BATCH_NAME, LocalFile, short_name
@@ -68,7 +67,7 @@ def contents_name(
         BadRequest, JobRefused, StagingError: as :meth:`boinc_gahp.api.Project.submit`.
     """
     options["name"] = f"{{{BATCH}}}"
-    request = request_of(session, app_name, jobs, **options)
+    request = build_request(app_name, jobs, **options)
     return name_of(session, stem or short_name(app_name), _contents(session, request))
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from boinc_gahp.quantities import Quantity
-    from boinc_gahp.submit import BudaOutputs, File, OnProgress
+    from boinc_gahp.submit import File, OnProgress
 
     _Shared = dict[tuple[tuple[str, File], ...], dict[str, File]]
 
@@ -92,8 +92,6 @@ def job_names(batch_name: str, jobs: Sequence[Job]) -> list[str]:
 def build_request(
     app_name: str,
     jobs: Iterable[Job],
-    *,
-    buda_outputs: BudaOutputs | None = None,
     **options: Unpack[Options],
 ) -> SubmitRequest:
     """Return the request to the bridge.
@@ -101,7 +99,6 @@ def build_request(
     Args:
         app_name: the app.
         jobs: those of the batch.
-        buda_outputs: as the project's settings have them.
         options: as :meth:`boinc_gahp.api.Project.submit` has them.
 
     Raises:
@@ -138,7 +135,7 @@ def build_request(
         },
         **{each: _plain(value) for each, value in given.items()},
     )
-    return buda_request(request, buda_outputs)
+    return buda_request(request)
 
 
 def list_of(jobs: object) -> list[Job]:

@@ -10,8 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api.request import job_names, list_of, new_batch_name
-from boinc_gahp.api.submission import request_of
+from boinc_gahp.api.request import build_request, job_names, list_of, new_batch_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,7 +40,7 @@ def split(
     listed = list_of(jobs)
     name = options.get("name")
     options["name"] = name = new_batch_name(app_name) if name is None else name
-    request = request_of(session, app_name, listed, **options)
+    request = build_request(app_name, listed, **options)
     limit = session.bridge.max_post_bytes
     size = session.bridge.request_size(request)
     if size <= limit:

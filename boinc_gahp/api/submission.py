@@ -153,7 +153,7 @@ def submit(
         TemplateError: the app's templates cannot be read.
         RpcError: the project refused, or could not be asked.
     """
-    request = request_of(session, app_name, jobs, **options)
+    request = build_request(app_name, jobs, **options)
     comparison = Comparison(session, request, lineage)
     comparison.check()
     try:
@@ -166,17 +166,6 @@ def submit(
         comparison.check()  # another process may have filled the batch in the meantime
     assert comparison.batch is not None  # noqa: S101  (a submit that returns has seen its batch)
     return comparison.batch, comparison.knows(batch_id)
-
-
-def request_of(
-    session: Session,
-    app_name: str,
-    jobs: Iterable[Job],
-    **options: Unpack[Options],
-) -> SubmitRequest:
-    """Return the request for a batch; see :func:`boinc_gahp.api.request.build_request`."""
-    usual = session.project_settings.buda_outputs
-    return build_request(app_name, jobs, buda_outputs=usual, **options)
 
 
 def called(options: Options) -> OnProgress | None:
@@ -208,7 +197,7 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         StagingError: a file changed while it was read.
     """
     progress = called(options)
-    request = request_of(session, app_name, jobs, **options)
+    request = build_request(app_name, jobs, **options)
     try:
         validation = session.bridge.validate(request)
     except AppNotFound as error:
@@ -262,7 +251,7 @@ def estimate(
         BadRequest, JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
             :func:`submit`.
     """
-    request = request_of(session, app_name, jobs, **options)
+    request = build_request(app_name, jobs, **options)
     try:
         return session.bridge.estimate(request)
     except AppNotFound as error:

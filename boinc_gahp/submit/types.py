@@ -192,8 +192,7 @@ class Job:
         program: of a job that runs a program in a container: what it was made from; None: an app's
             job. It stays on this machine, too.
         outputs: open names of outputs that the job has to have; None: whatever the app makes. Only
-            for a BUDA app do they have to be given, here or in the settings (``buda_outputs``), as
-            a project does not tell them.
+            for a BUDA app do they have to be given, as a project does not tell them.
     """
 
     args: Sequence[str] | str = ()

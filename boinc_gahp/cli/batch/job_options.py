@@ -84,8 +84,8 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
         dest="outputs",
         action="append",
         metavar="NAME",
-        help="an output that each job has to have; may be repeated. A BUDA app needs them, here or "
-        "in the settings (buda_outputs), because a project does not tell them",
+        help="an output that each job has to have; may be repeated. A BUDA app needs them, "
+        "because a project does not tell them",
     )
     needs.add_argument(
         "--priority",
