@@ -66,7 +66,7 @@ if TYPE_CHECKING:
         parent_of as parent_of,
         standing_of as standing_of,
     )
-    from boinc_gahp.api.fetching import Fetched as Fetched, FetchedZip as FetchedZip
+    from boinc_gahp.api.fetching import Fetched as Fetched
     from boinc_gahp.api.fetching_batch import Jobs as Jobs, jobs_of as jobs_of
     from boinc_gahp.api.files import split_named as split_named
     from boinc_gahp.api.finding import find_batch as find_batch, of_account as of_account
@@ -142,7 +142,6 @@ __all__ = [
     "Counts",
     "Failure",
     "Fetched",
-    "FetchedZip",
     "File",
     "Function",
     "InlineFile",
@@ -179,7 +178,7 @@ __getattr__, __dir__ = exports(
         "counting": ["Counts"],
         "endings": ["ended_badly", "may_have_ended_badly"],
         "failures": ["JobFailure", "save_failure"],
-        "fetching": ["Fetched", "FetchedZip"],
+        "fetching": ["Fetched"],
         "fetching_batch": ["Jobs", "jobs_of"],
         "files": ["split_named"],
         "finding": ["find_batch", "of_account"],
