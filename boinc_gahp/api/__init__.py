@@ -21,7 +21,7 @@ project, batch  the handles; what a batch keeps is known_batch's, and job is one
 app             what an app's templates say
 table, rows     jobs from a table: of Python, and of a file; row_csv and row_json read the files
 row_jobs        a row as a job; row_values checks its cells, patterns fills placeholders
-files           input files and arguments as text; remote_files measures those of other servers
+files           input files and arguments as text
 programs        commands as jobs in containers, with program_files from their words
 request         jobs as a request to submit; splitting divides what is too large
 submission      submits, plans and estimates
@@ -66,12 +66,11 @@ if TYPE_CHECKING:
         parent_of as parent_of,
         standing_of as standing_of,
     )
-    from boinc_gahp.api.fetching import Fetched as Fetched, FetchedZip as FetchedZip
+    from boinc_gahp.api.fetching import Fetched as Fetched
     from boinc_gahp.api.fetching_batch import Jobs as Jobs, jobs_of as jobs_of
     from boinc_gahp.api.files import split_named as split_named
     from boinc_gahp.api.finding import find_batch as find_batch, of_account as of_account
     from boinc_gahp.api.folders import folder_name as folder_name
-    from boinc_gahp.api.forecast import Forecast as Forecast
     from boinc_gahp.api.functions import Function as Function
     from boinc_gahp.api.futures import (
         JobFuture as JobFuture,
@@ -97,8 +96,8 @@ if TYPE_CHECKING:
     from boinc_gahp.api.progress import (
         StepView as StepView,
         counts_words as counts_words,
+        longest_words as longest_words,
         rest_words as rest_words,
-        slowest_words as slowest_words,
         state_words as state_words,
     )
     from boinc_gahp.api.project import Project as Project
@@ -117,7 +116,6 @@ if TYPE_CHECKING:
     from boinc_gahp.api.submission import (
         Plan as Plan,
         drop_begun as drop_begun,
-        left_of as left_of,
     )
     from boinc_gahp.api.table import jobs_from as jobs_from
     from boinc_gahp.api.types import (
@@ -144,9 +142,7 @@ __all__ = [
     "Counts",
     "Failure",
     "Fetched",
-    "FetchedZip",
     "File",
-    "Forecast",
     "Function",
     "InlineFile",
     "Job",
@@ -182,17 +178,16 @@ __getattr__, __dir__ = exports(
         "counting": ["Counts"],
         "endings": ["ended_badly", "may_have_ended_badly"],
         "failures": ["JobFailure", "save_failure"],
-        "fetching": ["Fetched", "FetchedZip"],
+        "fetching": ["Fetched"],
         "fetching_batch": ["Jobs", "jobs_of"],
         "files": ["split_named"],
         "finding": ["find_batch", "of_account"],
         "folders": ["folder_name"],
-        "forecast": ["Forecast"],
         "functions": ["Function"],
         "futures": ["JobFuture", "JobFutures", "JobResult"],
         "job": ["BatchJob"],
         "logs": ["JobLog", "logs_of", "page_of"],
-        "progress": ["StepView", "counts_words", "rest_words", "slowest_words", "state_words"],
+        "progress": ["StepView", "counts_words", "longest_words", "rest_words", "state_words"],
         "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
         "manifest_files": ["Manifests"],
         "patterns": ["Patterns"],
@@ -211,7 +206,7 @@ __getattr__, __dir__ = exports(
         "rows": ["read_rows"],
         "session": ["Session"],
         "splitting": ["split"],
-        "submission": ["Plan", "drop_begun", "left_of"],
+        "submission": ["Plan", "drop_begun"],
         "table": ["jobs_from"],
         "types": [
             "Failure",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from boinc_gahp.api.fetching import Fetched, FetchedZip, JobFailure
+    from boinc_gahp.api.fetching import Fetched, JobFailure
     from boinc_gahp.api.logs import JobLog
     from boinc_gahp.api.reasons import Reason
     from boinc_gahp.api.types import OnProgress
@@ -251,7 +251,7 @@ class Batch(KnownBatch):
         threads: int = 4,
         progress: OnProgress | bool | None = None,
         stderr: bool = True,
-    ) -> FetchedZip:
+    ) -> Fetched:
         """Fetch the outputs of the jobs that are done as one zip archive; cannot be resumed.
 
         See :func:`boinc_gahp.api.fetching.fetch_zip`. The archive's directory must exist; the

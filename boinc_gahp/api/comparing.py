@@ -8,7 +8,6 @@ import logging
 import shlex
 import time
 from dataclasses import replace
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api.manifest import COMMON, NUMBERS, TEMPLATES, describe
@@ -29,10 +28,10 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.submit import Journal, LocalFile
 from boinc_gahp.submit.abort import drop
-from boinc_gahp.text import quoted, shorten, visible
+from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from boinc_gahp.api.manifest import Lineage, Manifest
@@ -45,8 +44,8 @@ log = logging.getLogger("boinc_gahp.api")
 #: After a submit_batch without an answer, its jobs may still appear for so many seconds: one as
 #: large as PHP takes needs 2.2 s, and one of 100,000 jobs 6.6 s (``web-rpcs.rst``, "Timings").
 _AT_WORK = 60.0
-#: How many characters of a job's arguments an error shows.
-_LONGEST = 80
+#: How many differences an error names.
+_MOST = 3
 #: What people call values, where it is not the manifest's key.
 _NAMES = {
     "app_name": "the app",
@@ -90,8 +89,8 @@ class Comparison(Journal):
         """Compare the request with what was sent under its name; reads local files.
 
         Raises:
-            BatchConflict: other jobs were sent, and exist or may still appear; says how they
-                differ.
+            BatchConflict: other jobs were sent, and exist or may still appear; says what
+                differs.
             StagingError: a local file changed while it was read.
             RpcError: the project could not be asked about jobs that differ.
         """
@@ -236,120 +235,67 @@ def is_final(error: BaseException) -> bool:
 
 
 def difference(old: Manifest, new: Manifest) -> str:
-    """Return how a request differs from what was sent; empty: not at all, as far as is known.
+    """Return what differs between a request and what was sent; empty: nothing, as far as is known.
 
-    Parameters are not compared: without other arguments or files, the jobs compute the same.
+    As in ``arguments of job pi_3, memory of 3 jobs``. Parameters are not compared: without other
+    arguments or files, the jobs compute the same.
     """
-    for name in COMMON:
-        before, now = old.common.get(name), new.common.get(name)
-        if before != now:
-            return f"{_said(name)} was {_shown(before)}, now it is {_shown(now)}"
-    texts = (
-        _job_difference(name, old.jobs.get(name), line, (old.texts, new.texts))
-        for name, line in new.jobs.items()
-        if old.jobs.get(name) != line
-    )
-    differing = [text for text in texts if text]
+    told = [_said(key) for key in COMMON if old.common.get(key) != new.common.get(key)]
+    jobs: dict[str, list[str]] = {}
+    for name, line in new.jobs.items():
+        before = old.jobs.get(name)
+        if before is None:
+            jobs.setdefault("new", []).append(name)
+        elif before != line:
+            lines = _line(before, old.texts), _line(line, new.texts)
+            for what in dict.fromkeys(_differences(*lines)):
+                jobs.setdefault(what, []).append(name)
     missing = [name for name in old.jobs if name not in new.jobs]
     if missing:
-        differing.append(f"job {_name(missing[0])} is missing now")
-    if not differing:
-        return ""
-    count = len(differing) + max(0, len(missing) - 1)
-    more = f" (and {count - 1} more jobs differ)" if count > 2 else ""
-    return differing[0] + (" (and 1 more job differs)" if count == 2 else more)
+        jobs["missing"] = missing
+    for what, names in jobs.items():
+        which = f"job {_name(names[0])}" if len(names) == 1 else f"{len(names):,} jobs"
+        told.append(f"{what} {which}" if what in ("new", "missing") else f"{what} of {which}")
+    return ", ".join(told if len(told) <= _MOST else [*told[:_MOST], "and more"])
 
 
-def _job_difference(
-    name: str,
-    before: str | None,
-    now: str,
-    texts: tuple[Mapping[str, str], Mapping[str, str]],
-) -> str:
-    if before is None:
-        return f"job {_name(name)} is new"
-    old, new = json.loads(before), json.loads(now)
-    if "command" in old and "command" in new:
-        shared = [
-            each.get(line.get("shared")) for each, line in zip(texts, (old, new), strict=True)
-        ]
-        text = _program_difference(old, new, shared) if None not in shared else ""
-        if text:
-            return text if text.startswith("the program's") else f"job {_name(name)}: {text}"
-        if None not in shared:
-            # These say the same, though another version of this program may write them otherwise.
-            old, new = _without_script(old), _without_script(new)
-    text = next(_differences(old, new), "")
-    return text and f"job {_name(name)}: {text}"
-
-
-def _program_difference(
-    old: dict[str, Any], new: dict[str, Any], shared: Sequence[str | None]
-) -> str:
-    """Return how two programs differ, in what a person wrote; empty: in nothing."""
-    if old["command"] != new["command"]:
-        return _other_words(old["command"], new["command"])
-    before, now = (json.loads(each or "{}") for each in shared)
-    for key in now:
-        if before.get(key) != now[key]:
-            was, is_ = (shorten(json.dumps(each.get(key)), _LONGEST) for each in (before, now))
-            were, they = ("were", "they are") if key.endswith("s") else ("was", "it is")
-            return f"the program's {key} {were} {visible(was)}, now {they} {visible(is_)}"
-    images = [set(filter(is_image, each["inputs"])) for each in (old, new)]
-    if images[0] != images[1]:
-        return f"the program's image {visible(now.get('image', ''))} has other contents than it had"
-    return ""
-
-
-def _without_script(line: dict[str, Any]) -> dict[str, Any]:
-    """Return a job's line without what was made from its command line."""
-    inputs = {name: each for name, each in line["inputs"].items() if name not in OWN_FILES}
-    templates = dict.fromkeys(TEMPLATES)
-    return {**line, **templates, "args": [], "inputs": inputs}
+def _line(text: str, texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return a job's line, with what its program has in common with others as an object."""
+    line: dict[str, Any] = json.loads(text)
+    shared = texts.get(line.pop("shared", ""))
+    return {**line, "shared": json.loads(shared)} if "command" in line and shared else line
 
 
 def _differences(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
-    if old["args"] != new["args"]:
-        yield _other_words(old["args"], new["args"])
-    if old["inputs"].keys() != new["inputs"].keys():
-        was, is_ = (quoted(" ".join(sorted(map(_in_job, each["inputs"])))) for each in (old, new))
-        yield f"its inputs were {was}, now they are {is_}"
-    for open_name, content in new["inputs"].items():
-        before = old["inputs"].get(open_name)
-        if None not in (content, before) and content != before:
-            source = new.get("sources", {}).get(open_name, "")
-            place = f" ({visible(source)})" if source.startswith("/") else ""
-            if is_archive(open_name):
-                yield "an input directory has other contents than it had"
-            yield f"the input {quoted(_in_job(open_name))}{place} has other contents than it had"
-    for key in NUMBERS:
+    """Yield what people call the values that differ in two lines."""
+    made: frozenset[str] = frozenset()
+    if "shared" in old and "shared" in new:
+        if old["command"] != new["command"]:
+            yield "command"
+        before, now = old["shared"], new["shared"]
+        yield from (_said(key) for key in now if before.get(key) != now[key])
+        # Another version of this program may write the same otherwise.
+        made = OWN_FILES
+    elif old["args"] != new["args"]:
+        yield "arguments"
+    unknown = object()
+    for open_name in {**old["inputs"], **new["inputs"]}:
+        contents = [each["inputs"].get(open_name, unknown) for each in (old, new)]
+        # What is gone by now cannot be compared.
+        if contents[0] != contents[1] and None not in contents and open_name not in made:
+            yield _file(open_name)
+    for key in (*NUMBERS, *(() if made else TEMPLATES)):
         if old.get(key) != new.get(key):
-            yield f"{_said(key)} was {_shown(old.get(key))}, now it is {_shown(new.get(key))}"
-    for key in TEMPLATES:
-        if old.get(key) != new.get(key):
-            yield f"the {key.replace('_', ' ')} has changed"
+            yield _said(key)
 
 
-def _in_job(open_name: str) -> str:
-    """Return an input's name as a person knows it: that of a program's file, in its directory."""
-    return open_name.removeprefix(WORK)
-
-
-def _other_words(old: Sequence[str], new: Sequence[str]) -> str:
-    """Return the first difference of two command lines, with the option that it belongs to."""
-    changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    _, start, end, new_start, new_end = next(each for each in changes if each[0] != "equal")
-    if start and new_start and old[start - 1].startswith("-"):
-        start, new_start = start - 1, new_start - 1
-    was, is_ = _words(old[start:end]), _words(new[new_start:new_end])
-    if not was:
-        return f"{is_} is new"
-    return f"{was} is now {is_}" if is_ else f"{was} is missing now"
-
-
-def _words(words: Sequence[str]) -> str:
-    text = shlex.join(words)
-    return visible(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}...")
+def _file(open_name: str) -> str:
+    """Return what people call an input: that of a program by its name in its directory."""
+    if is_image(open_name):
+        return "image"
+    if is_archive(open_name):
+        return "an input directory"
+    return f"file {quoted(open_name.removeprefix(WORK))}"
 
 
 def _name(name: str) -> str:
@@ -360,9 +306,3 @@ def _name(name: str) -> str:
 def _said(key: str) -> str:
     """Return what people call a value."""
     return _NAMES.get(key, key.replace("_", " "))
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return "not given" if value is None else str(value)

@@ -18,7 +18,6 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api.forecast import JobTimes
 from boinc_gahp.errors import BatchNotFound, GahpError, NotOwner, PermissionDenied
 from boinc_gahp.rpc import OVERLAP, BatchState
 from boinc_gahp.states import JobState, job_state
@@ -76,17 +75,13 @@ def counts(batch: KnownBatch, running: int | None) -> Counts | None:
 
 
 class JobTracker:
-    """When the jobs of one batch began and ended, as far as polls have seen it."""
+    """The jobs of one batch, as far as polls have seen them."""
 
-    def __init__(self, create_time: float) -> None:
-        self._created = create_time
-        self._looked: float | None = None
-        self._waiting: set[str] = set()
-        self._began: dict[str, float] = {}
-        self._running: set[str] = set()
-        self._over: set[str] = set()
-        #: By name, so that jobs that run again and again take no more memory.
-        self._durations: dict[str, float] = {}
+    def __init__(self) -> None:
+        self._looked = 0.0
+        self._states: dict[str, JobState] = {}
+        #: When each job that runs was first seen running.
+        self._running: dict[str, float] = {}
 
     @property
     def running(self) -> int:
@@ -96,7 +91,12 @@ class JobTracker:
     @property
     def over(self) -> int:
         """How many jobs are done or have failed."""
-        return len(self._over)
+        return sum(state.is_over for state in self._states.values())
+
+    @property
+    def longest(self) -> float | None:
+        """Seconds for which a job was seen running, at least; None: no job runs."""
+        return self._looked - min(self._running.values()) if self._running else None
 
     def see(self, jobs: Iterable[tuple[str, JobState]], now: float) -> bool:
         """Take the states of jobs at ``now``; the first time, of all jobs.
@@ -104,46 +104,17 @@ class JobTracker:
         Returns:
             Whether they are this batch's jobs; if not, nothing was changed.
         """
-        before = self._looked
-        if before is not None:
-            jobs = list(jobs)
-            if not all(self._knows(name) for name, _ in jobs):
-                return False
-        # The middle of the time in which it may have happened.
-        about = (min(self._created, now) if before is None else before) / 2 + now / 2
+        jobs = list(jobs)
+        if self._states and not all(name in self._states for name, _ in jobs):
+            return False
         for name, state in jobs:
-            self._take(name, state, about, is_first=before is None)
+            self._states[name] = state
+            if state is JobState.IN_PROGRESS:
+                self._running.setdefault(name, now)
+            else:
+                self._running.pop(name, None)
         self._looked = now
         return True
-
-    def _knows(self, name: str) -> bool:
-        return name in self._waiting or name in self._running or name in self._over
-
-    def _take(self, name: str, state: JobState, about: float, *, is_first: bool) -> None:
-        if state.is_over:
-            if name not in self._over and not is_first:
-                # One that was not seen running began and ended between two looks.
-                began = self._began.pop(name, self._looked or about)
-                self._durations[name] = max(0.0, about - began)
-            self._waiting.discard(name)
-            self._running.discard(name)
-            self._over.add(name)
-        elif state is JobState.IN_PROGRESS:
-            self._began.setdefault(name, about)
-            self._waiting.discard(name)
-            self._over.discard(name)
-            self._running.add(name)
-        else:
-            # It may have run before, and is to run again.
-            self._running.discard(name)
-            self._over.discard(name)
-            self._waiting.add(name)
-
-    def times(self) -> JobTimes:
-        """Return what the jobs' times say about the rest."""
-        now = self._looked or 0.0
-        ages = [now - self._began[name] for name in self._running]
-        return JobTimes(len(self._waiting), list(self._durations.values()), ages)
 
 
 class Counting:
@@ -165,7 +136,7 @@ class Counting:
         """Take all jobs of a batch, as the project has just listed them."""
         # Jobs of a batch that is being made are not yet all there.
         if info.state is BatchState.IN_PROGRESS:
-            tracker = self._trackers.get(info.id) or JobTracker(info.create_time)
+            tracker = self._trackers.get(info.id) or JobTracker()
             tracker.see(((job.name, job.state) for job in jobs), time.time())
             self._trackers[info.id] = tracker
 

@@ -1,5 +1,9 @@
 """Fetches the outputs of a batch's finished jobs into a directory, with a folder for each job.
 
+A zip archive of such a directory is made here, too. The project's own archive (``batch_files``) is
+not used: its members have the project's names, with random numbers in them, without folders and
+stderr; and it is not an archive at all if there is no output (``web-rpcs.rst``, "get_output").
+
 A fetch can be interrupted at any moment and started again: complete files are not fetched again. A
 file appears under its name complete, or not at all.
 """
@@ -7,25 +11,25 @@ file appears under its name complete, or not at all.
 from __future__ import annotations
 
 import os
+import zipfile
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import jobs_csv
 from boinc_gahp.api.failures import JobFailure, failures
 from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, Jobs, jobs_of
-from boinc_gahp.api.folders import folder_name
+from boinc_gahp.api.folders import NOTE, folder_name
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.records import RowMaker, as_fetched
-from boinc_gahp.api.zips import FetchedZip, fetch_zip
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch import NEVER_CANCELLED, explain, make_directories
+from boinc_gahp.fetch import NEVER_CANCELLED, explain, make_directories, registry
 from boinc_gahp.files import sync_directory
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.folders import Folder, Note
@@ -34,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Fetched",
-    "FetchedZip",
     "JobFailure",
     "failures",
     "fetch",
@@ -48,7 +51,7 @@ class Fetched:
     """The outcome of a fetch; all numbers except ``nbytes`` count jobs.
 
     Attributes:
-        directory: where the jobs' folders are.
+        directory: where the jobs' folders are, or the archive is.
         fetched: jobs with at least one newly fetched file.
         here: jobs that were already complete.
         failed: jobs that failed and have no outputs.
@@ -62,6 +65,8 @@ class Fetched:
             are done in a retry (:meth:`Batch.retry`).
         ended_badly: by job name: why the programs of jobs that are fetched or here count as failed,
             such as ``exit status 3``; for the project these jobs are done.
+        archive: the zip archive that has the folders and the table; None: it was not wanted.
+        files: how many files the archive has besides the table.
     """
 
     directory: Path
@@ -75,6 +80,8 @@ class Fetched:
     table: Path | None = None
     retried: int = 0
     ended_badly: dict[str, str] = field(default_factory=dict)
+    archive: Path | None = None
+    files: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -95,6 +102,7 @@ def fetch(
     stderr: bool = True,
     selected: Jobs | None = None,
     brought: Callable[[FinishedJob, Folder], object] | None = None,
+    noted: bool = True,
 ) -> Fetched:
     """Fetch the outputs of those of a batch's jobs that are done.
 
@@ -119,7 +127,8 @@ def fetch(
 
     Arguments and errors are those of :meth:`Batch.fetch`; ``jobs`` are names or ids. ``selected``
     are the jobs if they were listed just now, instead of ``jobs``. ``brought`` is called with each
-    job, in the thread that has fetched it, when its folder is complete.
+    job, in the thread that has fetched it, when its folder is complete. ``noted`` remembers the
+    directory as that of the batch.
     """
     root = Path(os.path.abspath(directory))  # noqa: PTH100  (a link's target is not looked for)
     if selected is None:
@@ -130,7 +139,8 @@ def fetch(
     notes: dict[int, Note] = {}
     bad: dict[str, str] = {}
     parent = root.stat()
-    Manifests(batch.project.session).note_fetch(batch.id, root)
+    if noted:
+        Manifests(batch.project.session).note_fetch(batch.id, root)
 
     def work(job: FinishedJob) -> None:
         path = root / folder_name(job.called)
@@ -166,6 +176,61 @@ def fetch(
         retried=selected.retried,
         ended_badly={name: bad[name] for name in sorted(bad)},
     )
+
+
+def fetch_zip(
+    batch: Batch,
+    path: str | os.PathLike[str],
+    *,
+    jobs: Iterable[int | str] | None = None,
+    threads: int = 4,
+    progress: OnProgress | None = None,
+    stderr: bool = True,
+) -> Fetched:
+    """Fetch the outputs of a batch's finished jobs into one zip archive.
+
+    Its members are those of the directory that :func:`fetch` makes. They are fetched into a
+    directory beside ``path``, which takes as much room again. The archive appears complete or not
+    at all; an existing file of that name is replaced. It cannot be resumed: for a large batch or a
+    bad network, fetch into a directory.
+
+    Arguments and errors are those of :meth:`Batch.fetch_zip`; ``jobs`` are names or ids.
+    """
+    target = Path(os.path.abspath(path))  # noqa: PTH100  (a link's target is not looked for)
+    # The next fetch takes over, and removes, what a killed one has left.
+    with registry.file(target) as whole, registry.directory(target) as room:
+        fetched = fetch(
+            batch,
+            room.path,
+            jobs=jobs,
+            threads=threads,
+            progress=progress,
+            stderr=stderr,
+            noted=False,
+        )
+        try:
+            with (
+                whole.contents() as contents,
+                zipfile.ZipFile(
+                    contents, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False
+                ) as archive,
+            ):
+                for each in _complete(room.path):
+                    name = str(each.relative_to(room.path)).encode("utf-8", "surrogateescape")
+                    archive.write(each, name.decode("utf-8", "replace"))
+                files = len(archive.namelist()) - 1
+        except OSError as error:
+            raise explain(error, target) from error
+        whole.commit()
+    return replace(fetched, directory=target.parent, table=None, archive=target, files=files)
+
+
+def _complete(root: Path) -> Iterator[Path]:
+    """Yield the files of complete folders, in order, and the table; notes and locks are hidden."""
+    for path in sorted(root.rglob("[!.]*")):
+        folder = path.relative_to(root).parts[0]
+        if path.is_file() and (path.parent == root or (root / folder / NOTE).exists()):
+            yield path
 
 
 def _table(

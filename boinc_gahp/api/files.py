@@ -1,7 +1,6 @@
 """Input files and arguments as text: on command lines, and in files with one row per job.
 
-``PATH``, ``file:PATH``, ``staged:PHYSICAL_NAME``, ``inline:TEXT``, ``http(s)://…``, and
-``remote:URL,NBYTES,MD5``, where NBYTES and MD5 may be empty: then they are measured.
+``PATH``, ``file:PATH``, ``staged:PHYSICAL_NAME``, ``inline:TEXT`` and ``remote:URL,NBYTES,MD5``.
 """
 
 from __future__ import annotations
@@ -45,7 +44,10 @@ def read_file(text: str) -> Input:
     found = _PREFIX.fullmatch(text)
     kind, rest = (found[1].lower(), found[2]) if found else ("", "")
     if kind in {"http", "https"}:
-        return RemoteFile(_url(text, text))
+        raise BadRequest(
+            f"input file {quoted(text)}: a project needs its size and MD5, too: write "
+            "remote:URL,NBYTES,MD5 (wc -c and md5sum tell these)"
+        )
     if kind == "remote":
         return _remote(text, rest)
     if kind in {"file", "staged", "inline"}:
@@ -120,18 +122,18 @@ def split_args(text: str) -> tuple[str, ...]:
 
 
 def _remote(text: str, rest: str) -> RemoteFile:
-    url, nbytes, md5 = rest.rsplit(",", 2) if rest.count(",") >= 2 else ("", "none", "")
-    if nbytes and not _NUMBER.fullmatch(nbytes):
+    url, nbytes, md5 = rest.rsplit(",", 2) if rest.count(",") >= 2 else ("", "", "")
+    if not _NUMBER.fullmatch(nbytes):
         raise BadRequest(
             f"input file {quoted(text)}: expected remote:URL,NBYTES,MD5, where NBYTES is a number "
             "of bytes"
         )
-    if md5 and not _MD5.fullmatch(md5):
+    if not _MD5.fullmatch(md5):
         raise BadRequest(
             f"input file {quoted(text)}: expected an MD5 of 32 hexadecimal digits at its end, "
             f"found {quoted(md5)}"
         )
-    return RemoteFile(_url(url, text), int(nbytes) if nbytes else None, md5 or None)
+    return RemoteFile(_url(url, text), int(nbytes), md5)
 
 
 def _url(url: str, text: str) -> str:
@@ -152,6 +154,6 @@ def _did_you_mean(kind: str) -> str:
 
 def _expected() -> str:
     return (
-        "PATH, staged:PHYSICAL_NAME, http(s)://…, remote:URL,NBYTES,MD5, inline:TEXT, or file:PATH "
+        "PATH, staged:PHYSICAL_NAME, remote:URL,NBYTES,MD5, inline:TEXT, or file:PATH "
         "for a path that looks like one of these"
     )

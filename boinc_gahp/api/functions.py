@@ -233,7 +233,7 @@ class Function(Generic[T]):
         session = self._project.session  # pickles differ each time, and fingerprints do not
         like = self._program(calls.normal(), options)
         stem = _STEM.sub("", self.name) or "function"
-        contents, _ = contents_name(session, like.app, like.jobs, stem=stem, **like.options)
+        contents = contents_name(session, like.app, like.jobs, stem=stem, **like.options)
         batch_name = name or free_name(session, contents)
         made: ProgramBatch | None = None
         until, attempt = time.monotonic() + _AT_WORK, 0
@@ -341,27 +341,21 @@ class _Calls(NamedTuple):
             for job, call in zip(self.jobs, self.calls, strict=True)
         ]
 
-    def difference(  # noqa: PLR0911  (a line for each kind of difference)
-        self, manifest: Manifest, contents: str
-    ) -> str:
-        """Return how these calls differ from what was sent, in words; "": they do not."""
-        sent = [manifest.job(name) for name in manifest.jobs]
-        programs = [job.program for job in sent if job.program is not None]
-        if not programs or _OF_FUNCTION not in (told := json.loads(programs[0].shared)):
-            return "they ran no function"
+    def difference(self, manifest: Manifest, contents: str) -> str:
+        """Return what differs between these calls and those that were sent; empty: nothing."""
+        sent = [job.program for job in map(manifest.job, manifest.jobs) if job.program is not None]
+        told = json.loads(sent[0].shared) if sent else {}
         if told.get(_CONTENTS) == contents:
             return ""
-        if told[_OF_FUNCTION] != self.function.name:
-            return f"they called {told[_OF_FUNCTION]}, and these call {self.function.name}"
-        if self.function.file_name not in programs[0].command:
-            return f"the function {self.function.name} has changed"
+        if not sent or self.function.file_name not in sent[0].command:
+            return f"the function {self.function.name}"
         if len(sent) != len(self.calls):
-            return f"there were {count(len(sent), 'call')}, and now there are {len(self.calls):,}"
-        for number, (job, call) in enumerate(zip(sent, self.calls, strict=True)):
-            if job.program is None or call.key not in job.program.command:
-                now = _listed(self.jobs[number].parameters)
-                return f"call {number} was {_listed(job.parameters)}, and now is {now}"
-        return "the image, the input files or the options are others"
+            return "the number of calls"
+        pairs = zip(sent, self.calls, strict=True)
+        others = [n for n, (job, call) in enumerate(pairs) if call.key not in job.command]
+        if others:
+            return f"arguments of {count(len(others), 'call')}, first of call {others[0]}"
+        return "the image, the input files or the options"
 
 
 def _as_kept(job: Job, function: str, contents: str) -> Job:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.records import Row
     from boinc_gahp.fetch import CancelScope
 
-__all__ = ["contents", "name_for", "write"]
+__all__ = ["write"]
 
 log = logging.getLogger("boinc_gahp.api")
 
@@ -42,11 +42,6 @@ _STRANGE = (FIRST, "why", "folder")
 _FORMULA = tuple("=+-@")
 #: How many characters are written at a time.
 _CHUNK = 1 << 18
-
-
-def name_for(jobs: Collection[str]) -> str:
-    """Return the file's name beside the folders of these jobs."""
-    return next((name for name in _NAMES if name not in jobs), _NAMES[-1])
 
 
 def write(
@@ -118,11 +113,6 @@ def _write(
             return root / name
     log.warning("%s has a file jobs.csv that no fetch has written: it is left alone", root)
     return None
-
-
-def contents(keys: Sequence[str], rows: Iterable[Row]) -> bytes:
-    """Return a file with these rows."""
-    return b"".join(_lines(keys, map(_cells, rows)))
 
 
 def _read(path: Path) -> tuple[list[str], list[Row]] | None:

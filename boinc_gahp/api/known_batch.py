@@ -41,6 +41,7 @@ class KnownBatch:
         self.renew_from = 0.0
         self.lease_trouble: GahpError | None = None
         self._running: int | None = None
+        self._longest: float | None = None
         self._forecast = Forecast()
         self._forecast.see(info)
         self._manifest: Manifest | None = None
@@ -143,17 +144,19 @@ class KnownBatch:
 
     @property
     def expected_end(self) -> float | None:
-        """When the last job may end, in seconds since the epoch; None: this cannot be estimated."""
+        """When the last job ends if jobs go on ending as they did recently; None: not known.
+
+        In seconds since the epoch. It is no promise: the last jobs often take longer.
+        """
         return None if self.is_over else self._forecast.end
 
     @property
-    def slowest(self) -> float | None:
-        """How many times as long as usual the slowest 5 in 100 of its jobs take.
+    def longest_running(self) -> float | None:
+        """For how many seconds a job has been seen running, at least; None: not known.
 
-        It is known while the batch is watched, when enough jobs are over. None: it is not known, or
-        less than twice.
+        It is known while the batch is watched.
         """
-        return self._forecast.slowest
+        return None if self.is_over else self._longest
 
     @property
     def latest_counts(self) -> Counts | None:
@@ -183,7 +186,8 @@ class KnownBatch:
         changed = (self.info, self._running) != (info, running)
         changed = changed or self.trouble is not None or self.gone
         self.info, self.trouble, self.gone, self._running = info, None, False, running
-        self._forecast.see(info, times=None if jobs is None else jobs.times())
+        self._longest = None if jobs is None else jobs.longest
+        self._forecast.see(info)
         return changed
 
     def vanish(self) -> None:

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from boinc_gahp.submit import Input, Parameter, SubmitRequest
 
 _MD5 = re.compile(r"[0-9a-f]{32}")
-#: Placeholder for the MD5 of a remote file that was not measured.
-_UNKNOWN = "0" * 32
 #: Stands for an inline file, whose text is among the manifest's.
 _INLINE = "inline:"
 #: Properties of the whole batch; the lease does not affect what is computed.
@@ -405,7 +403,7 @@ def _content(item: Input, md5s: Mapping[str, str]) -> str | None:
     if isinstance(item, LocalFile):
         return md5s.get(item.path)
     if isinstance(item, RemoteFile):
-        return None if item.md5 in (None, _UNKNOWN) else item.md5.lower()
+        return item.md5.lower()
     if isinstance(item, InlineFile):
         return _digest(item.text)
     found = _MD5.match(item.physical_name)
@@ -417,8 +415,6 @@ def _source(item: Input) -> str:
     if isinstance(item, LocalFile):
         return os.path.abspath(item.path)  # noqa: PTH100  (a link's target is not looked for)
     if isinstance(item, RemoteFile):
-        if item.md5 in (None, _UNKNOWN):
-            return f"remote:{item.url},,"
         return f"remote:{item.url},{item.nbytes},{item.md5}"
     return _INLINE if isinstance(item, InlineFile) else f"staged:{item.physical_name}"
 

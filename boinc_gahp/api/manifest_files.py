@@ -18,7 +18,7 @@ import time
 import zlib
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.api.manifest import Manifest, check_line, readable
 from boinc_gahp.api.request import similar_names
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from boinc_gahp.api.session import Session
+    from boinc_gahp.config import ProjectSettings, Settings
 
 log = logging.getLogger("boinc_gahp.api.manifests")
 
@@ -37,6 +38,9 @@ log = logging.getLogger("boinc_gahp.api.manifests")
 _KEEP = 365 * 86400.0
 #: Format 1 had no sources, texts, parameters, parent and retry_of. Readers of format 1 read this.
 _FORMAT = 2
+#: How many manifests a list of batches reads, and how many characters of each.
+_MOST = 200
+_LONGEST = 1_000_000
 
 
 class Manifests:
@@ -47,7 +51,7 @@ class Manifests:
     """
 
     def __init__(self, session: Session) -> None:
-        self._place = f"{url_identity(session.rpc.url)} {session.rpc.account}"
+        self._place = _place(session.rpc.url, session.rpc.account)
         self._directory: Path | None = None
         with suppress(ConfigError):
             self._directory = state_dir(session.settings) / "submitted"
@@ -101,7 +105,7 @@ class Manifests:
                 whole_file(path, 0o600, replace=not new, durable=True) as file,
                 gzip.open(file, "wt", 6, encoding="utf-8") as lines,
             ):
-                lines.writelines(_lines(manifest))
+                lines.writelines(_lines(manifest, batch_name, self._place))
         except FileExistsError:
             return False
         return True
@@ -158,9 +162,46 @@ class Manifests:
                     path.unlink()
 
 
-def _lines(manifest: Manifest) -> Iterator[str]:
+class SubmittedBatch(NamedTuple):
+    """A batch that was submitted from this machine."""
+
+    id: int
+    name: str
+    app_name: str
+
+
+def submitted_batches(settings: Settings, project: ProjectSettings) -> list[SubmittedBatch]:
+    """Return the batches of an account that were submitted from here, the latest first.
+
+    Raises:
+        ConfigError, OSError: the state directory cannot be read.
+    """
+    key = project.authenticator
+    place = None if key is None else _place(project.url, key.account)
+    paths = (state_dir(settings) / "submitted").glob("*.json.gz")
+    found = []
+    for path in sorted(paths, key=lambda path: path.lstat().st_mtime, reverse=True)[:_MOST]:
+        with (
+            suppress(OSError, EOFError, zlib.error, ValueError, KeyError, TypeError),
+            os.fdopen(open_private_file(path, os.O_RDONLY), "rb") as file,
+            gzip.open(file, "rt", encoding="utf-8") as lines,
+        ):
+            head = json.loads(lines.readline(_LONGEST))
+            if head["place"] == place and not head["refused"]:
+                app_name = head["common"]["app_name"]
+                found.append(SubmittedBatch(head["batch_id"], head["name"], app_name))
+    return found
+
+
+def _place(url: str, account: str) -> str:
+    return f"{url_identity(url)} {account}"
+
+
+def _lines(manifest: Manifest, batch_name: str, place: str) -> Iterator[str]:
     head = {
         "format": _FORMAT,
+        "name": batch_name,
+        "place": place,
         "batch_id": manifest.batch_id,
         "at": manifest.at,
         "refused": manifest.refused,

@@ -127,7 +127,7 @@ def futures_of(
     with of_steps(options.get("progress")) as report:
         options["progress"] = report
         if options.get("name") is None:
-            name, jobs = contents_name(session, app_name, jobs, stem=stem, **options)
+            name = contents_name(session, app_name, jobs, stem=stem, **options)
             options["name"] = free_name(session, name)
         batch = project.submit(app_name, jobs, **options)
     names = job_names(batch.name, jobs)

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.manifest_files import readable_md5s
 from boinc_gahp.api.patterns import BATCH
-from boinc_gahp.api.request import similar_names
-from boinc_gahp.api.submission import called, measured, request_of
+from boinc_gahp.api.request import build_request, similar_names
 from boinc_gahp.errors import NotFound, NotOwner
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit import MAX_BATCH_NAME, LocalFile, short_name
@@ -51,8 +49,8 @@ def contents_name(
     *,
     stem: str | None = None,
     **options: Unpack[Options],
-) -> tuple[str, list[Job]]:
-    """Return the name for the contents of these jobs, and the jobs; see :func:`free_name`.
+) -> str:
+    """Return the name for the contents of these jobs; see :func:`free_name`.
 
     The name depends on the account, the app, and on all that is sent for the jobs: arguments, open
     names and contents of the files, sizes, priorities and templates. It does not depend on where
@@ -65,19 +63,12 @@ def contents_name(
         stem: what the name begins with; None: the app's name.
         options: those of :meth:`boinc_gahp.api.Project.submit`; ``name`` is not used.
 
-    Returns:
-        The name, and the jobs with the sizes and MD5s of their remote files, which would otherwise
-        be measured again when the jobs are submitted.
-
     Raises:
         BadRequest, JobRefused, StagingError: as :meth:`boinc_gahp.api.Project.submit`.
     """
-    progress = called(options)
     options["name"] = f"{{{BATCH}}}"
-    measure = partial(measured, session, progress)
-    request = request_of(session, app_name, jobs, measure=measure, **options)
-    name = name_of(session, stem or short_name(app_name), _contents(session, request))
-    return name, [job for _, job in request.jobs]
+    request = build_request(app_name, jobs, **options)
+    return name_of(session, stem or short_name(app_name), _contents(session, request))
 
 
 def name_of(session: Session, stem: str, contents: Iterable[object]) -> str:

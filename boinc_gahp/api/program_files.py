@@ -187,7 +187,7 @@ class FileFinder:
             given = read_file(given)
         if isinstance(given, LocalFile) or not isinstance(given, _FILES):
             return self.local(plain, path_of(given))
-        nbytes = given.nbytes or 0 if isinstance(given, RemoteFile) else 0
+        nbytes = given.nbytes if isinstance(given, RemoteFile) else 0
         if isinstance(given, InlineFile):
             nbytes = len(given.text.encode("utf-8", "surrogateescape"))
         return Source(plain, given, nbytes, plain)

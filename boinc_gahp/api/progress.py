@@ -32,6 +32,8 @@ _STEPS = {
 }
 #: Seconds between two updates of a notebook.
 _PAUSE = 0.25
+#: A job that has run for fewer seconds is not told about.
+_LONG = 60.0
 #: The most columns for a batch's name.
 _NAME = 24
 
@@ -217,20 +219,21 @@ def counts_words(batch: Batch) -> str:
 
 
 def rest_words(batch: Batch, end: float | None, now: float) -> str:
-    """Return when a batch is expected to end, and how slow its slowest jobs are; empty: unknown.
+    """Return when a batch would be over at its recent rate, and its longest job; empty: unknown.
 
-    ``end in about 2 h; the last 5 in 100 usually take 3 × as long``
+    ``at the recent rate: about 2 h more; one job has run for 40 min or more``. The job is told once
+    no job waits: then it may decide when the batch is over.
     """
-    if end is None or batch.is_over:
+    rate = "" if end is None else f"at the recent rate: {words.ahead(end, now)}"
+    return "" if batch.is_over else "; ".join(filter(None, (rate, longest_words(batch))))
+
+
+def longest_words(batch: Batch) -> str:
+    """Return how long the longest job of a batch has run, if no job waits; empty: not known."""
+    counts, longest = batch.latest_counts, batch.longest_running
+    if counts is None or counts.queued or longest is None or longest < _LONG:
         return ""
-    told = f"end {words.ahead(end, now)}"
-    return f"{told}; {slowest_words(batch)}" if slowest_words(batch) else told
-
-
-def slowest_words(batch: Batch) -> str:
-    """Return how long the slowest jobs of a batch take; empty: that is not known, or not much."""
-    slowest = None if batch.is_over else batch.slowest
-    return "" if slowest is None else f"the last 5 in 100 usually take {slowest:.0f} × as long"
+    return f"one job has run for {words.span(longest)} or more"
 
 
 @contextmanager

@@ -216,7 +216,7 @@ class Project(ProjectRuns):
                 have its name.
             BatchConflict: the name belongs to another batch, to a batch that takes no more jobs, or
                 to one that was submitted with other arguments or files.
-            StagingError: an input file cannot be read, measured or sent.
+            StagingError: an input file cannot be read or sent.
             NotFound: there is no such app.
             PermissionDenied: the account may not submit to it.
             TemplateError: the app's templates cannot be read.

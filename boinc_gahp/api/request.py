@@ -24,21 +24,20 @@ from boinc_gahp.api.types import (
     RemoteFile,
     StagedFile,
 )
-from boinc_gahp.errors import BadRequest, JobRefused, StagingError
+from boinc_gahp.errors import BadRequest, JobRefused
 from boinc_gahp.quantities import DELAY, DISK, LEASE, MEMORY, OPERATIONS
 from boinc_gahp.submit import SubmitRequest, short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any, TypeGuard
 
     from typing_extensions import Unpack
 
     from boinc_gahp.quantities import Quantity
-    from boinc_gahp.submit import BudaOutputs, File, OnProgress
+    from boinc_gahp.submit import File, OnProgress
 
     _Shared = dict[tuple[tuple[str, File], ...], dict[str, File]]
-    Measure = Callable[[Sequence[str]], Mapping[str, RemoteFile]]
 
 #: The sizes that a job may ask for itself, by the fields of :class:`Job`.
 JOB_SIZES = {"fpops": OPERATIONS, "memory": MEMORY, "disk": DISK, "delay": DELAY}
@@ -52,9 +51,6 @@ _PARAMETERS = {
 }
 #: A number at the end of a batch's name.
 _COUNTED = re.compile(r"[1-9][0-9]{0,5}")
-#: Placeholder with as many digits as the size of a large file.
-_NO_SIZE = 10**12
-_NO_MD5 = "0" * 32
 
 
 def new_batch_name(app_name: str) -> str:
@@ -96,9 +92,6 @@ def job_names(batch_name: str, jobs: Sequence[Job]) -> list[str]:
 def build_request(
     app_name: str,
     jobs: Iterable[Job],
-    *,
-    measure: Measure | None,
-    buda_outputs: BudaOutputs | None = None,
     **options: Unpack[Options],
 ) -> SubmitRequest:
     """Return the request to the context.
@@ -106,15 +99,11 @@ def build_request(
     Args:
         app_name: the app.
         jobs: those of the batch.
-        measure: returns remote files with their sizes and MD5s, by URL; None: nothing is fetched,
-            and unknown values are placeholders.
-        buda_outputs: as the project's settings have them.
         options: as :meth:`boinc_gahp.api.Project.submit` has them.
 
     Raises:
         BadRequest: a value has the wrong type, or a number is out of range.
         JobRefused: a job's arguments cannot be split, or a job of a BUDA app cannot be made.
-        StagingError: a remote file cannot be fetched, or has another size or MD5 than it should.
     """
     from boinc_gahp.submit import buda_request  # noqa: PLC0415  (not for lists of batches)
 
@@ -132,16 +121,11 @@ def build_request(
     names = job_names(batch_name, listed)
     for job, job_name in zip(listed, names, strict=True):
         _check_job(job, job_name)
-    urls = unmeasured(listed)
-    remote = measure(urls) if measure is not None and urls else {}
     shared: _Shared = {}
     request = SubmitRequest(
         batch_name,
         app_name,
-        [
-            (each, _resolved(job, each, remote, shared))
-            for job, each in zip(listed, names, strict=True)
-        ],
+        [(each, _resolved(job, each, shared)) for job, each in zip(listed, names, strict=True)],
         by_name=True,
         ask_first=True,
         outputs={
@@ -151,7 +135,7 @@ def build_request(
         },
         **{each: _plain(value) for each, value in given.items()},
     )
-    return buda_request(request, buda_outputs)
+    return buda_request(request)
 
 
 def list_of(jobs: object) -> list[Job]:
@@ -261,9 +245,8 @@ def _check_job(job: Job, name: str) -> None:
         elif isinstance(file, InlineFile):
             _check_texts(at, text=file.text)
         elif isinstance(file, RemoteFile):
-            _check_texts(at, url=file.url)
+            _check_texts(at, url=file.url, md5=file.md5)
             _check_whole(at, nbytes=file.nbytes)
-            _check_texts(at, optional=True, md5=file.md5)
         elif not isinstance(getattr(file, "path", None), str):
             found = getattr(file, "path", file)
             raise BadRequest(
@@ -290,17 +273,12 @@ def _is_usual(job: Job) -> bool:
     )
 
 
-def _resolved(job: Job, name: str, remote: Mapping[str, RemoteFile], shared: _Shared) -> Job:
-    """Return a job with its arguments as words, Python's own numbers, and measured files.
+def _resolved(job: Job, name: str, shared: _Shared) -> Job:
+    """Return a job with its arguments as words, and Python's own numbers.
 
     Jobs with the same files share one mapping of them: then it is checked once.
     """
-    inputs: dict[str, File] = {
-        each: _measured_file(file, remote.get(file.url, file))
-        if isinstance(file, RemoteFile)
-        else file
-        for each, file in job.inputs.items()
-    }
+    inputs: dict[str, File] = dict(job.inputs)
     with suppress(TypeError):  # a path of a class without a hash
         inputs = shared.setdefault(tuple(inputs.items()), inputs)
     sizes: dict[str, Any] = {}
@@ -345,34 +323,6 @@ def _word(name: str, word: object) -> str:
     raise BadRequest(
         f"job {name!r}: the argument {word!r} is a {type(word).__name__}: expected a string"
     )
-
-
-def _measured_file(given: RemoteFile, found: RemoteFile) -> RemoteFile:
-    """Return a remote file with the values that were measured, or placeholders."""
-    for what, expected, came in (
-        ("size", given.nbytes, found.nbytes),
-        ("MD5", given.md5, found.md5),
-    ):
-        if None not in (expected, came) and str(expected).lower() != str(came).lower():
-            raise StagingError(
-                f"remote file {given.url!r}: expected the {what} {expected}, but its server sent a "
-                f"file with {came}: correct the {what} that was given for it, or the file",
-                path=given.url,
-            )
-    nbytes = found.nbytes if given.nbytes is None else given.nbytes
-    md5 = given.md5 or found.md5
-    return RemoteFile(given.url, _NO_SIZE if nbytes is None else nbytes, md5 or _NO_MD5)
-
-
-def unmeasured(jobs: Iterable[Job]) -> list[str]:
-    """Return the URLs of remote files whose size or MD5 is unknown, each once."""
-    urls = dict.fromkeys(
-        file.url
-        for job in jobs
-        for file in job.inputs.values()
-        if isinstance(file, RemoteFile) and (file.nbytes is None or file.md5 is None)
-    )
-    return list(urls)
 
 
 class Options(TypedDict, total=False):

@@ -192,11 +192,11 @@ def file_of(name: str, found: Any) -> File:
 
 def _remote(name: str, url: str, found: Mapping[str, Any]) -> RemoteFile:
     nbytes, md5 = found.get("size"), found.get("md5")
-    if nbytes is not None and (not isinstance(nbytes, int) or isinstance(nbytes, bool)):
+    if not isinstance(nbytes, int) or isinstance(nbytes, bool):
         raise BadRequest(f"input {name!r}: size: expected a number of bytes, found {shown(nbytes)}")
-    if md5 is not None and not isinstance(md5, str):
+    if not isinstance(md5, str):
         raise BadRequest(f"input {name!r}: md5: expected 32 hexadecimal digits, found {shown(md5)}")
-    file = read_file(f"remote:{url},{'' if nbytes is None else nbytes},{md5 or ''}")
+    file = read_file(f"remote:{url},{nbytes},{md5}")
     assert isinstance(file, RemoteFile)  # noqa: S101  (for the type checker)
     return file
 

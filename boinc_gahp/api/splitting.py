@@ -10,8 +10,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api.request import job_names, list_of, new_batch_name
-from boinc_gahp.api.submission import request_of, validator
+from boinc_gahp.api.request import build_request, job_names, list_of, new_batch_name
+from boinc_gahp.api.submission import validator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,7 +41,7 @@ def split(
     listed = list_of(jobs)
     name = options.get("name")
     options["name"] = name = new_batch_name(app_name) if name is None else name
-    request = request_of(session, app_name, listed, **options)
+    request = build_request(app_name, listed, **options)
     limit = session.context.project_settings.max_post_bytes
     size = validator(session, request).size()
     if size <= limit:

@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import remote_files
 from boinc_gahp.api.app import unknown_app
 from boinc_gahp.api.comparing import Comparison
-from boinc_gahp.api.request import build_request, list_of, new_batch_name, unmeasured
+from boinc_gahp.api.request import build_request, new_batch_name
 from boinc_gahp.errors import (
     AppNotFound,
-    BadRequest,
     BatchConflict,
     BatchTooLarge,
     GahpError,
     JobRefused,
-    NotFound,
-    NotOwner,
     StagingError,
 )
 from boinc_gahp.submit import Progress, StagedFile
@@ -33,15 +28,15 @@ from boinc_gahp.submit.names_in_use import check_names
 from boinc_gahp.submit.query import jobs_there
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping
 
     from typing_extensions import Unpack
 
     from boinc_gahp.api.manifest import Lineage
-    from boinc_gahp.api.request import Measure, Options
+    from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
-    from boinc_gahp.api.types import Job, RemoteFile
-    from boinc_gahp.rpc import BatchDetails, BatchInfo
+    from boinc_gahp.api.types import Job
+    from boinc_gahp.rpc import BatchInfo
     from boinc_gahp.submit import OnProgress, SubmitRequest, Validation
     from boinc_gahp.submit.validate import BatchValidator
 
@@ -79,7 +74,6 @@ class Plan:
         refusal: the problem of the batch as a whole; None: there is none.
         problems: problems of jobs, by job name.
         files: the local files that are needed, each content once.
-        remote: URLs of the files that would be fetched to be measured.
         request_bytes: the size of the request that holds the jobs.
         max_request_bytes: the largest request that the project's settings allow.
         jobs_that_fit: how many of the jobs, counted from the first, one request can hold.
@@ -99,7 +93,6 @@ class Plan:
     refusal: GahpError | None
     problems: Mapping[str, GahpError]
     files: tuple[PlannedFile, ...]
-    remote: tuple[str, ...]
     request_bytes: int
     max_request_bytes: int
     jobs_that_fit: int
@@ -159,14 +152,13 @@ def submit(
         JobRefused: the project would mangle a job or choke on it; nothing was created.
         BatchConflict: the name belongs to another batch, to a batch that takes no more jobs, or to
             one that was submitted with other arguments or files.
-        StagingError: an input file cannot be read, measured or sent.
+        StagingError: an input file cannot be read or sent.
         NotFound: there is no such app.
         PermissionDenied: the account may not submit to it.
         TemplateError: the app's templates cannot be read.
         RpcError: the project refused, or could not be asked.
     """
-    measure = partial(measured, session, called(options))
-    request = request_of(session, app_name, jobs, measure=measure, **options)
+    request = build_request(app_name, jobs, **options)
     comparison = Comparison(session, request, lineage)
     comparison.check()
     try:
@@ -181,19 +173,6 @@ def submit(
         comparison.check()  # another process may have filled the batch in the meantime
     assert comparison.batch is not None  # noqa: S101  (a submit that returns has seen its batch)
     return comparison.batch, comparison.knows(batch_id)
-
-
-def request_of(
-    session: Session,
-    app_name: str,
-    jobs: Iterable[Job],
-    *,
-    measure: Measure | None = None,
-    **options: Unpack[Options],
-) -> SubmitRequest:
-    """Return the request for a batch; see :func:`boinc_gahp.api.request.build_request`."""
-    usual = session.project_settings.buda_outputs
-    return build_request(app_name, jobs, measure=measure, buda_outputs=usual, **options)
 
 
 def called(options: Options) -> OnProgress | None:
@@ -214,19 +193,6 @@ def drop_begun(session: Session, batch_name: str) -> bool:
         return False
 
 
-def left_of(session: Session, batch_name: str) -> BatchDetails | None:
-    """Return the account's batch of this name, which a failed submit may have left; or None.
-
-    Raises:
-        RpcError: the project could not be asked.
-    """
-    try:
-        details = session.rpc.query_batch(batch_name=batch_name)
-    except (NotFound, NotOwner, BadRequest):  # the last: no request can have such a name
-        return None
-    return details if details.batch.name == batch_name else None
-
-
 def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack[Options]) -> Plan:
     """Show what :func:`submit` would do; creates, sends and fetches nothing.
 
@@ -237,9 +203,8 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         JobRefused: a job's arguments cannot be split, or a job of a BUDA app cannot be made.
         StagingError: a file changed while it was read.
     """
-    listed = list_of(jobs)
     progress = called(options)
-    request = request_of(session, app_name, listed, **options)
+    request = build_request(app_name, jobs, **options)
     try:
         validation = validator(session, request).validation()
     except AppNotFound as error:
@@ -271,7 +236,6 @@ def plan(session: Session, app_name: str, jobs: Iterable[Job], **options: Unpack
         # In the order of the jobs.
         problems={name: problems[name] for name, _ in request.jobs if name in problems},
         files=files,
-        remote=tuple(unmeasured(listed)),
         request_bytes=validation.request_bytes,
         max_request_bytes=validation.max_post_bytes,
         jobs_that_fit=_fitting(session, request, validation.request_bytes),
@@ -294,20 +258,11 @@ def estimate(
         BadRequest, JobRefused, NotFound, PermissionDenied, TemplateError, RpcError: as
             :func:`submit`.
     """
-    request = request_of(session, app_name, jobs, **options)
+    request = build_request(app_name, jobs, **options)
     try:
         return validator(session, request).estimate()
     except AppNotFound as error:
         raise unknown_app(session, app_name, error) from error
-
-
-def measured(
-    session: Session, progress: OnProgress | None, urls: Sequence[str]
-) -> Mapping[str, RemoteFile]:
-    """Return remote files with their sizes and MD5s, by URL; raises StagingError."""
-    return remote_files.measure(
-        urls, session.project_settings, session.settings.timeouts, progress, session.closing
-    )
 
 
 def _sizes(validation: Validation) -> dict[str, tuple[float, float]]:

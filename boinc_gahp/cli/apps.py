@@ -6,7 +6,6 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.cli.completion import remember_apps
 from boinc_gahp.cli.known_apps import KnownApp, known_apps, why_unlisted
 from boinc_gahp.config import authenticator_of, find_project, load
 from boinc_gahp.errors import (
@@ -89,7 +88,6 @@ def run(arguments: list[str], config: str | None) -> int:
         WebRpcs(chosen.url, key, options=network) as project,
     ):
         found = known_apps(site, project)
-        remember_apps(settings, chosen, found)
         apps = _chosen(found, options.app)
         details: dict[str, Details] = {}
         for name in [each.name for each in apps] if options.app or options.details else ():

@@ -1,43 +1,29 @@
 """``boinc_gahp completion``: scripts with which shells complete boinc_gahp's command lines.
 
 The scripts are argcomplete's: at each press of the Tab key they run boinc_gahp with the line in its
-environment. :func:`answer` answers from the parsers, the settings and the project, within about a
-second, and never with an error. bash and zsh find files without help, with variables, ``~`` and
-quotes, which argcomplete would escape; fish needs a list of them.
+environment. :func:`answer` answers from the parsers, the settings, and what was submitted from this
+machine; it asks no project, and never tells an error. bash and zsh find files without help, with
+variables, ``~`` and quotes, which argcomplete would escape; fish needs a list of them.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
-import signal
-import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.terminal import PROGRAM, Group, Parser, arguments_of, kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from types import FrameType
+    from collections.abc import Callable, Iterator, Sequence
 
-    from boinc_gahp.cli.known_apps import KnownApps
-    from boinc_gahp.config import ProjectSettings, Settings
-    from boinc_gahp.rpc import ClientOptions
+    from boinc_gahp.api.manifest_files import SubmittedBatch
+    from boinc_gahp.config import Settings
 
 SHELLS = ("bash", "zsh", "fish")
-
-#: Seconds: a project's time to answer; the time its answer is used again; and if it does not
-#: answer, the greatest age of one to use.
-TIMEOUT = 1.0
-FRESH = 30.0
-OLD = 86400.0
-#: Likewise for apps, which change rarely.
-FRESH_APPS = 3600.0
-OLD_APPS = 30 * 86400.0
 
 #: zsh has no completion to fall back on, as bash has. fish would report an unknown command if it is
 #: typed with its path and is not on PATH.
@@ -61,8 +47,9 @@ complete -c boinc_gahp -f -n 'command -q boinc_gahp' -a '(__fish_boinc_gahp_comp
 _HELP_WIDTH = 60
 
 _DESCRIPTION = """\
-Prints a script that lets a shell complete boinc_gahp's commands, options, files, and the names of
-projects, apps and batches. Store it in one of these places:
+Prints a script that lets a shell complete boinc_gahp's commands, options, files, the names of
+projects, and of batches and their apps that were submitted from this machine. Store it in one of
+these places:
 
   bash  ~/.local/share/bash-completion/completions/boinc_gahp, or for all users
         /usr/local/share/bash-completion/completions/boinc_gahp
@@ -73,16 +60,6 @@ projects, apps and batches. Store it in one of these places:
 
 Bash and zsh can also load it for one session, as in the first example.
 """
-
-
-class _Batch(NamedTuple):
-    id: int
-    name: str
-    state: str
-
-
-class _TooLate(Exception):
-    """The project has not answered in time."""
 
 
 def run(arguments: list[str], config: str | None) -> int:
@@ -174,13 +151,26 @@ def _projects(parsed_args: argparse.Namespace, **_: Any) -> dict[str, str]:
 
 
 def _batch_names(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> dict[str, str]:
+    return dict(_words(_submitted(parsed_args), prefix))
+
+
+def _app_names(parsed_args: argparse.Namespace, **_: Any) -> dict[str, str]:
+    names = (batch.app_name for batch in _submitted(parsed_args))
+    return {name: "app" for name in names if name.isprintable()}
+
+
+def _submitted(given: argparse.Namespace) -> list[SubmittedBatch]:
+    """Return the batches that were submitted to the project from this machine."""
     # An error message in the middle of a line being typed helps nobody.
     with suppress(Exception):
-        settings = _settings(parsed_args)
-        project = _project(settings, parsed_args)
+        from boinc_gahp.api.manifest_files import submitted_batches
+
+        settings = _settings(given)
+        named = getattr(given, "project", None)
+        project = settings.project if named is None else settings.projects[named]
         if project is not None:
-            return dict(_words(_batches(settings, project), prefix))
-    return {}
+            return submitted_batches(settings, project)
+    return []
 
 
 def _settings(given: argparse.Namespace) -> Settings:
@@ -190,147 +180,15 @@ def _settings(given: argparse.Namespace) -> Settings:
     return load(None if config is None else str(Path(config).expanduser()))
 
 
-def _project(settings: Settings, given: argparse.Namespace) -> ProjectSettings | None:
-    named = getattr(given, "project", None)
-    return settings.project if named is None else settings.projects[named]
-
-
-def _words(batches: Iterable[_Batch], beginning: str) -> Iterator[tuple[str, str]]:
+def _words(batches: Sequence[SubmittedBatch], beginning: str) -> Iterator[tuple[str, str]]:
     """Yield the name of each batch, if it is unambiguous; its id on request.
 
-    A name that looks like an id, or that several batches have, does not say which is meant.
+    A name that looks like an id does not say which is meant.
     """
-    batches = list(batches)
-    names = [batch.name for batch in batches]
     for batch in batches:
         name = batch.name
         if beginning[:1].isdigit():
-            yield str(batch.id), f"{name}, {batch.state}" if name.isprintable() else batch.state
-        elif name and name.isprintable() and names.count(name) == 1:
+            yield str(batch.id), name if name.isprintable() else "batch"
+        elif name and name.isprintable():
             is_plain = not (name.isdigit() or name.startswith(("id:", "name:", "-")))
-            yield name if is_plain else f"name:{name}", f"batch {batch.id}, {batch.state}"
-
-
-def _batches(settings: Settings, project: ProjectSettings) -> list[_Batch]:
-    """Return the project's batches, from the project or from a recent answer of it."""
-    rows = _recent(settings, project, "completion", _ask_batches, fresh=FRESH, old=OLD)
-    return [_Batch(*row) for row in rows]
-
-
-def _app_names(parsed_args: argparse.Namespace, **_: Any) -> dict[str, str]:
-    with suppress(Exception):
-        settings = _settings(parsed_args)
-        project = _project(settings, parsed_args)
-        if project is not None:
-            rows = _recent(settings, project, "apps", _ask_apps, fresh=FRESH_APPS, old=OLD_APPS)
-            return {name: title for name, title in rows if name.isprintable()}
-    return {}
-
-
-def remember_apps(settings: Settings, project: ProjectSettings, found: KnownApps) -> None:
-    """Keep the names of a project's apps for completion; that they cannot be kept is no error."""
-    _remember(_cache(settings, project, "apps"), _app_rows(found))
-
-
-def _recent(
-    settings: Settings,
-    project: ProjectSettings,
-    kind: str,
-    ask: Callable[[ProjectSettings], list[Any]],
-    *,
-    fresh: float,
-    old: float,
-) -> list[Any]:
-    """Return rows of ``ask``, from the project or from a recent answer of it."""
-    from boinc_gahp.files import check_private_file
-
-    path = _cache(settings, project, kind)
-    try:
-        check_private_file(path)
-        age = time.time() - path.stat().st_mtime
-        cached = [list(row) for row in json.loads(path.read_text("utf-8"))]
-    except (OSError, ValueError, TypeError):
-        age, cached = float("inf"), []
-    if 0 <= age < fresh:
-        return cached
-    try:
-        with _at_most(TIMEOUT):
-            rows = ask(project)
-    except Exception:  # noqa: BLE001  (an error means no suggestions)
-        return cached if age < old else []
-    _remember(path, rows)
-    return rows
-
-
-def _remember(path: Path, rows: list[Any]) -> None:
-    from boinc_gahp.files import make_private_directory, write_whole
-
-    with suppress(OSError):
-        make_private_directory(path.parent)
-        write_whole(path, json.dumps(rows), mode=0o600)
-
-
-def _ask_batches(project: ProjectSettings) -> list[Any]:
-    from boinc_gahp.rpc import WebRpcs
-
-    with WebRpcs(project.url, project.authenticator or "", options=_options(project)) as client:
-        rows = client.query_batches()
-    found = [_Batch(row.id, row.name, row.state.name.lower()) for row in rows]
-    return sorted(found, reverse=True)
-
-
-def _ask_apps(project: ProjectSettings) -> list[Any]:
-    from boinc_gahp.cli.known_apps import known_apps
-    from boinc_gahp.rpc import ProjectSite, WebRpcs
-
-    options = _options(project)
-    with (
-        ProjectSite(project.url, project.authenticator, options=options) as site,
-        WebRpcs(project.url, project.authenticator or "", options=options) as client,
-    ):
-        return _app_rows(known_apps(site, client))
-
-
-def _app_rows(found: KnownApps) -> list[Any]:
-    return [[each.name, " ".join(each.title.split()) or "app"] for each in found.apps]
-
-
-def _options(project: ProjectSettings) -> ClientOptions:
-    from boinc_gahp.rpc import ClientOptions
-
-    return ClientOptions(
-        connect_timeout=TIMEOUT,
-        read_timeout=TIMEOUT,
-        retry_total=0,
-        ca_bundle=project.ca_bundle,
-        proxy=project.proxy,
-    )
-
-
-def _cache(settings: Settings, project: ProjectSettings, kind: str) -> Path:
-    """Return the file that caches answers of a kind, one for each project and account."""
-    import hashlib
-
-    from boinc_gahp.config import cache_dir
-    from boinc_gahp.secret import Authenticator
-
-    account = project.authenticator or Authenticator("")
-    key = f"{project.url} {account.account}"
-    digest = hashlib.sha256(key.encode()).hexdigest()[:16]
-    return cache_dir(settings) / f"{kind}-{digest}.json"
-
-
-@contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
-    """Raise _TooLate if the block takes longer."""
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        raise _TooLate
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+            yield name if is_plain else f"name:{name}", f"batch {batch.id} of {batch.app_name}"

@@ -279,15 +279,6 @@ def _image(key: str, value: object, base: Path) -> str:
     return text
 
 
-def _names_by_app(_key: str, value: object, _base: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    if not isinstance(value, dict) or not all(
-        isinstance(names, list) and all(isinstance(name, str) and name for name in names)
-        for names in value.values()
-    ):
-        raise _Expected('lists of names by BUDA app are expected, like {NAME = ["out.txt"]}')
-    return tuple((app, tuple(names)) for app, names in value.items())
-
-
 def _authenticator(key: str, value: object, base: Path) -> Authenticator:
     text = _str(key, value, base)
     if len(text.split()) > 1:
@@ -312,7 +303,6 @@ _SPECIAL: dict[str, Callable[[str, object, Path], Any]] = {
     "proxy": _proxy,
     "container_app": _app,
     "container_image": _image,
-    "buda_outputs": _names_by_app,
     "level": _one_of(*LEVELS),
     "failed_jobs": _one_of(*FAILED_JOBS),
     "file": _path_text,

@@ -46,9 +46,6 @@ class ProjectSettings:
     #: The image for container jobs that name none: ``docker://NAME``, ``oci-archive:FILE`` or
     #: ``rootfs:FILE``. Without it, such jobs are held.
     container_image: str | None = None
-    #: The outputs of BUDA apps, for jobs that name none: ``{NAME = ["out.txt"]}``. A project does
-    #: not tell them.
-    buda_outputs: tuple[tuple[str, tuple[str, ...]], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

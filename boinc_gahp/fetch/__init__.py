@@ -20,7 +20,7 @@ cancel         keeps files out of directories that are not the job's any more
 =============  ====================================================================================
 
 ``fetch_output`` and ``fetch_container`` call the engine for HTCondor's jobs, and ``api.fetching``
-for people, with the sinks of ``api.folders`` and ``api.zips``.
+for people, with the sinks of ``api.folders``.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from boinc_gahp.fetch.failures import failed_job
 from boinc_gahp.fetch.names import DEV_NULL, new_file
 from boinc_gahp.fetch.sinks import Delivery, Sink
 from boinc_gahp.fetch.types import ContainerRequest, FetchResult
-from boinc_gahp.submit import BUDA, base_name, buda_output_of_number, find_output
+from boinc_gahp.submit import base_name, find_output
 from boinc_gahp.text import listed
 from boinc_gahp.threads import turn
 
@@ -228,32 +228,9 @@ def fetch_output(
         JobDirectory(request),
         scope,
         completed=completed,
-        own_template=_of_buda_app(context, located) if ad is None else ad.output_template,
+        own_template=None if ad is None else ad.output_template,
     )
     return FetchResult(completed.exit_status, completed.elapsed_time, completed.cpu_time)
-
-
-def _of_buda_app(context: FetchContext, located: locate.Located | None) -> str | None:
-    """Return the output template of a job that a BOINC_SUBMIT made for a BUDA app.
-
-    None if it is for another kind of app.
-
-    Raises:
-        OutputError: the settings do not tell its outputs.
-        RpcError: the project could not be reached.
-    """
-    if located is None or located.app_name != BUDA:
-        return None
-    instance = context.cache.instance(located.ids)
-    number = 0 if instance is None else len(instance.outfile_sizes)
-    template = buda_output_of_number(context.project_settings.buda_outputs, number)
-    if template is None:
-        raise OutputError(
-            f"the job is for a BUDA app and has {number} outputs, and {context.project.host} does "
-            "not tell their names: in the settings, buda_outputs must have exactly one BUDA app "
-            "with so many"
-        )
-    return template
 
 
 def write_failure(

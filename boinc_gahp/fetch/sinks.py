@@ -2,8 +2,7 @@
 
 There is one for HTCondor, :class:`~boinc_gahp.fetch.job_directory.JobDirectory`, one for container
 jobs, :class:`~boinc_gahp.fetch.container_directory.ContainerDirectory`, and one for people,
-:class:`~boinc_gahp.api.folders.Folder`, which is also used to make archives
-(:mod:`boinc_gahp.api.zips`).
+:class:`~boinc_gahp.api.folders.Folder`, of which archives are made, too.
 """
 
 from __future__ import annotations

@@ -11,20 +11,15 @@ from boinc_gahp.submit import Job, SubmitRequest, buda_request, by_open_name
 
 if TYPE_CHECKING:
     from boinc_gahp.htcondor.description import JobDescription
-    from boinc_gahp.submit import BudaOutputs
 
 
-def with_buda_app(description: JobDescription, usual: BudaOutputs | None = None) -> JobDescription:
+def with_buda_app(description: JobDescription) -> JobDescription:
     """Return a description with the project's app, and templates that name the BUDA app.
 
     That of a job for another app is returned unchanged.
 
-    Args:
-        description: what a job's ad says.
-        usual: the outputs of BUDA apps, for a job that names none, as the settings have them.
-
     Raises:
-        AdRefused: the job cannot be made, or its outputs are not known.
+        AdRefused: the job cannot be made, or does not name its outputs.
     """
     job = Job(
         description.args,
@@ -40,7 +35,7 @@ def with_buda_app(description: JobDescription, usual: BudaOutputs | None = None)
         outputs={} if description.outputs is None else {"": description.outputs},
     )
     try:
-        made = buda_request(request, usual)
+        made = buda_request(request)
     except JobRefused as error:
         raise AdRefused(str(error)) from error
     if made is request:

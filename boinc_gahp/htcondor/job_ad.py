@@ -108,8 +108,7 @@ def read_ad(
         failed_jobs=boinc.one_of("FailedJobs", FAILED_JOBS),
         container=container,
     )
-    chosen = project_of(project)
-    return with_buda_app(description, None if chosen is None else chosen.buda_outputs)
+    return with_buda_app(description)
 
 
 def job_directory(text: str) -> str:

@@ -141,11 +141,6 @@ def add(core: Core, app: BudaApp) -> list[Path]:
     return [directory / "desc.json", directory / variant / "variant.json"]
 
 
-def outputs_of_apps(directory: Path) -> dict[str, list[str]]:
-    """Return the open names of each app's outputs, for the project in a directory."""
-    return {str(each["name"]): list(each["output_file_names"]) for each in _apps(directory)}
-
-
 def elements_that_can_run(directory: Path) -> list[str]:
     """Return the elements of workunits whose apps have a variant for this machine."""
     names = (str(each["name"]) for each in _apps(directory))

@@ -18,7 +18,6 @@ from boinc_gahp.localproject.settings import (
     SUBMITTER,
     SUBMITTER_FILE,
     USERS,
-    name_buda_outputs,
     name_container_app,
     project_url,
     remembered_port,
@@ -273,7 +272,6 @@ def add_buda_app(core: Core, app: BudaApp) -> list[Path]:
             description="BUDA apps, in containers",
             plan_class=CONTAINERS,
         )
-    name_buda_outputs(core.directory, core.db)
     return written
 
 

@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING
 
 from boinc_gahp.files import write_whole
-from boinc_gahp.localproject.buda import outputs_of_apps
 from boinc_gahp.localproject.hosts.engine import BUDA, container_apps
 from boinc_gahp.localproject.server.addresses import HOST
 
@@ -24,7 +23,6 @@ SUBMITTER_FILE = "boinc_gahp.toml"
 USERS = "users"
 
 _CONTAINER_APP = "container_app"
-_BUDA_OUTPUTS = "buda_outputs"
 _ANYWHERE = ("0.0.0.0", "::", "")  # noqa: S104
 _MARK = "# Written by boinc_gahp local-project; it is written again when the port changes.\n"
 
@@ -44,7 +42,7 @@ def write_settings(directory: Path, database: Database, port: int, host: str = H
     write_whole(directory / "port", f"{port}\n")
     url = project_url(port, host)
     connection = database.connection()
-    more = _app_lines(directory, connection)
+    more = _app_lines(connection)
     for row in connection.execute("SELECT name, authenticator FROM user ORDER BY id"):
         path = settings_path(directory, row["name"])
         if row["name"] == SUBMITTER or path.exists():
@@ -56,14 +54,6 @@ def name_container_app(directory: Path, database: Database, app_name: str) -> No
     for path, lines in _written(directory, database):
         if not any(_is_about(line, _CONTAINER_APP) for line in lines):
             write_whole(path, "".join([*lines, _container_line(app_name)]), 0o600)
-
-
-def name_buda_outputs(directory: Path, database: Database) -> None:
-    """Write the outputs of all BUDA apps into all settings files of users."""
-    new = _buda_lines(directory)
-    for path, lines in _written(directory, database):
-        others = [line for line in lines if not _is_about(line, _BUDA_OUTPUTS)]
-        write_whole(path, "".join([*others, *new]), 0o600)
 
 
 def _written(directory: Path, database: Database) -> Iterator[tuple[Path, list[str]]]:
@@ -86,23 +76,15 @@ def add_settings(directory: Path, connection: sqlite3.Connection, user_name: str
     row = connection.execute(
         "SELECT authenticator FROM user WHERE name = ?", (user_name,)
     ).fetchone()
-    more = _app_lines(directory, connection)
+    more = _app_lines(connection)
     _write(path, project_url(remembered_port(directory)), row["authenticator"], more)
     return path
 
 
-def _app_lines(directory: Path, connection: sqlite3.Connection) -> list[str]:
-    """Return the lines about the first app for jobs in containers, and about BUDA apps."""
+def _app_lines(connection: sqlite3.Connection) -> list[str]:
+    """Return the line about the first app for jobs in containers, if there is one."""
     apps = [app for app in container_apps(connection) if app != BUDA]
-    return [*map(_container_line, apps[:1]), *_buda_lines(directory)]
-
-
-def _buda_lines(directory: Path) -> list[str]:
-    outputs = outputs_of_apps(directory)
-    if not outputs:
-        return []
-    lists = ", ".join(f"{json.dumps(app)} = {json.dumps(names)}" for app, names in outputs.items())
-    return [f"{_BUDA_OUTPUTS} = {{{lists}}}\n"]
+    return [*map(_container_line, apps[:1])]
 
 
 def _container_line(app_name: str) -> str:

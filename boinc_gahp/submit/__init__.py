@@ -23,8 +23,6 @@ if TYPE_CHECKING:
         GridmanagerJournal as GridmanagerJournal,
     )
     from boinc_gahp.submit.buda import (
-        BudaOutputs as BudaOutputs,
-        buda_output_of_number as buda_output_of_number,
         buda_request as buda_request,
     )
     from boinc_gahp.submit.buda_names import (
@@ -101,7 +99,7 @@ __getattr__, __dir__ = exports(
         "abort": ["ABORT_AGAIN", "abort_empty", "abort_once", "abort_until_certain", "drop"],
         "association": ["Association"],
         "boinc_submit": ["GridmanagerJournal", "ConsoleJournal"],
-        "buda": ["BudaOutputs", "buda_output_of_number", "buda_request"],
+        "buda": ["buda_request"],
         "buda_names": ["BUDA", "buda_name", "project_app", "short_name"],
         "checks": [
             "MAX_BATCH_NAME",

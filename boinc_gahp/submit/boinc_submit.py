@@ -43,11 +43,10 @@ def boinc_submit(context: Context, request: SubmitRequest, answer_by: float | No
             because a gridmanager renews it. None: a person typed the request.
 
     Raises:
-        JobRefused: jobs of a BUDA app cannot be made.
+        JobRefused: the jobs are for a BUDA app: a BOINC_SUBMIT cannot name their outputs.
         LedgerError: for a gridmanager, the submission could not be written into the ledger first.
     """
-    # The outputs of a BUDA app are not in a BOINC_SUBMIT.
-    request = buda_request(request, context.project_settings.buda_outputs)
+    request = buda_request(request)
     context.cache.mention([request.batch_name])
     if answer_by is None:
         return submit(context, request, ConsoleJournal(context, request))

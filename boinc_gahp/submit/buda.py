@@ -9,7 +9,6 @@ the variant that fits the host (``containers.rst``, "BUDA apps").
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
 
     from boinc_gahp.submit.types import Job, SubmitRequest
 
-#: Open names of outputs, by BUDA app.
-BudaOutputs = Iterable[tuple[str, tuple[str, ...]]]
-
 #: The largest output in bytes, as for other jobs in containers.
 _MAX_NBYTES = 1e9
 #: So many templates are remembered: jobs with inputs of their own often have the same names.
@@ -52,31 +48,28 @@ _OPTIONS = frozenset({"--config", "--dockerfile", "--sporadic"})
 _MOST_BYTES = 500
 
 
-def buda_request(request: SubmitRequest, outputs: BudaOutputs | None = None) -> SubmitRequest:
+def buda_request(request: SubmitRequest) -> SubmitRequest:
     """Return the request for a BUDA app as the project takes it; any other request unchanged.
 
     Args:
         request: for ``buda:NAME``; its ``outputs`` are the open names of the jobs' outputs.
-        outputs: by BUDA app, the open names of outputs of jobs that name none.
 
     Raises:
-        JobRefused: a job cannot be made, or its outputs are not known.
+        JobRefused: a job cannot be made, or does not name its outputs.
     """
     name = buda_name(request.app_name)
     if name is None:
         return request
-    usual = dict(outputs or ()).get(name)
     named = request.input_template_filename is not None
     made_there = request.output_template_filename is not None
     jobs = []
     for job_name, job in request.jobs:
         check_arguments(job_name, job)
-        given = request.outputs.get(job_name, usual)
         own_input, own_output = job.input_template, job.output_template
         if own_input is not None or not named:
             own_input = buda_input(job_name, name, tuple(job.inputs), own_input)
         if own_output is None and not made_there:
-            own_output = buda_output(job_name, name, given)
+            own_output = buda_output(job_name, name, request.outputs.get(job_name))
         jobs.append((job_name, replace(job, input_template=own_input, output_template=own_output)))
     bound = request.parameters.fpops_bound or FPOPS_BOUND
     parameters = replace(request.parameters, fpops_bound=bound)
@@ -121,16 +114,17 @@ def buda_output(job_name: str, name: str, outputs: Sequence[str] | None) -> str:
     Args:
         job_name: the job, for errors.
         name: the BUDA app.
-        outputs: open names; None: they are not known.
+        outputs: open names; None: the job names none.
 
     Raises:
-        JobRefused: they are not known, or cannot be open names.
+        JobRefused: they are not named, or cannot be open names.
     """
     if outputs is None:
         raise JobRefused(
             f"{_called(job_name)}: a project does not tell which outputs its BUDA app "
             f"{quoted(name)} makes: name them (transfer_output_files in a submit file, --output, "
-            f"Job.outputs), or write buda_outputs.{name} = [...] into the project's settings",
+            "Job.outputs); jobs of HTCondor 9 (BOINC_SUBMIT) cannot name any, so BUDA apps need "
+            "HTCondor 10 or batch submit",
             job_name=job_name,
         )
     for each in outputs:
@@ -144,22 +138,6 @@ def buda_output(job_name: str, name: str, outputs: Sequence[str] | None) -> str:
         return _output_template(tuple(dict.fromkeys(outputs)))
     except TemplateError as error:
         raise JobRefused(f"{_called(job_name)}: {error}", job_name=job_name) from error
-
-
-def buda_output_of_number(outputs: BudaOutputs | None, number: int) -> str | None:
-    """Return the output template of the only BUDA app with so many outputs.
-
-    BOINC_FETCH_OUTPUT does not say which BUDA app a job is for, and nor does the project.
-
-    Args:
-        outputs: by BUDA app, as the settings have them.
-        number: how many outputs there are.
-
-    Returns:
-        None if none has so many, or several have, with other names.
-    """
-    fitting = {names for _, names in outputs or () if len(dict.fromkeys(names)) == number}
-    return buda_output("", "", fitting.pop()) if len(fitting) == 1 else None
 
 
 def check_arguments(job_name: str, job: Job) -> None:

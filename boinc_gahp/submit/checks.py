@@ -252,11 +252,10 @@ def check_remote(job_name: str, file: RemoteFile) -> None:
             "another character: write its & as %26, or use another URL",
             job_name=job_name,
         )
-    md5 = file.md5 or ""
-    if not _MD5.fullmatch(md5) or file.nbytes is None or file.nbytes < 0:
+    if not _MD5.fullmatch(file.md5) or file.nbytes < 0:
         raise JobRefused(
             f"{where}: expected its size in bytes and its MD5 as 32 hexadecimal digits, found "
-            f"{file.nbytes} and {quoted(md5)}",
+            f"{file.nbytes} and {quoted(file.md5)}",
             job_name=job_name,
         )
 

@@ -48,13 +48,13 @@ class RemoteFile:
 
     Attributes:
         url: its http(s) address.
-        nbytes: its size; None: the file is fetched once, when jobs are submitted, and measured.
-        md5: its MD5 in hex; None: likewise.
+        nbytes: its size. Volunteers refuse a file of another size or MD5.
+        md5: its MD5 in hex.
     """
 
     url: str
-    nbytes: int | None = None
-    md5: str | None = None
+    nbytes: int
+    md5: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +192,7 @@ class Job:
         program: of a job that runs a program in a container: what it was made from; None: an app's
             job. It stays on this machine, too.
         outputs: open names of outputs that the job has to have; None: whatever the app makes. Only
-            for a BUDA app do they have to be given, here or in the settings (``buda_outputs``), as
-            a project does not tell them.
+            for a BUDA app do they have to be given, as a project does not tell them.
     """
 
     args: Sequence[str] | str = ()

@@ -465,7 +465,7 @@ def _input_file(item: Input, physical_name: Callable[[str], str]) -> InputFile:
     if isinstance(item, LocalFile):
         return InputFile.local_staged(physical_name(item.path))
     if isinstance(item, RemoteFile):
-        return InputFile.remote(item.url, item.nbytes or 0, item.md5 or "")
+        return InputFile.remote(item.url, item.nbytes, item.md5)
     if isinstance(item, StagedFile):
         return InputFile.local_staged(item.physical_name)
     return InputFile.inline(item.text)

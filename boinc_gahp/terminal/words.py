@@ -64,8 +64,8 @@ def ago(moment: float, present: float) -> str:
 
 
 def ahead(moment: float, present: float) -> str:
-    """Return how far off a future time is, as of ``present``: ``in about 2 h``, ``any moment``."""
-    return "any moment" if moment - present < 5 else f"in about {span(moment - present)}"
+    """Return how far off a future time is, as of ``present``: ``about 2 h more``."""
+    return f"about {span(moment - present)} more"
 
 
 def percent(fraction: float) -> str:

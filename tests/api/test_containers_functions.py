@@ -277,17 +277,17 @@ def test_the_same_name_with_another_function_or_other_arguments_is_refused(
     again = first.map([1, 2], name="numbers")
     assert again.batch.id == futures.batch.id
     assert again.batch.existed
-    with pytest.raises(BatchConflict, match="call 1 was number=2, and now is number=3"):
+    with pytest.raises(BatchConflict, match="arguments of 1 call, first of call 1; give"):
         first.map([1, 3], name="numbers")
-    with pytest.raises(BatchConflict, match="there were 2 calls, and now there are 3"):
+    with pytest.raises(BatchConflict, match="the number of calls; give"):
         first.map([1, 2, 3], name="numbers")
-    with pytest.raises(BatchConflict, match="the image, the input files or the options are others"):
+    with pytest.raises(BatchConflict, match="the image, the input files or the options; give"):
         project.function(double, image=f"{PYTHON_IMAGE}:latest").map([1, 2], name="numbers")
 
     def double(number: int) -> int:  # type: ignore[no-redef]
         return 3 * number
 
-    with pytest.raises(BatchConflict, match="the function double has changed"):
+    with pytest.raises(BatchConflict, match="the function double; give"):
         project.function(double, image=PYTHON_IMAGE).map([1, 2], name="numbers")
     assert again.results(_TIMEOUT) == futures.results(_TIMEOUT) == [2, 4]
 

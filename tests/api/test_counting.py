@@ -171,7 +171,7 @@ _STATES = st.sampled_from([state for state in JobState if state is not JobState.
 def test_a_tracker_that_sees_changes_knows_what_one_that_sees_everything_knows(
     looks: list[list[JobState]],
 ) -> None:
-    everything, changes = JobTracker(0.0), JobTracker(0.0)
+    everything, changes = JobTracker(), JobTracker()
     before: list[JobState | None] = [None] * len(looks[0])
     for at, look in enumerate(looks, 1):
         jobs = [(f"j{n}", state) for n, state in enumerate(look)]
@@ -180,31 +180,28 @@ def test_a_tracker_that_sees_changes_knows_what_one_that_sees_everything_knows(
             [job for job, old in zip(jobs, before, strict=True) if job[1] is not old], at
         )
         before = list(look)
-        assert everything.times() == changes.times()
-        times = changes.times()
-        assert (times.waiting, changes.running) == (
-            look.count(JobState.QUEUED),
-            look.count(JobState.IN_PROGRESS),
-        )
+        assert everything.longest == changes.longest
+        assert changes.running == look.count(JobState.IN_PROGRESS)
         assert changes.over == sum(state.is_over for state in look)
-        # However often jobs run again.
-        assert len(times.durations) <= len(look)
-        assert all(each >= 0 for each in [*times.durations, *times.ages])
 
 
 def test_strange_jobs_change_nothing() -> None:
-    tracker = JobTracker(0.0)
+    tracker = JobTracker()
     tracker.see([("a", JobState.QUEUED)], 1.0)
     assert not tracker.see([("a", JobState.DONE), ("b", JobState.DONE)], 2.0)
-    assert (tracker.over, tracker.times().waiting) == (0, 1)
+    assert (tracker.over, tracker.running) == (0, 0)
 
 
-def test_durations_are_from_the_first_start_to_the_end() -> None:
-    tracker = JobTracker(0.0)
-    tracker.see([("a", JobState.QUEUED), ("b", JobState.QUEUED)], 10.0)
-    tracker.see([("a", JobState.IN_PROGRESS)], 12.0)
-    tracker.see([("a", JobState.QUEUED)], 20.0)  # to be sent again
-    tracker.see([("a", JobState.IN_PROGRESS)], 30.0)
-    tracker.see([("a", JobState.DONE), ("b", JobState.DONE)], 40.0)
-    durations = tracker.times().durations
-    assert durations == [24.0, 5.0]  # from 11 to 35, and half of what lay between two looks
+def test_the_longest_job_is_the_one_that_was_first_seen_running() -> None:
+    tracker = JobTracker()
+    longest = []
+    for at, jobs in (
+        (10.0, {"a": JobState.QUEUED, "b": JobState.QUEUED}),
+        (12.0, {"a": JobState.IN_PROGRESS}),
+        (20.0, {"b": JobState.IN_PROGRESS}),
+        (30.0, {"a": JobState.QUEUED}),  # to be sent again
+        (40.0, {"a": JobState.DONE, "b": JobState.DONE}),
+    ):
+        tracker.see(jobs.items(), at)
+        longest.append(tracker.longest)
+    assert longest == [None, 0.0, 8.0, 10.0, None]

@@ -34,7 +34,7 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.api.fetching import Fetched, FetchedZip
+    from boinc_gahp.api.fetching import Fetched
     from boinc_gahp.api.types import Progress
 
 pytestmark = pytest.mark.long
@@ -81,7 +81,7 @@ class Desk:
         batch = Batch(project or self.project, self.batch(name).info)
         return fetching.fetch(batch, self.results, **options)  # type: ignore[arg-type]
 
-    def fetch_zip(self, name: str, target: Path, *, stderr: bool = True) -> FetchedZip:
+    def fetch_zip(self, name: str, target: Path, *, stderr: bool = True) -> Fetched:
         """Fetch a batch into an archive."""
         return fetching.fetch_zip(self.batch(name), target, stderr=stderr)
 

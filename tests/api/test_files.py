@@ -27,11 +27,12 @@ paths = st.one_of(
         st.text(),
     ),
 )
+MD5 = "0123456789abcdef" * 2
 urls = st.builds(
     "{}{}".format, st.sampled_from(["http://h/", "HTTPS://h:8/", "https://u:p@h/?"]), st.text()
 )
-sizes = st.none() | st.integers(0, 10**18 - 1)
-digests = st.none() | st.text("0123456789abcdefABCDEF", min_size=32, max_size=32)
+sizes = st.integers(0, 10**18 - 1)
+digests = st.text("0123456789abcdefABCDEF", min_size=32, max_size=32)
 files: st.SearchStrategy[File] = st.one_of(
     st.builds(LocalFile, paths),
     st.builds(StagedFile, texts),
@@ -77,9 +78,7 @@ def test_arguments_are_split_as_a_shell_would(text: str) -> None:
         ("file:staged:x", LocalFile("staged:x")),
         ("staged:0123.dat", StagedFile("0123.dat")),
         ("inline:a=1\n", InlineFile("a=1\n")),
-        ("https://h.edu/a,b", RemoteFile("https://h.edu/a,b")),
-        ("remote:http://h/a,b,5,", RemoteFile("http://h/a,b", 5)),
-        ("remote:http://h/a,,", RemoteFile("http://h/a")),
+        (f"remote:http://h/a,b,5,{MD5}", RemoteFile("http://h/a,b", 5, MD5)),
     ],
 )
 def test_each_kind_of_file_has_its_form(text: str, file: File) -> None:
@@ -93,11 +92,13 @@ def test_each_kind_of_file_has_its_form(text: str, file: File) -> None:
         ("inline:", "an empty file has to be one on disk"),
         ("stagd:abc", "did you mean staged:?"),
         ("ftp://h/a", "ftp: is not a known kind of file"),
-        ("http:/h/a", "expected a URL"),
+        ("https://h.edu/a", "needs its size and MD5, too: write remote:URL,NBYTES,MD5"),
         ("remote:http://h/a", "expected remote:URL,NBYTES,MD5"),
         ("remote:http://h/a,5k,", "NBYTES is a number"),
+        ("remote:http://h/a,,", "NBYTES is a number"),
+        ("remote:http://h/a,5,", "32 hexadecimal digits"),
         ("remote:http://h/a,5,xyz", "32 hexadecimal digits"),
-        ("remote:/h/a,5,", "expected a URL"),
+        (f"remote:/h/a,5,{MD5}", "expected a URL"),
     ],
 )
 def test_a_refusal_tells_what_was_expected(text: str, said: str) -> None:

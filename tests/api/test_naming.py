@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.api import InlineFile, Job, Parameters, RemoteFile, jobs_from
+from boinc_gahp.api import InlineFile, Job, Parameters, jobs_from
 from boinc_gahp.api.naming import contents_name, free_name, name_of
 from boinc_gahp.submit import MAX_BATCH_NAME
 from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
@@ -32,7 +32,7 @@ CHANGES: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] = {
 
 
 def named(site: Site, *jobs: Job, app: str = "uppercase", **options: Any) -> str:
-    return contents_name(site.project.session, app, jobs, **options)[0]
+    return contents_name(site.project.session, app, jobs, **options)
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -59,27 +59,16 @@ def test_the_app_the_number_of_jobs_and_the_account_change_the_name(site: Site) 
         named(site, Job(**JOB)),
         named(site, Job(**JOB), app="gzipped"),
         named(site, Job(**JOB), Job(**JOB)),
-        contents_name(site.somebody_else().session, "uppercase", [Job(**JOB)])[0],
+        contents_name(site.somebody_else().session, "uppercase", [Job(**JOB)]),
     }
     assert len(names) == 4
 
 
 def test_names_of_jobs_may_have_the_batchs_name(site: Site) -> None:
     jobs = jobs_from([{"n": 1}], name="{batch}_{n}", inputs={"in": InlineFile("a\n")})
-    name, same = contents_name(site.project.session, "uppercase", jobs)
-    batch = site.project.submit("uppercase", same, name=name)
+    name = contents_name(site.project.session, "uppercase", jobs)
+    batch = site.project.submit("uppercase", jobs, name=name)
     assert [job.name for job in batch.jobs()] == [f"{name}_1"]
-
-
-def test_a_remote_file_is_measured_once(site: Site) -> None:
-    url = f"{site.local.url}get_project_config.php"
-    _, jobs = contents_name(
-        site.project.session, "uppercase", [Job(inputs={"in": RemoteFile(url)})]
-    )
-    file = jobs[0].inputs["in"]
-    assert isinstance(file, RemoteFile)
-    assert file.nbytes
-    assert file.md5
 
 
 def test_another_accounts_batch_takes_a_name(site: Site) -> None:

@@ -28,10 +28,12 @@ from boinc_gahp.api import (
     rest_words,
     state_words,
 )
+from boinc_gahp.api.counting import JobTracker
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.rpc import BatchState
+from boinc_gahp.states import JobState
 from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
-from tests.api.simulated_batches import INFO, NOW
+from tests.api.test_forecast import INFO, NOW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -239,16 +241,33 @@ def test_a_batch_that_is_complete_tells_how_many_failed(
     assert state_words(shown(**changes)) == words
 
 
-def test_the_end_is_told_with_the_slowest_jobs_if_these_are_slow() -> None:
+def test_the_rest_at_the_recent_rate_is_told() -> None:
     batch = shown(fraction_done=0.5)
     assert rest_words(batch, None, NOW) == ""
-    assert rest_words(batch, NOW + 7200, NOW) == "end in about 2 h"
-    batch._forecast._slowest = 3.2
-    assert rest_words(batch, NOW + 7200, NOW) == (
-        "end in about 2 h; the last 5 in 100 usually take 3 × as long"
-    )
+    assert rest_words(batch, NOW + 7200, NOW) == "at the recent rate: about 2 h more"
     over = shown(fraction_done=1.0, state=BatchState.COMPLETE)
     assert rest_words(over, NOW, NOW) == ""
+
+
+@pytest.mark.parametrize(
+    ("waiting", "seconds", "words"),
+    [
+        (0, 7200, "one job has run for 2 h or more"),
+        (1, 7200, ""),
+        (0, 5, ""),
+    ],
+    ids=["the last ones run", "others wait", "just begun"],
+)
+def test_the_longest_job_is_told_when_none_waits(waiting: int, seconds: float, words: str) -> None:
+    batch = shown(fraction_done=0.5)
+    jobs = JobTracker()
+    for at in (NOW, NOW + seconds):
+        states = {f"j{n}": JobState.DONE for n in range(50)}
+        states |= {f"j{n}": JobState.IN_PROGRESS for n in range(50, 100)}
+        states |= {f"j{99 - n}": JobState.QUEUED for n in range(waiting)}
+        jobs.see(states.items(), at)
+    batch.see(batch.info, jobs)
+    assert rest_words(batch, None, NOW) == words
 
 
 @pytest.mark.parametrize("wrong", [1, "yes"])

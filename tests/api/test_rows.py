@@ -22,6 +22,7 @@ from tests.api.texts import written
 if TYPE_CHECKING:
     from pathlib import Path
 
+MD5 = "0123456789abcdef" * 2
 #: Texts that a cell can hold and that are not white space at their ends.
 words = st.text(
     st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=6
@@ -33,7 +34,9 @@ files: st.SearchStrategy[File] = st.one_of(
     st.builds(LocalFile, words),
     st.builds(StagedFile, words),
     st.builds(InlineFile, words),
-    st.builds(RemoteFile, st.builds("https://h/{}".format, words), st.integers(0, 10**9)),
+    st.builds(
+        RemoteFile, st.builds("https://h/{}".format, words), st.integers(0, 10**9), st.just(MD5)
+    ),
 )
 jobs = st.builds(
     Job,
@@ -197,8 +200,14 @@ def test_any_bytes_are_jobs_or_a_refusal_on_one_line(data: bytes, form: Format |
         (b'{"inputs": {"in": {"path": ""}}}', "path: expected a string, not empty"),
         (b'{"inputs": {"in": {"path": "a", "size": 5}}}', "size and md5 go with a url"),
         (b'{"inputs": {"in": {"url": "http://h/", "size": "5"}}}', "size: expected a number"),
-        (b'{"inputs": {"in": {"url": "http://h/", "md5": 5}}}', "md5: expected 32 hexadecimal"),
-        (b'{"inputs": {"in": {"url": "h/a"}}}', "expected a URL"),
+        (
+            b'{"inputs": {"in": {"url": "http://h/", "size": 5, "md5": 5}}}',
+            "md5: expected 32 hexadecimal",
+        ),
+        (
+            b'{"inputs": {"in": {"url": "h/a", "size": 5, "md5": "%s"}}}' % MD5.encode(),
+            "expected a URL",
+        ),
         (b'{"layers": [1, 2]}', "'layers': expected text, a number, true or false, found [1, 2]"),
         (b'{"seed": {"0": 1}}', 'pandas writes rows with to_json(orient="records")'),
         (b'[{"seed": 1},\n\n{"name": 5}]', "rows.csv:3: name: expected a string"),

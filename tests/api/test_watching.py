@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.api.watching import Poll, PollPauses
 from boinc_gahp.errors import BadRequest, PermissionDenied, ProjectDown, RpcError
-from boinc_gahp.rpc import BatchInfo, BatchState
+from boinc_gahp.rpc import BatchState
 from tests import faultproxy
 from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 from tests.helpers import wait_for
@@ -24,22 +24,6 @@ if TYPE_CHECKING:
 QUICK = Poll(shortest=0.01, longest=0.05)
 #: For what is not to be asked again before something else ends the wait.
 SLOW = Poll(shortest=60, longest=60)
-NOW = 2_000_000_000.0
-INFO = BatchInfo(
-    id=1,
-    name="b",
-    app_name="a",
-    state=BatchState.IN_PROGRESS,
-    create_time=NOW,
-    expire_time=0,
-    est_completion_time=0,
-    completion_time=0,
-    njobs=100,
-    nerror_jobs=0,
-    fraction_done=0,
-    credit_estimate=0,
-    credit_canonical=0,
-)
 
 
 # -- waiting

@@ -19,10 +19,7 @@ def written(file: File) -> str:
     if isinstance(file, InlineFile):
         return f"inline:{file.text}"
     if isinstance(file, RemoteFile):
-        if file.nbytes is None and file.md5 is None:
-            return file.url
-        nbytes = "" if file.nbytes is None else file.nbytes
-        return f"remote:{file.url},{nbytes},{file.md5 or ''}"
+        return f"remote:{file.url},{file.nbytes},{file.md5}"
     path = path_of(file)
     try:
         is_plain = read_file(path) == LocalFile(path)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.cli import completion
 from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.quirks import Quirks
@@ -183,33 +181,3 @@ def test_a_project_that_is_down_is_an_error(apps: Apps, settings: Path) -> None:
     status, out, err = apps()
     assert (status, out) == (1, "")
     assert "[BG-TRANSPORT]" in err
-
-
-def offered() -> dict[str, str]:
-    return completion._app_names(Namespace(config=None, project=None))
-
-
-@pytest.mark.usefixtures("settings")
-def test_apps_are_offered_with_what_they_are_for() -> None:
-    assert offered()["uppercase"] == "one text in capitals"
-
-
-def test_what_the_command_listed_is_offered_while_the_project_is_down(
-    apps: Apps, settings: Path, tmp_path: Path
-) -> None:
-    with LocalProject(tmp_path / "p", hosts=0) as project:
-        write_settings(settings, project.url, project.authenticator)
-        apps()
-    assert "uppercase" in offered()
-
-
-def test_nothing_is_offered_and_nothing_said_if_the_project_never_answered(
-    settings: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with Scripted() as server:
-        server.answers.append(scripted.hang())
-        write_settings(settings, server.url, AUTHENTICATOR)
-        assert offered() == {}
-    settings.write_text("[project")
-    assert offered() == {}
-    assert capfd.readouterr() == ("", "")

@@ -121,19 +121,6 @@ class TestPaths:
             "d": None,
         }
 
-    def test_the_outputs_of_buda_apps_are_by_project_and_app(self, node: Node) -> None:
-        node.write(
-            node.other,
-            f'[project]\nurl = "{A}"\nbuda_outputs = {{a = ["x", "y"], "b c" = []}}\n'
-            f'[projects.b]\nurl = "{B}"\n[projects.b.buda_outputs]\nfit = ["z"]\n'
-            f'[projects.c]\nurl = "{B}"\n',
-        )
-        settings = config.load(str(node.other), {})
-        assert settings.project is not None
-        assert settings.project.buda_outputs == (("a", ("x", "y")), ("b c", ()))
-        assert settings.projects["b"].buda_outputs == (("fit", ("z",)),)
-        assert settings.projects["c"].buda_outputs is None
-
     @pytest.mark.parametrize(
         "text", ["", "a\\u0000b", "~no-such-user-here/x"], ids=["empty", "NUL", "unknown-user"]
     )

@@ -82,7 +82,6 @@ class Site:
     staging: StagingSettings = field(default_factory=StagingSettings)
     max_post_bytes: int = 7_500_000
     container_app: str | None = None
-    buda_outputs: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     # -- what is used as it is in the daemon
 
@@ -93,7 +92,6 @@ class Site:
             Authenticator(self.authenticator),
             max_post_bytes=self.max_post_bytes,
             container_app=self.container_app,
-            buda_outputs=self.buda_outputs,
         )
 
     @property

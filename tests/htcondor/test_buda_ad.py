@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,16 +17,12 @@ from tests.htcondor.test_job_ad import ad
 if TYPE_CHECKING:
     from pathlib import Path
 
-PROJECT = ProjectSettings(
-    ProjectUrl("http://127.0.0.1/test/"),
-    container_app="docker",
-    buda_outputs=(("fit", ("fit.json", "log")),),
-)
+PROJECT = ProjectSettings(ProjectUrl("http://127.0.0.1/test/"), container_app="docker")
 
 
 def job(iwd: Path, project: ProjectSettings | None = PROJECT, **values: Any) -> JobDescription:
     (iwd / "data.csv").write_text("1\n")
-    usual = {"BoincApp": "buda:fit", "TransferInput": "data.csv"}
+    usual = {"BoincApp": "buda:fit", "TransferInput": "data.csv", "TransferOutput": "fit.json,log"}
     return read_ad(ad(iwd, **(usual | values)), HTCondor(), lambda _: project)
 
 
@@ -70,14 +65,12 @@ def test_the_outputs_that_a_job_names_are_those_that_it_has(tmp_path: Path) -> N
     assert fetch.ad.output_template == found.output_template
 
 
-def test_without_outputs_in_the_ad_or_the_settings_a_job_is_refused(tmp_path: Path) -> None:
-    none = replace(PROJECT, buda_outputs=())
-    assert refused(tmp_path, project=none) == (
+def test_a_job_that_names_no_outputs_is_refused(tmp_path: Path) -> None:
+    assert (
         'the job: a project does not tell which outputs its BUDA app "fit" makes: name them '
-        "(transfer_output_files in a submit file, --output, Job.outputs), or write "
-        "buda_outputs.fit = [...] into the project's settings"
-    )
-    assert outputs(job(tmp_path, project=none, TransferOutput="")) == []
+        "(transfer_output_files in a submit file, --output, Job.outputs)"
+    ) in refused(tmp_path, TransferOutput=None)
+    assert outputs(job(tmp_path, TransferOutput="")) == []
     assert outputs(job(tmp_path, project=None, TransferOutput="x")) == ["x"]
 
 

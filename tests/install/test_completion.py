@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp.api import Job, Project
+from boinc_gahp.api.manifest import describe
+from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.cli import completion
-from boinc_gahp.localproject import LocalProject
-from boinc_gahp.rpc import WebRpcs
+from boinc_gahp.submit import SubmitRequest
 from tests.install.shell import SHELLS, Shell
 
 if TYPE_CHECKING:
@@ -30,20 +33,19 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
-        with WebRpcs(project.url, project.authenticator) as client:
-            for name in BATCHES:
-                client.create_batch(name, "uppercase")
-        yield project
-
-
-@pytest.fixture(scope="module")
-def settings(project: LocalProject, directory: Path) -> Path:
+def settings(directory: Path) -> Path:
+    """Settings with projects, to which batches were submitted from this machine."""
     path = directory / "settings.toml"
-    own = f"url = '{project.url}'\nauthenticator = '{project.authenticator}'\n"
-    path.write_text(f"[project]\n{own}[projects.astro]\n{own}[projects.bio]\n{own}")
+    own = "url = 'http://127.0.0.1:9/'\nauthenticator = 'abcdefgh'\n"
+    path.write_text(
+        f"[project]\n{own}[projects.astro]\n{own}[projects.bio]\n{own}"
+        f"[state]\ndir = '{directory / 'state'}'\n"
+    )
     path.chmod(0o600)
+    with Project.from_settings(config=path) as project:
+        for number, name in enumerate(BATCHES, 1):
+            sent = describe(SubmitRequest(name, "uppercase", [("job", Job())]), {})
+            Manifests(project.session).write(name, replace(sent, batch_id=number), new=True)
     return path
 
 

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.config import load
-from boinc_gahp.localproject import accounts, buda
+from boinc_gahp.localproject import buda
 from boinc_gahp.localproject.commands import run
 from boinc_gahp.localproject.commands.arguments import LocalProjectTrouble
 from boinc_gahp.localproject.directory import open_core
-from boinc_gahp.localproject.settings import add_settings, write_settings
 from boinc_gahp.templates import (
     InputFileInfo,
     InputTemplate,
@@ -26,8 +24,6 @@ from boinc_gahp.templates import (
 from tests.localproject.in_buda import APP, NAME, add_buda_app
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.localproject.bench import Bench
 
 ENGINE = {"docker_version": "4.3", "core_client_version": 80300}
@@ -54,12 +50,6 @@ def give_engines(bench: Bench) -> int:
     return int(number)
 
 
-def outputs_in(path: Path) -> dict[str, tuple[str, ...]]:
-    project = load(str(path), {}).project
-    assert project is not None
-    return dict(project.buda_outputs or ())
-
-
 # What there is for an app.
 
 
@@ -84,23 +74,12 @@ def test_an_app_has_boincs_files_and_the_templates_that_boincs_form_would_make(
     assert not list((bench.directory / "templates").glob("buda*"))
 
 
-def test_its_outputs_are_in_the_settings_of_users_and_stay_there(bench: Bench) -> None:
+def test_the_app_of_buda_apps_is_not_one_for_any_program(bench: Bench) -> None:
     settings = bench.directory / "boinc_gahp.toml"
     add_buda_app(bench.directory)
-    add_buda_app(bench.directory, "buda:other", "--out", 'a"b')
-    wanted = {NAME: ("out", "log"), "other": ("out", "log", 'a"b')}
-    assert outputs_in(settings) == wanted
-    assert settings.stat().st_mode & 0o777 == 0o600
-    write_settings(bench.directory, bench.core.db, 4321)
-    assert outputs_in(settings) == wanted
-    accounts.add_user(bench.core.db, "ann")
-    path = add_settings(bench.directory, bench.core.db.connection(), "ann")
-    assert outputs_in(path) == wanted
-    # The app of BUDA apps is not one for any program.
     assert "container_app" not in settings.read_text()
     run(["add-app", str(bench.directory), "docker", "--container"], None)
     assert 'container_app = "docker"' in settings.read_text()
-    assert outputs_in(settings) == wanted
 
 
 # What its jobs get.
@@ -172,7 +151,6 @@ def test_other_documents_stay_as_they_are(bench: Bench) -> None:
     add_buda_app(bench.directory)
     for text in ("", "<workunit></workunit>", "<buda_app_name>sorter</buda_app_name>"):
         assert buda.with_variant(bench.directory, text, 1e9) == text
-    assert buda.outputs_of_apps(bench.directory / "nowhere") == {}
 
 
 # What is refused.

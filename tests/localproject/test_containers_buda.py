@@ -9,8 +9,6 @@ import pytest
 from boinc_gahp.api import Job, Project
 from boinc_gahp.config import load
 from boinc_gahp.localproject import LocalProject, Quirks
-from tests.daemon.gridmanager import submission
-from tests.daemon.test_pipes import Home, await_done
 from tests.faultproxy import FaultProxy
 from tests.htcondor.helpers import Site, await_status
 from tests.localproject.in_buda import APP, add_buda_app
@@ -64,7 +62,10 @@ def test_a_person_submits_waits_and_fetches_as_for_any_app(
     project: Project, tmp_path: Path
 ) -> None:
     one, two = files(tmp_path, "b\na\n", "2\n1\n")
-    jobs = [Job(["-r", "x"], {"in": one}), Job(["y"], {"in": two}, outputs=["out"])]
+    jobs = [
+        Job(["-r", "x"], {"in": one}, outputs=["out", "log"]),
+        Job(["y"], {"in": two}, outputs=["out"]),
+    ]
     assert project.estimate(APP, jobs) > 0
     plan = project.plan(APP, jobs)
     assert plan.request.app_name == "buda"
@@ -107,8 +108,8 @@ def test_a_job_from_htcondor_gets_its_outputs_into_its_directory(
 ) -> None:
     authenticator = local.add_user(tmp_path.name[:40].replace("_", "").lower())
     with FaultProxy(local.url) as proxy:
-        site = Site(tmp_path, local, proxy, authenticator, buda_outputs=(("sorter", ("out",)),))
-        usual = site.job("-r", text=b"b\na\n", BoincApp=f'"{APP}"')
+        site = Site(tmp_path, local, proxy, authenticator)
+        usual = site.job("-r", text=b"b\na\n", BoincApp=f'"{APP}"', TransferOutput='"out"')
         named = site.job("-r", text=b"2\n1\n", BoincApp=f'"{APP}"', TransferOutput='"log, out"')
         with site.service() as service:
             ids = [service.submit(each.ad) for each in (usual, named)]
@@ -118,27 +119,3 @@ def test_a_job_from_htcondor_gets_its_outputs_into_its_directory(
     assert "told:  -r" in (usual.iwd / "job.err").read_text()
     assert (named.iwd / "out").read_text() == "1\n2\n"
     assert (named.iwd / "log").read_text() == " -r\n"
-
-
-def test_a_gridmanager_submits_and_fetches_with_the_outputs_of_the_settings(
-    local: LocalProject, tmp_path: Path
-) -> None:
-    home = Home(tmp_path)
-    home.set_up(local, 'buda_outputs = {other = ["x"], sorter = ["out", "log"]}\n')
-    batch = f"buda {local.directory.parent.name}"
-    jobs = {f"{batch.replace(' ', '-')}.1": (["-r"], [home.write("a", "b\na\n"), "in"])}
-    (job,) = jobs
-    with home.gridmanager() as gridmanager:
-        (refusal,) = gridmanager.do("BOINC_SUBMIT", *submission(batch, "buda:nosuch", jobs))
-        assert "does not tell which outputs its BUDA app" in refusal
-        assert gridmanager.do("BOINC_SUBMIT", *submission(batch, APP, jobs)) == ["NULL"]
-        assert await_done(gridmanager, batch) == {job: "DONE"}
-    # Another process, which has not seen the submit.
-    with home.gridmanager() as gridmanager:
-        where = [job, str(home.directory), "job.err"]
-        pairs = ["log", "renamed", "job.out", "job.out"]
-        answer = gridmanager.do("BOINC_FETCH_OUTPUT", *where, "SOME", "2", *pairs)
-        assert answer[:2] == ["NULL", "0"]
-        assert gridmanager.do("BOINC_FETCH_OUTPUT", *where, "ALL", "0")[:2] == ["NULL", "0"]
-    assert (home.directory / "renamed").read_text() == " -r\n"
-    assert (home.directory / "out").read_text() == "a\nb\n"

@@ -23,7 +23,6 @@ from tests.faultproxy import FaultProxy
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    BudaOutputs = tuple[tuple[str, tuple[str, ...]], ...]
 
 _numbers = itertools.count(1)
 
@@ -51,14 +50,12 @@ class Site:
         staging: StagingSettings = StagingSettings(),  # noqa: B008  (frozen)
         escape: bool = False,
         max_post_bytes: int = 7_500_000,
-        buda_outputs: BudaOutputs | None = None,
     ) -> Iterator[FetchContext]:
         """Yield a new context, as a new process would have it."""
         project_settings = ProjectSettings(
             ProjectUrl(self.proxy.url),
             escape_command_lines=escape,
             max_post_bytes=max_post_bytes,
-            buda_outputs=buda_outputs,
         )
         settings = Settings(
             project=project_settings,

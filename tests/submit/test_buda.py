@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import time
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.containers import FPOPS_BOUND
 from boinc_gahp.errors import JobRefused
-from boinc_gahp.localproject import new_app
 from boinc_gahp.rpc.build import submission_document
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.submit import (
@@ -24,19 +22,17 @@ from boinc_gahp.submit import (
     StagedFile,
     SubmitRequest,
     buda_name,
-    buda_output_of_number,
     buda_request,
     short_name,
 )
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.templates import read_input_template, read_output_template
 from tests.submit.scripted import Script, error
-from tests.submit.test_submit_jobs import workunit
 
 if TYPE_CHECKING:
     from tests.submit.conftest import Site
 
-USUAL = (("fit", ("fit.json", "log")),)
+OUTPUTS = {"job": ("fit.json", "log")}
 OWN_INPUT = (
     "<input_template><file_info/><workunit><file_ref><open_name>in</open_name></file_ref>"
     "{more}</workunit></input_template>"
@@ -49,16 +45,16 @@ OWN_OUTPUT = (
 
 
 def request(job: Job = Job(), app: str = "buda:fit", **more: Any) -> SubmitRequest:  # noqa: B008
-    return SubmitRequest("batch", app, [("job", job)], **more)
+    return SubmitRequest("batch", app, [("job", job)], **{"outputs": OUTPUTS, **more})
 
 
 def made(job: Job = Job(), **more: Any) -> Job:  # noqa: B008
-    return buda_request(request(job, **more), USUAL).jobs[0][1]
+    return buda_request(request(job, **more)).jobs[0][1]
 
 
 def refused(job: Job = Job(), **more: Any) -> str:  # noqa: B008
     with pytest.raises(JobRefused) as raised:
-        buda_request(request(job, **more), USUAL)
+        buda_request(request(job, **more))
     assert "\n" not in str(raised.value)
     return str(raised.value)
 
@@ -68,7 +64,7 @@ def refused(job: Job = Job(), **more: Any) -> str:  # noqa: B008
 
 def test_the_request_has_the_jobs_own_inputs_the_buda_apps_name_and_its_outputs() -> None:
     job = Job(("--level", "3"), {"data.csv": StagedFile("a.csv"), "sub/b": StagedFile("b")})
-    ordinary = buda_request(request(job), USUAL)
+    ordinary = buda_request(request(job))
     script = Script({"get_templates": error("template file missing")})
     validator = BatchValidator(script.context(), ordinary)
     inputs = validator.inputs()
@@ -105,11 +101,11 @@ def test_the_request_has_the_jobs_own_inputs_the_buda_apps_name_and_its_outputs(
 @pytest.mark.parametrize("app", ["uppercase", "buda", "budafit", "a:b", "BUDA:fit", ""])
 def test_a_request_for_another_app_stays_as_it_is(app: str) -> None:
     one = request(Job(("$HOME",)), app)
-    assert buda_request(one, USUAL) is one
+    assert buda_request(one) is one
     assert buda_name(app) is None
 
 
-def test_the_outputs_that_a_job_names_count_more_than_those_in_the_settings() -> None:
+def test_outputs_that_are_named_twice_are_one() -> None:
     job = made(outputs={"job": ("b", "a", "b")})
     outputs = read_output_template(job.output_template or "").files
     assert [file.open_name for file in outputs] == ["b", "a"]
@@ -119,42 +115,33 @@ def test_the_outputs_that_a_job_names_count_more_than_those_in_the_settings() ->
 def test_a_job_may_have_no_outputs_but_then_says_so() -> None:
     job = made(outputs={"job": ()}, app="buda:other")
     assert read_output_template(job.output_template or "").files == ()
-    assert "buda_outputs.other = [...]" in refused(app="buda:other")
+    assert "name them (transfer_output_files in a submit file, --output, Job.outputs)" in refused(
+        outputs={}
+    )
 
 
 def test_a_limit_is_two_weeks_unless_the_job_has_one() -> None:
-    assert buda_request(request(), USUAL).parameters == Parameters(fpops_bound=FPOPS_BOUND)
+    assert buda_request(request()).parameters == Parameters(fpops_bound=FPOPS_BOUND)
     asked = Parameters(fpops_est=1e12, fpops_bound=2e12)
-    assert buda_request(request(parameters=asked), USUAL).parameters == asked
+    assert buda_request(request(parameters=asked)).parameters == asked
 
 
 def test_jobs_with_files_of_the_same_names_share_the_text_of_their_templates() -> None:
     jobs = [(f"job{n}", Job((str(n),), {"in": InlineFile(str(n))})) for n in range(3)]
-    found = buda_request(SubmitRequest("batch", "buda:fit", jobs), USUAL).jobs
+    found = buda_request(
+        SubmitRequest("batch", "buda:fit", jobs, outputs=dict.fromkeys(dict(jobs), ("out",)))
+    ).jobs
     assert len({id(job.input_template) for _, job in found}) == 1
     assert len({id(job.output_template) for _, job in found}) == 1
 
 
-@pytest.mark.processes  # hosts look for a container engine
-def test_a_boinc_submit_has_the_outputs_of_the_settings(site: Site) -> None:
-    dockerfile = site.directory / "Dockerfile"
-    dockerfile.write_text("FROM scratch\n")
-    with suppress(ValueError):  # it is there from the test before
-        new_app.add(site.local.core, new_app.NewApp("buda:fit", dockerfile=dockerfile))
+def test_a_boinc_submit_cannot_name_outputs_and_so_it_is_refused(site: Site) -> None:
     job = ("fit#1.0", Job(("-v",), {"data.csv": site.file(b"1")}))
-    answer_by = time.monotonic() + 300
-    with site.context(buda_outputs=USUAL) as context:
-        for app in ("buda:other", "buda:a/b"):
-            with pytest.raises(JobRefused):
-                boinc_submit(context, SubmitRequest("refused", app, [job]), answer_by)
-        batch_id = boinc_submit(context, SubmitRequest("fit", "buda:fit", [job]), answer_by)
-        # As after a crash between the submit and its answer.
-        assert boinc_submit(context, SubmitRequest("fit", "buda:fit", [job]), answer_by) == batch_id
-    row = workunit(site, "fit#1.0")
-    assert read_input_template(row["xml_doc"]).buda_app_name == "fit"
-    assert row["rsc_fpops_bound"] == FPOPS_BOUND
-    text = (site.local.directory / row["result_template_file"]).read_text()
-    assert [file.open_name for file in read_output_template(text).files] == ["fit.json", "log"]
+    with (
+        site.context() as context,
+        pytest.raises(JobRefused, match=r"jobs of HTCondor 9 \(BOINC_SUBMIT\) cannot name any"),
+    ):
+        boinc_submit(context, SubmitRequest("refused", "buda:fit", [job]), time.monotonic() + 300)
     assert site.local.batch_count("refused") == 0
 
 
@@ -177,7 +164,7 @@ def test_a_jobs_own_input_template_for_another_buda_app_is_refused() -> None:
 
 def test_own_output_templates_and_those_of_the_project_are_left_alone() -> None:
     assert made(Job(output_template=OWN_OUTPUT)).output_template == OWN_OUTPUT
-    there = made(app="buda:other", output_template_filename="other_out")
+    there = made(outputs={}, output_template_filename="other_out")
     assert there.output_template is None
     assert there.input_template is not None
     both = made(input_template_filename="a", output_template_filename="b")
@@ -267,14 +254,3 @@ def test_any_names_of_files_are_refused_or_come_back_as_they_are(names: list[str
     assert [f.open_name for f in read_output_template(job.output_template or "").files] == list(
         dict.fromkeys(names)
     )
-
-
-# Fetching for a gridmanager, which does not say which app a job is for.
-
-
-def test_outputs_are_told_by_their_number_only_if_that_leaves_no_choice() -> None:
-    several = (("a", ("x", "y")), ("b", ("z",)), ("c", ("x", "y")), ("d", ("1", "2", "3")))
-    text = buda_output_of_number(several, 2) or ""
-    assert [file.open_name for file in read_output_template(text).files] == ["x", "y"]
-    assert buda_output_of_number((*several, ("e", ("y", "x"))), 2) is None
-    assert buda_output_of_number(several, 4) is None

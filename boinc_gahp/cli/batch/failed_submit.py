@@ -1,8 +1,8 @@
-"""What people can do after a submit that failed: each command that is told works as it is."""
+"""The command that continues a submit that failed."""
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch.opening import command, words_as_typed
@@ -11,19 +11,19 @@ from boinc_gahp.errors import (
     GahpError,
     JobRefused,
     JobsNotListed,
-    NameInUse,
+    NotFound,
+    NotOwner,
     ProjectDown,
     QuotaExceeded,
 )
 from boinc_gahp.states import BatchState
-from boinc_gahp.terminal import command_line, words
+from boinc_gahp.terminal import command_line
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from boinc_gahp.api import Project
-    from boinc_gahp.rpc import BatchDetails
 
 #: After these the same command may succeed later.
 _PASSING = (ProjectDown, DatabaseTrouble, QuotaExceeded)
@@ -83,103 +83,46 @@ class Typed:
         return command_line(words_as_typed(self._action, arguments, self._config))
 
 
-def what_next(project: Project, typed: Typed, error: GahpError, njobs: int) -> Iterator[str]:
-    """Yield messages for a submit that failed, about what is left on the project and what to do."""
+def how_to_continue(project: Project, typed: Typed, error: GahpError) -> str:
+    """Return the command that continues a submit that failed, and when to give it.
+
+    Empty if the batch's name is what was refused.
+    """
     from boinc_gahp.api import drop_begun, is_final
 
     if isinstance(error, _PASSING) or not is_final(error):
-        yield f"to continue: {typed.to_continue}"
-        return
-    if isinstance(error, NameInUse):
-        yield (
-            "names that begin with the batch's are free for every new batch: leave the names out, "
-            "or use --name-jobs '{batch}_{index}'"
-        )
-    if typed.options.name is None:
-        drop_begun(project.session, typed.name)
+        return f"to continue: {typed.to_continue}"
     if typed.options.split:
-        yield from _after_split(typed, error, njobs)
-        return
-    yield from _after_one(project, typed, error, njobs)
-
-
-def _after_one(project: Project, typed: Typed, error: GahpError, njobs: int) -> Iterator[str]:
-    from boinc_gahp.api import left_of
-
-    again = f"to try again, once that is fixed: {typed.as_it_was}"
-    abort = command(typed.options, "abort", f"name:{typed.name}")
-    try:
-        left = left_of(project.session, typed.name)
-    except GahpError as trouble:
-        yield f"it is not known whether a batch was made: {trouble}"
-        yield f"to abort what may be left of it: {abort}"
-        return
-    if left is None:
-        yield from _after_nothing(error, njobs, again)
-        return
-    if left.batch.state not in (BatchState.ABORTED, BatchState.RETIRED):
-        yield from _after_begun(typed, error, left, again, abort)
-        return
-    if left.jobs:
-        yield (
-            f"{words.count(len(left.jobs), 'job')} had been made, and are aborted: no other job "
-            "can have their names"
-        )
-    if typed.options.name is None:
-        yield f"nothing is left on the project: its batch is retired; {again}"
+        # The batches before it are submitted; jobs that were refused need others instead.
+        if isinstance(error, _HOPELESS):
+            return f"to see which batches there are: {command(typed.options, 'list')}"
+        again = typed.to_continue
+    elif typed.options.name is None:
+        drop_begun(project.session, typed.name)
+        again = typed.as_it_was
+    elif isinstance(error, JobRefused) and error.job_name is None:
+        return ""
     else:
-        name = _free_name(project, typed.name)
-        shown = typed.as_it_was if name is None else typed.named(name)
-        yield (
-            f"batch {words.printable(typed.name)} is retired, and no other can have its name; to "
-            f"try again, once that is fixed: {shown}"
-        )
+        name = _usable_name(project, typed.name, error)
+        again = typed.as_it_was if name == typed.name else typed.named(name)
+    return f"to continue, once that is fixed: {again}"
 
 
-def _after_begun(
-    typed: Typed, error: GahpError, left: BatchDetails, again: str, abort: str
-) -> Iterator[str]:
-    """Yield what to do about a batch that is there."""
-    njobs = len(left.jobs)
-    name = words.printable(typed.name)
-    # Jobs that were made cannot be changed, and other jobs are needed after such an error.
-    is_stuck = njobs > 0 and isinstance(error, _HOPELESS)
-    if left.batch.state is BatchState.INIT and not is_stuck:
-        has = f"with {words.count(njobs, 'job')}" if njobs else "without jobs"
-        yield f"batch {name} is there, {has}; {again}"
-        yield f"to give it up: {abort}"
-    else:
-        yield f"to abort what is left of batch {name}: {abort}"
-
-
-def _after_nothing(error: GahpError, njobs: int, again: str) -> Iterator[str]:
-    """Yield what to do if no batch was made."""
-    if isinstance(error, JobRefused) and not isinstance(error, NameInUse):
-        if error.job_name is not None and njobs > 1:
-            yield "the same command with --dry-run lists the jobs that would be refused"
-        return
-    yield again
-
-
-def _after_split(typed: Typed, error: GahpError, njobs: int) -> Iterator[str]:
-    """Yield what to do if one of several batches failed; those before it are submitted."""
-    if not isinstance(error, _HOPELESS):
-        yield f"to try again, once that is fixed: {typed.to_continue}"
-    elif not isinstance(error, NameInUse) and njobs > 1:
-        yield "the same command with --dry-run lists the jobs that would be refused"
-    yield f"to see which batches there are: {command(typed.options, 'list')}"
-
-
-def _free_name(project: Project, name: str) -> str | None:
-    """Return a similar name that no batch has."""
+def _usable_name(project: Project, name: str, error: GahpError) -> str:
+    """Return the name, or a similar one if its batch takes no other jobs."""
     from boinc_gahp.api import similar_names
-    from boinc_gahp.errors import NotFound
 
-    for similar in islice(similar_names(name), _TRIES):
+    for each in islice(chain([name], similar_names(name)), _TRIES):
         try:
-            project.rpc.query_batch(batch_name=similar)
+            left = project.rpc.query_batch(batch_name=each)
         except NotFound:
-            return similar
-        except GahpError:
+            return each
+        except NotOwner:
             continue
-    return None
+        except GahpError:
+            return name
+        # Jobs that were made cannot be changed.
+        is_stuck = bool(left.jobs) and isinstance(error, _HOPELESS)
+        if each == name and left.batch.state is BatchState.INIT and not is_stuck:
+            return name
+    return name

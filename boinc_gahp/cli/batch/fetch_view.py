@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from boinc_gahp.api import Batch, Fetched, FetchedZip, JobFailure, Jobs, Progress
+    from boinc_gahp.api import Batch, Fetched, JobFailure, Jobs, Progress
     from boinc_gahp.errors import GahpError
 
 #: The most errors of single jobs to print one by one.
@@ -54,11 +54,11 @@ class FetchView:
         self._work.show("asking", done, max(done, total))
 
 
-def summary(fetched: Fetched | FetchedZip, here: int, where: Path) -> str:
+def summary(fetched: Fetched, where: Path) -> str:
     """Return the result of a fetch, on one line."""
     parts = [f"{count(fetched.fetched, 'job')} fetched ({words.size(fetched.nbytes)})"]
-    if here:
-        parts.append(f"{here:,} already here")
+    if fetched.here:
+        parts.append(f"{fetched.here:,} already here")
     if fetched.retried:
         parts.append(f"{fetched.retried:,} of them from retries")
     if fetched.ended_badly:
@@ -110,29 +110,18 @@ def none_failed(jobs: Jobs) -> str:
 
 
 def fetched_json(batch: Batch, fetched: Fetched) -> dict[str, Any]:
-    """Return the result of a fetch into a directory."""
-    return {
-        "batch": batch.id,
-        "name": batch.name,
+    """Return the result of a fetch into a directory or an archive."""
+    place: dict[str, Any] = {
         "directory": str(fetched.directory),
         "table": None if fetched.table is None else str(fetched.table),
-        "jobs_fetched": fetched.fetched,
         "jobs_already_here": fetched.here,
-        "jobs_failed": fetched.failed,
-        "jobs_unfinished": fetched.unfinished,
-        "jobs_retried": fetched.retried,
-        "jobs_ended_badly": len(fetched.ended_badly),
-        "bytes": fetched.nbytes,
     }
-
-
-def zip_json(batch: Batch, fetched: FetchedZip) -> dict[str, Any]:
-    """Return the result of a fetch into an archive; ``bytes`` is the size before packing."""
+    if fetched.archive is not None:
+        place = {"zip": str(fetched.archive), "files": fetched.files}
     return {
         "batch": batch.id,
         "name": batch.name,
-        "zip": str(fetched.path),
-        "files": fetched.files,
+        **place,
         "jobs_fetched": fetched.fetched,
         "jobs_failed": fetched.failed,
         "jobs_unfinished": fetched.unfinished,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
 from boinc_gahp.cli.batch.opening import opened, words_as_typed
@@ -13,7 +13,7 @@ from boinc_gahp.terminal import Parser, command_line, complain, not_empty, words
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from boinc_gahp.api import Batch, Fetched, FetchedZip
+    from boinc_gahp.api import Batch, Fetched
 
 _DESCRIPTION = """\
 Fetches the outputs of a batch's finished jobs. DIR gets a folder per job, named after the job, with
@@ -116,9 +116,7 @@ def fetch(arguments: list[str], config: str | None) -> int:
             batch = project.batch(options.batch)
             if options.failed:
                 return _failed(batch, options)
-            if options.zip is not None:
-                return _zip(batch, options)
-            return _folders(batch, options)
+            return _outputs(batch, options)
     except KeyboardInterrupt:
         again = command_line(words_as_typed("fetch", arguments, config))
         rest = (
@@ -128,56 +126,33 @@ def fetch(arguments: list[str], config: str | None) -> int:
         return INTERRUPTED
 
 
-def _folders(batch: Batch, options: Namespace) -> int:
+def _outputs(batch: Batch, options: Namespace) -> int:
     from boinc_gahp.cli.batch import fetch_view
     from boinc_gahp.cli.batch.jsons import print_json
     from boinc_gahp.cli.batch.reasons_view import failed_in, reasons_json
 
-    where = _directory(batch, options)
+    how: dict[str, Any] = {
+        "jobs": options.job,
+        "threads": options.threads,
+        "stderr": not options.no_stderr,
+    }
+    where = Path(options.zip) if options.zip is not None else _directory(batch, options)
     with fetch_view.FetchView(quiet=options.json) as view:
-        fetched = batch.fetch(
-            where,
-            jobs=options.job,
-            threads=options.threads,
-            progress=view.progress,
-            again=options.again,
-            stderr=not options.no_stderr,
-        )
+        if options.zip is not None:
+            fetched = batch.fetch_zip(where, progress=view.progress, **how)
+        else:
+            fetched = batch.fetch(where, progress=view.progress, again=options.again, **how)
     fetch_view.print_errors(fetched.errors)
     if options.json:
         errors = (fetch_view.error_json(*each) for each in fetched.errors.items())
         more = reasons_json(failed_in(batch, options.job))
         print_json(fetch_view.fetched_json(batch, fetched), errors=errors, **more)
     else:
-        print(fetch_view.summary(fetched, fetched.here, where))
-        _say_more(batch, options, fetched)
-    return _status(batch, fetched, fetched.here)
-
-
-def _zip(batch: Batch, options: Namespace) -> int:
-    from boinc_gahp.cli.batch import fetch_view
-    from boinc_gahp.cli.batch.jsons import print_json
-    from boinc_gahp.cli.batch.reasons_view import failed_in, reasons_json
-
-    with fetch_view.FetchView(quiet=options.json) as view:
-        fetched = batch.fetch_zip(
-            options.zip,
-            jobs=options.job,
-            threads=options.threads,
-            progress=view.progress,
-            stderr=not options.no_stderr,
-        )
-    fetch_view.print_errors(fetched.errors)
-    if options.json:
-        errors = (fetch_view.error_json(*each) for each in fetched.errors.items())
-        more = reasons_json(failed_in(batch, options.job))
-        print_json(fetch_view.zip_json(batch, fetched), errors=errors, **more)
-    else:
-        print(fetch_view.summary(fetched, 0, Path(options.zip)))
-        if not fetched.files:
+        print(fetch_view.summary(fetched, where))
+        if fetched.archive is not None and not fetched.files:
             print("The archive has only jobs.csv: there are no outputs.")
         _say_more(batch, options, fetched)
-    return _status(batch, fetched, 0)
+    return _status(batch, fetched)
 
 
 def _failed(batch: Batch, options: Namespace) -> int:
@@ -227,7 +202,7 @@ def _directory(batch: Batch, options: Namespace) -> Path:
     return Path(options.directory or folder_name(batch.name))
 
 
-def _say_more(batch: Batch, options: Namespace, fetched: Fetched | FetchedZip) -> None:
+def _say_more(batch: Batch, options: Namespace, fetched: Fetched) -> None:
     """Print what to do about jobs whose outputs were not fetched."""
     from boinc_gahp.cli.batch import states
     from boinc_gahp.cli.batch.reasons_view import reason_lines
@@ -246,11 +221,11 @@ def _say_more(batch: Batch, options: Namespace, fetched: Fetched | FetchedZip) -
         print("jobs.csv lacks arguments and parameters: they are not known on this machine.")
 
 
-def _status(batch: Batch, fetched: Fetched | FetchedZip, here: int) -> int:
+def _status(batch: Batch, fetched: Fetched) -> int:
     if fetched.errors:
         return 1
     bad = len(fetched.ended_badly)
-    done = fetched.fetched + here - bad
+    done = fetched.fetched + fetched.here - bad
     return _exit_status(batch, done, fetched.failed + bad, fetched.unfinished)
 
 

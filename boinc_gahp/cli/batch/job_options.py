@@ -49,7 +49,7 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
         default=[],
         metavar="NAME=FILE",
         help="an input file of every job. NAME is the app's name for it; FILE is a path, "
-        "staged:PHYSICAL_NAME, http(s)://…, remote:URL,NBYTES,MD5 or inline:TEXT, with the "
+        "staged:PHYSICAL_NAME, remote:URL,NBYTES,MD5 or inline:TEXT, with the "
         "placeholders of --args; may be repeated",
     )
     which.add_argument(
@@ -84,8 +84,8 @@ def add_job_options(parser: Parser, config: str | None, json: str) -> None:
         dest="outputs",
         action="append",
         metavar="NAME",
-        help="an output that each job has to have; may be repeated. A BUDA app needs them, here or "
-        "in the settings (buda_outputs), because a project does not tell them",
+        help="an output that each job has to have; may be repeated. A BUDA app needs them, "
+        "because a project does not tell them",
     )
     needs.add_argument(
         "--priority",

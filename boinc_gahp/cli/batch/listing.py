@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from boinc_gahp.terminal import Cell
 
 _DESCRIPTION = """\
-Lists the batches of your account, newest first: progress, number of failed jobs, age, estimated
-end, and how long the project keeps them. A narrow terminal shows fewer columns; output to a pipe
-has all of them.
+Lists the batches of your account, newest first: progress, number of failed jobs, age, end (of
+those in progress: what is left at the recent rate), and how long the project keeps them. A
+narrow terminal shows fewer columns; output to a pipe has all of them.
 
 Retired batches are not listed, because projects leave them out of their lists. "show" still finds
 them by id.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch import states
@@ -234,13 +233,6 @@ def _print_files(plan: Plan) -> None:
             f"The largest has {words.size(largest)}: with PHP's defaults a project takes no file "
             "over 2 MiB (upload_max_filesize)."
         )
-    if plan.remote:
-        print(f"{words.count(len(plan.remote), 'remote file')} would be fetched to be measured:")
-        _print_some(
-            (Column("url", minimum=16, middle=True),),
-            [(url,) for url in plan.remote[:_SHOWN]],
-            len(plan.remote),
-        )
 
 
 def _print_some(columns: tuple[Column, ...], rows: list[tuple[str, ...]], total: int) -> None:
@@ -323,7 +315,6 @@ def _print_json(project: Project, plan: Plan, problems: list[tuple[str, str, str
             }
             for file in plan.files
         ),
-        remote_files=iter(islice(plan.remote, None)),
         sizes=(
             {"name": name, "least": least, "most": most}
             for name, (least, most) in plan.sizes.items()

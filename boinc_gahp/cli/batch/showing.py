@@ -214,7 +214,7 @@ def _facts(batch: Batch, cpu_time: float | None) -> Iterator[str]:
         rows.append(("ended", f"by {ended}, when the project was asked"))
     end = states.expected_end(batch, now)
     if end is not None:
-        rows.append(("end", f"{words.ahead(end, now)} ({words.at(end)})"))
+        rows.append(("left", f"{words.ahead(end, now)}, at the recent rate"))
     if batch.expire_time and batch.state is not BatchState.RETIRED:
         lease, shade = states.lease_words(batch, now)
         rows.append(("kept until", _time(batch.expire_time, coloured(lease, shade, sys.stdout))))

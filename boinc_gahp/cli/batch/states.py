@@ -53,13 +53,13 @@ def done_fraction(batch: Batch) -> float:
 
 
 def expected_end(batch: Batch, now: float) -> float | None:
-    """Return when a batch may be over; None if that is unknown, or was expected before now."""
+    """Return when a batch ends at its recent rate; None if unknown, or if that was before now."""
     end = batch.expected_end
     return end if end is not None and end > now else None
 
 
 def end_words(batch: Batch, now: float) -> str:
-    """Return when a batch was or will be over, in words; empty if unknown."""
+    """Return when a batch was over, or what is left at its recent rate; empty if unknown."""
     if batch.is_over:
         return words.ago(batch.completion_time, now) if batch.completion_time else ""
     end = expected_end(batch, now)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.arguments import quantity
-from boinc_gahp.cli.batch.failed_submit import Typed, what_next
+from boinc_gahp.cli.batch.failed_submit import Typed, how_to_continue
 from boinc_gahp.cli.batch.following import (
     FOLLOWED,
     add_following,
@@ -166,8 +166,9 @@ def send(
             return INTERRUPTED
         except _Failed as failed:
             complain(str(failed))
-            for line in what_next(project, typed, failed.error, failed.njobs):
-                complain(line)
+            again = how_to_continue(project, typed, failed.error)
+            if again:
+                complain(again)
             return 1
         _print_results(project, options, batches)
         return follow(project, options, batches, config)
@@ -190,17 +191,11 @@ def _print_results(project: Project, options: Namespace, batches: Sequence[Batch
 
 
 class _Failed(Exception):
-    """A submit that failed, perhaps after its batch was made.
+    """A submit that failed, perhaps after its batch was made; ``error`` says why."""
 
-    Attributes:
-        error: why.
-        njobs: how many jobs there are.
-    """
-
-    def __init__(self, message: str, error: GahpError, njobs: int) -> None:
+    def __init__(self, message: str, error: GahpError) -> None:
         super().__init__(message)
         self.error = error
-        self.njobs = njobs
 
 
 def _sent(
@@ -212,15 +207,11 @@ def _sent(
         if options.split:
             return project.submit_split(options.app, jobs.jobs, **more)
         return [project.submit(options.app, jobs.jobs, **more)]
-    except JobsNotListed as error:
-        raise _Failed(error.told(), error, len(jobs.jobs)) from error
-    except _FINAL:
-        raise
-    except JobRefused as error:
-        placed = _placed(error, jobs, more)
-        raise _Failed(placed.told(), error, len(jobs.jobs)) from error
     except GahpError as error:
-        raise _Failed(error.told(), error, len(jobs.jobs)) from error
+        if isinstance(error, _FINAL) and not isinstance(error, JobsNotListed):
+            raise
+        shown = _placed(error, jobs, more) if isinstance(error, JobRefused) else error
+        raise _Failed(shown.told(), error) from error
 
 
 def _print_result(project: Project, options: Namespace, batch: Batch) -> None:

@@ -33,7 +33,7 @@ _COLUMNS = (
     Column("end", rank=3),
 )
 _WIDE = 120
-#: The most batches whose slowest jobs are told about.
+#: The most batches whose longest jobs are told about.
 _TOLD = 3
 
 
@@ -93,7 +93,7 @@ class View:
 
     def update(self) -> None:
         """Set what is known about the batches."""
-        from boinc_gahp.api import slowest_words
+        from boinc_gahp.api import longest_words
 
         now = words.now()
         rows = [(batch.is_over, _row(batch, now)) for batch in self._batches]
@@ -103,8 +103,8 @@ class View:
             if batch.trouble is not None and not batch.is_over
         )
         troubles |= dict.fromkeys(filter(None, map(states.renewal_warning, self._batches)))
-        slowest = ((batch, slowest_words(batch)) for batch in self._batches)
-        told = [f"Of {printable(batch.name)}, {text}." for batch, text in slowest if text]
+        longest = ((batch, longest_words(batch)) for batch in self._batches)
+        told = [f"Of {printable(batch.name)}, {text}." for batch, text in longest if text]
         with self._lock:
             self._rows = rows
             self._troubles = list(troubles)
@@ -154,8 +154,7 @@ def _row(batch: Batch, now: float) -> tuple[Cell, ...]:
         _number(0 if counts is None else counts.in_progress),
         _number(max(0, batch.nover - batch.nerror_jobs)),
         (f"{batch.nerror_jobs:,}", "red") if batch.nerror_jobs else "",
-        # When all run, each ends in its own time.
-        "" if end is None or not (counts and counts.queued) else _speed(batch, end - now),
+        "" if end is None else _speed(batch, end - now),
         states.end_words(batch, now) if end is not None or batch.is_over else "",
     )
 

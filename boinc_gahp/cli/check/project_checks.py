@@ -184,7 +184,7 @@ def _check_app(project: WebRpcs, app: str, chosen: ProjectSettings) -> Iterator[
             project, app, chosen.max_post_bytes, has_templates=text is not None
         )
         if buda is not None:
-            yield _buda_note(buda, chosen)
+            yield _buda_note(buda)
         return
     try:
         inputs, outputs = read_templates(text)
@@ -199,16 +199,10 @@ def _check_app(project: WebRpcs, app: str, chosen: ProjectSettings) -> Iterator[
     yield from _check_rules(app, inputs, outputs)
 
 
-def _buda_note(name: str, chosen: ProjectSettings) -> Check:
-    unknown = (
-        f"app buda:{name}: a project does not tell whether it has this BUDA app, nor its inputs "
-        "and outputs. Jobs for one that does not exist wait for ever"
-    )
-    outputs = dict(chosen.buda_outputs or ()).get(name)
-    if outputs is None:
-        return note(f"{unknown}. Jobs have to name the outputs, as buda_outputs does not")
+def _buda_note(name: str) -> Check:
     return note(
-        f"{unknown}. Jobs that name no outputs get those of buda_outputs: {_names(outputs)}"
+        f"app buda:{name}: a project does not tell whether it has this BUDA app, nor its inputs "
+        "and outputs. Jobs for one that does not exist wait for ever. Jobs have to name the outputs"
     )
 
 

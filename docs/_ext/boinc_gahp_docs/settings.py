@@ -35,7 +35,6 @@ _TYPES = {
 _TYPES_BY_KEY = {
     "proxy": "web address",
     "ca_bundle": "path",
-    "buda_outputs": "table of lists of names",
     "file": "path",
     "level": "one of " + ", ".join(reading.LEVELS),
 }

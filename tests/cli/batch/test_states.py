@@ -94,5 +94,4 @@ def test_times_ago_and_ahead_are_in_words() -> None:
     assert words.ago(1000, 1003) == "just now"
     assert words.ago(1000, 990) == "just now"
     assert words.ago(0, 3 * 3600) == "3 h ago"
-    assert words.ahead(3 * 86400, 0) == "in about 3 days"
-    assert words.ahead(0, 7) == "any moment"
+    assert words.ahead(3 * 86400, 0) == "about 3 days more"

@@ -86,17 +86,18 @@ def test_a_project_in_trouble_is_reported_with_how_to_go_on(
     ],
     ids=["argument", "name"],
 )
-def test_a_row_that_is_refused_is_reported_with_how_to_see_all_of_them(
+def test_a_row_that_is_refused_is_reported_with_its_line(
     batch: Command, proxy: FaultProxy, tmp_path: Path, rows: str, said: str
 ) -> None:
     (tmp_path / "rows.csv").write_text(rows)
     status, out, err = batch("submit", "uppercase", "--rows", "rows.csv")
-    refusal, hint = err.splitlines()
+    refusal, again = err.splitlines()
     assert (status, out) == (1, "")
     assert refusal.startswith("boinc_gahp: rows.csv:3: ")
     assert said in refusal
-    assert hint == (
-        "boinc_gahp: the same command with --dry-run lists the jobs that would be refused"
+    assert again == (
+        "boinc_gahp: to continue, once that is fixed: "
+        "boinc_gahp batch submit uppercase --rows rows.csv"
     )
 
 
