@@ -76,8 +76,8 @@ class Listing(Requests):
         with self._store.read() as connection:
             return job_rows(
                 connection,
-                f"WHERE job.project_id = ? AND (job.state IN {wanted} OR (? AND job.abort_owed)) "
-                "ORDER BY job.id",
+                f"WHERE job.project_id = ? AND (job.state IN {wanted} "
+                "OR (? AND job.abort_pending)) ORDER BY job.id",
                 (project_id(connection, url, account), pending),
                 described=False,
             )
@@ -140,7 +140,7 @@ class Listing(Requests):
         with self._store.read() as connection:
             rows = connection.execute(
                 f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
-                "AND abort_owed = 0 ORDER BY id",
+                "AND abort_pending = 0 ORDER BY id",
                 (before,),
             )
             return [job_id for (job_id,) in rows]
@@ -209,7 +209,7 @@ def _drop_jobs(
     batches: set[tuple[int, bool]] = set()
     for job_id in job_ids:
         row = connection.execute(
-            "SELECT state, abort_owed, batch_id FROM job WHERE id = ?", (job_id,)
+            "SELECT state, abort_pending, batch_id FROM job WHERE id = ?", (job_id,)
         ).fetchone()
         if row is None or (not alive and (row[0] not in ENDED or row[1])):
             continue

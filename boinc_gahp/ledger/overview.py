@@ -149,7 +149,7 @@ def _of_owner(
         )
     )
     last_polled, orphans = connection.execute(
-        "SELECT max(asked), count(*) FILTER (WHERE asked < ?) FROM job "  # noqa: S608
+        "SELECT max(last_polled), count(*) FILTER (WHERE last_polled < ?) FROM job "  # noqa: S608
         f"WHERE project_id = ? AND state IN {ALIVE_SQL}",
         (options.orphaned, owner),
     ).fetchone()
@@ -171,7 +171,7 @@ def _of_owner(
         (owner, options.overdue),
     ).fetchone()
     (aborts,) = connection.execute(
-        "SELECT count(*) FROM job WHERE project_id = ? AND abort_owed = 1", (owner,)
+        "SELECT count(*) FROM job WHERE project_id = ? AND abort_pending = 1", (owner,)
     ).fetchone()
     return Overview(
         url,

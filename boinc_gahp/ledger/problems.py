@@ -108,7 +108,7 @@ class Problems(Requests):
                 )
             ]
             connection.execute(
-                "UPDATE job SET abort_owed = 1 WHERE project_id = ? "
+                "UPDATE job SET abort_pending = 1 WHERE project_id = ? "
                 "AND state IN ('sending', 'queued', 'running')",
                 (owner,),
             )
@@ -162,7 +162,7 @@ _OF_BATCHES = (
 _OF_ABORTS = (
     "SELECT url, account, project.name, NULL, min(job.changed), "
     "count(*) || iif(count(*) = 1, ' job is', ' jobs are') || ' still to be aborted', 0 "
-    "FROM project CROSS JOIN job ON job.project_id = project.id AND job.abort_owed = 1 "
+    "FROM project CROSS JOIN job ON job.project_id = project.id AND job.abort_pending = 1 "
     "CROSS JOIN batch ON batch.id = job.batch_id "
     "WHERE batch.state IN ('submitted', 'ended', 'retired') "
     "AND job.changed <= ? GROUP BY project.id"

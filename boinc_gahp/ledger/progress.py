@@ -265,7 +265,7 @@ class Progress(Requests):
                 job_id
                 for (job_id,) in connection.execute(
                     f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
-                    "AND (told = 1 OR state = 'cancelled') AND abort_owed = 0 "
+                    "AND (end_reported = 1 OR state = 'cancelled') AND abort_pending = 0 "
                     "AND NOT EXISTS (SELECT * FROM batch "
                     "WHERE batch.id = job.batch_id AND batch.state != 'retired')",
                     (before,),

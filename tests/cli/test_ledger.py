@@ -16,7 +16,7 @@ import pytest
 from boinc_gahp.cli.ledger import words
 from boinc_gahp.cli.main import main
 from boinc_gahp.ledger import Hold, JobLedger, Ledger, NewJob
-from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
+from boinc_gahp.ledger.migrations import VERSION
 from boinc_gahp.secret import Authenticator
 from tests.cli.conftest import COMMAND
 from tests.helpers import hang_up
@@ -110,7 +110,7 @@ def silent(jobs: JobLedger, job_id: int, days: float) -> None:
     jobs.store.write(
         lambda connection: (
             connection.execute(
-                "UPDATE job SET asked = asked - ? WHERE id = ?", (days * DAY, job_id)
+                "UPDATE job SET last_polled = last_polled - ? WHERE id = ?", (days * DAY, job_id)
             ).rowcount
         )
     )
@@ -230,27 +230,21 @@ def test_an_empty_ledger_says_so(do: Any, jobs: JobLedger) -> None:
     assert "is empty" in do("list").out
 
 
-def test_a_ledger_of_the_first_version_is_read_as_it_is(do: Any, path: Path) -> None:
-    path.parent.mkdir(parents=True)
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        for statement in MIGRATIONS[0]:
-            connection.execute(statement)
-        connection.execute("PRAGMA user_version = 1")
-        debt = (URL, ACCOUNT, 7, "b", "abort", 0.0, 0.0)
-        connection.execute("INSERT INTO debt VALUES (?, ?, ?, ?, ?, ?, ?)", debt)
-        assert "owed: batch b to be aborted" in do("list").out
-        assert "has no job or batch '1'" in do("show", "1").err
-        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
-
-
-def test_a_ledger_of_a_later_version_is_refused(do: Any, path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "remedy"),
+    [(5, "or move the file away"), (VERSION + 1, "install a later boinc_gahp")],
+    ids=["before the first release", "later"],
+)
+def test_a_ledger_of_another_version_is_refused(
+    do: Any, path: Path, version: int, remedy: str
+) -> None:
     path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+        connection.execute(f"PRAGMA user_version = {version:d}")
     for action in ("list", "show x", "reconcile", "forget x"):
         said = do(*action.split())
         assert (said.status, said.out) == (1, "")
-        assert "install a later boinc_gahp" in said.err
+        assert remedy in said.err
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")

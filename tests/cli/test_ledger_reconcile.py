@@ -142,7 +142,7 @@ def cut_short(site: Site, ago: float) -> SubmitRequest:
         number = context.bridge.submit(request)
         ledger.begin_submit(*site.owner, request.batch_name, number, time.time() - ago)
         ledger.store.write(
-            lambda connection: connection.execute("UPDATE debt SET recorded = due - 300")
+            lambda connection: connection.execute("UPDATE batch SET sent = not_before - 300")
         )
     return request
 
@@ -189,14 +189,6 @@ def test_as_a_cron_line_it_needs_no_terminal(site: Site, run: Run) -> None:
     ended = run("ledger", "reconcile", "--quiet", "--timeout", "30")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
     assert site.batch_states() == [BatchState.RETIRED]
-
-
-@pytest.mark.usefixtures("site")
-def test_its_name_in_crontabs_of_the_first_version_still_works(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["ledger", "settle", "--quiet"]) == 0
-    assert capsys.readouterr() == ("", "")
 
 
 def test_where_there_is_no_ledger_nothing_is_pending_and_none_is_made(

@@ -191,7 +191,7 @@ def test_a_note_that_cannot_be_written_is_tried_now_and_then(
     monkeypatch.setattr("boinc_gahp.htcondor.service.INTERVAL", 0.02)
     job_id = service.submit(site.job().ad)
     jobs.fail(running(jobs, job_id), Hold("it crashed", 2304, 11))
-    refuse = "BEFORE UPDATE OF told ON job BEGIN SELECT RAISE(ABORT, 'no space'); END"
+    refuse = "BEFORE UPDATE OF end_reported ON job BEGIN SELECT RAISE(ABORT, 'no space'); END"
     jobs.store.write(
         lambda connection: connection.execute(f"CREATE TRIGGER full {refuse}").rowcount
     )
@@ -232,7 +232,9 @@ def test_which_jobs_htcondor_asked_about_is_written_down_at_the_latest_at_the_en
 ) -> None:
     with site.service() as service:
         job_id = service.submit(site.job().ad)
-        jobs.store.write(lambda connection: connection.execute("UPDATE job SET asked = 5").rowcount)
+        jobs.store.write(
+            lambda connection: connection.execute("UPDATE job SET last_polled = 5").rowcount
+        )
         service.status(job_id)
     assert row_of(jobs, job_id).last_polled > time.time() - 60
 

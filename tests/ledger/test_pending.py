@@ -49,7 +49,9 @@ def test_leases_are_renewed_of_batches_that_htcondor_asks_about(jobs: JobLedger)
         jobs.leased(each.id, now + 100)
     with jobs.store.read() as connection:
         assert connection.execute("SELECT count(*) FROM job").fetchone() == (4,)
-    jobs.store.write(lambda connection: connection.execute("UPDATE job SET asked = 0").rowcount)
+    jobs.store.write(
+        lambda connection: connection.execute("UPDATE job SET last_polled = 0").rowcount
+    )
     jobs.htcondor_polled([job_id], now - 10)
     jobs.htcondor_polled([silent_id], now - 60)
     jobs.htcondor_polled([gone_id], now)

@@ -27,10 +27,10 @@ def statements(store: Store) -> Iterator[list[str]]:
     seen: list[str] = []
     take = store._take_reader
 
-    def traced() -> tuple[sqlite3.Connection, int]:
-        connection, generation = take()
+    def traced() -> sqlite3.Connection:
+        connection = take()
         connection.set_trace_callback(seen.append)
-        return connection, generation
+        return connection
 
     store._take_reader = traced  # type: ignore[method-assign]
     store._connection.set_trace_callback(seen.append)
@@ -134,18 +134,6 @@ def test_no_question_about_boinc_submits_batches_does_either(store: Store) -> No
     ledger.close()
     assert len(seen) > 20
     assert scanned(store, seen) == set()
-
-
-def test_what_an_earlier_versions_daemon_is_shown_is_found_by_indexes(store: Store) -> None:
-    with closing(sqlite3.connect(store.path)) as connection:
-        for table, account in (("batch", "project_account"), ("debt", "account")):
-            key = "project_batch_id" if table == "batch" else "batch_id"
-            of = "project_id IS NULL AND " if table == "batch" else ""
-            for *_, step in connection.execute(
-                f"EXPLAIN QUERY PLAN DELETE FROM {table} "
-                f"WHERE {of}(project_url, {account}, {key}) = ('', '', 1)"
-            ):
-                assert step.startswith("SEARCH")
 
 
 def test_going_through_all_is_noticed(store: Store, jobs: JobLedger) -> None:

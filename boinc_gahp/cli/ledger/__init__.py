@@ -41,6 +41,4 @@ def run_parser(_config: str | None = None) -> Group:
         "status and show only read, and can be used at any time.",
         {name: text for name, (_, _, text) in ACTIONS.items()},
         examples=("boinc_gahp ledger list", "boinc_gahp ledger reconcile --quiet"),
-        # Its name in 0.1, which crontabs may have.
-        aliases={"settle": "reconcile"},
     )
