@@ -6,15 +6,12 @@ import json
 import time
 from typing import TYPE_CHECKING, Literal
 
-from boinc_gahp.config import url_identity
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.requests import Requests, drop_jobs, end_if_last
 from boinc_gahp.ledger.rows import (
     ALIVE_SQL,
     ENDED_SQL,
-    PROJECT_IDENTITY,
     Hold,
-    JobCounts,
     JobRow,
     ProgramFailure,
     Trouble,
@@ -242,17 +239,6 @@ class Progress(Requests):
                 "WHERE trouble IS NOT NULL ORDER BY id"
             )
             return {(url, account): Trouble(words, since) for url, account, words, since in rows}
-
-    def job_counts(self, url: str | None = None, account: str | None = None) -> JobCounts:
-        """Count the jobs of all owners, of a project, or of an account on a project."""
-        with self._store.read() as connection:
-            rows = connection.execute(
-                "SELECT state, count(*) FROM job WHERE project_id IN (SELECT id FROM project "  # noqa: S608
-                f"WHERE {PROJECT_IDENTITY} = coalesce(?, {PROJECT_IDENTITY}) "
-                "AND account = coalesce(?, account)) GROUP BY state",
-                (None if url is None else url_identity(url), account),
-            )
-            return JobCounts(**dict(rows.fetchall()))
 
     def prune(self, before: float) -> int:
         """Drop what is over, known to be, and last changed before then; return how many jobs.

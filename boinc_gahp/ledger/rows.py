@@ -238,26 +238,6 @@ class Trouble(NamedTuple):
     since: float
 
 
-@dataclass(frozen=True, slots=True)
-class JobCounts:
-    """How many jobs are in each state."""
-
-    waiting: int = 0
-    sending: int = 0
-    queued: int = 0
-    running: int = 0
-    finished: int = 0
-    fetched: int = 0
-    done: int = 0
-    failed: int = 0
-    cancelled: int = 0
-
-    @property
-    def alive(self) -> int:
-        """How many are not done, failed or cancelled."""
-        return sum(int(getattr(self, state)) for state in ALIVE)
-
-
 #: CROSS JOIN makes SQLite begin with the table of jobs (its documentation, "Manual Control Of Query
 #: Plans Using CROSS JOIN").
 SELECT_JOBS: Final = """

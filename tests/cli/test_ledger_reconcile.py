@@ -17,6 +17,7 @@ from tests.cli.conftest import write_settings
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import Site, await_status
+from tests.ledger.jobs import counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +63,7 @@ def make_pending(site: Site, count: int) -> None:
         with site.held_back():
             ids = [service.submit(site.job().ad) for _ in range(count)]
         with site.jobs() as jobs:
-            wait_for(lambda: jobs.job_counts().queued == count, "jobs on the project")
+            wait_for(lambda: counts(jobs)["queued"] == count, "jobs on the project")
         await_status(service, ids, 1)
     with site.jobs() as jobs:
         for job_id in range(1, count + 1):

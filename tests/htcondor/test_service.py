@@ -22,6 +22,7 @@ from boinc_gahp.states import HTCondorState
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import await_status, row_of
+from tests.ledger.jobs import counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +72,7 @@ def test_a_job_has_a_lasting_id_as_soon_as_it_is_in_the_ledger(
     with site.service() as another:
         assert another.submit(job.ad) == job_id
         assert another.status(job_id)[0] == 1
-    assert jobs.job_counts().waiting == 1
+    assert counts(jobs) == {"waiting": 1}
 
 
 def test_the_reason_of_a_refusal_is_what_a_scientist_reads(service: Service, site: Site) -> None:
@@ -222,7 +223,7 @@ def test_a_project_that_no_manager_can_work_on_keeps_no_other_from_having_one(
     broken = replace(elsewhere, ca_bundle=str(site.directory / "absent.pem"))
     with site.service(replace(settings, projects={"one": broken})) as service:
         service.ping()
-        wait_for(lambda: jobs.job_counts(*site.owner).waiting == 0, "the other's job")
+        wait_for(lambda: not counts(jobs, site.project.url)["waiting"], "the other's job")
         ((text, _),) = jobs.troubles().values()
         assert "absent.pem" in text
 

@@ -15,7 +15,7 @@ import pytest
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.ledger import JobLedger, Store, migrations, store as ledger_store
 from boinc_gahp.ledger.migrations import VERSION
-from tests.ledger.jobs import new_job
+from tests.ledger.jobs import counts, new_job
 from tests.ledger.test_store import locked, put
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def test_a_ledger_of_the_release_before_is_migrated_while_that_has_it_open(
     # It needs more connections than it has.
     with store.read(), store.read() as connection:
         assert connection.execute("SELECT count(*) FROM job").fetchone() == (2,)
-    assert JobLedger(later).job_counts().waiting == 2
+    assert counts(JobLedger(later)) == {"waiting": 2}
     later.close()
 
 

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from boinc_gahp.ledger import JobLedger, Ledger, Store
 from boinc_gahp.ledger.jobs import ProgramFailure
 from boinc_gahp.ledger.splitting import BatchPart, BatchSplitter
-from tests.ledger.jobs import HOLD, MINE, in_request, new_job
+from tests.ledger.jobs import HOLD, MINE, alive, in_request, new_job
 
 #: EXAMPLES=1000 takes minutes.
 pytestmark = pytest.mark.timeout(3600)
@@ -443,7 +443,7 @@ class Ledgers(RuleBasedStateMachine):
         assert {pending.job_id for pending in jobs.pending_aborts(*MINE)} == {
             job.id for job in self.model.values() if job.aborts
         }
-        assert jobs.job_counts().alive == sum(job.is_alive for job in self.model.values())
+        assert alive(jobs) == sum(job.is_alive for job in self.model.values())
         alive_or_pending = any(job.is_alive or job.aborts for job in self.model.values())
         open_batches = any(batch.state != "retired" for batch in self.batches.values())
         assert bool(jobs.owners()) == (alive_or_pending or open_batches)

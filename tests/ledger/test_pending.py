@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from boinc_gahp.ledger import ALIVE, JobLedger, Store
-from boinc_gahp.ledger.jobs import STATES, JobCounts, PendingAbort
+from boinc_gahp.ledger.jobs import STATES, PendingAbort
 from tests.ledger.jobs import (
     HOLD,
     LEASE,
@@ -102,17 +102,6 @@ def test_a_jobs_trouble_is_told_until_it_is_over(jobs: JobLedger) -> None:
     assert get(jobs, job_id).trouble == "disk full"
     jobs.fetched(job_id, 0, 0.0)
     assert get(jobs, job_id).trouble is None
-
-
-def test_jobs_are_counted_by_state(jobs: JobLedger) -> None:
-    _, ids = submitted(jobs, "a", "b", "c")
-    jobs.cancel(ids[0])
-    jobs.accept(new_job("d"))
-    jobs.accept(new_job("e", account="another"))
-    assert jobs.job_counts(*MINE) == JobCounts(waiting=1, queued=2, cancelled=1)
-    assert jobs.job_counts(URL) == jobs.job_counts() == JobCounts(waiting=2, queued=2, cancelled=1)
-    assert jobs.job_counts().alive == 4
-    assert jobs.job_counts("https://elsewhere.example/") == JobCounts()
 
 
 @pytest.mark.parametrize("is_told", [True, False])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.ledger import Ledger, upkeep
 from boinc_gahp.ledger.listing import all_pending_aborts
-from boinc_gahp.ledger.overview import OverviewOptions, overviews
-from tests.ledger.jobs import ACCOUNT, HOLD, LEASE, MINE, URL, finish, new_job, submitted
+from boinc_gahp.ledger.overview import overviews
+from tests.ledger.jobs import HOLD, LEASE, MINE, URL, finish, new_job, submitted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,14 +93,15 @@ def use_everything(jobs: JobLedger) -> None:
     jobs.about_to_send(planned.id, 8, more)
     jobs.begin_abort(planned.id, 0.0)
     jobs.drop_from_batch(planned.id)
-    jobs.job_counts(URL, ACCOUNT)
     jobs.prune(1e12)
     jobs.persistent_problems(1e12)
+    jobs.other_problems(1e12, 0.0, 1e12, 2303)
+    jobs.under_way(*MINE)
     jobs.set_unknown(*MINE, True)
     jobs.hold_all_jobs(*MINE, HOLD)
     jobs.polled(*MINE, 1.0)
     jobs.take_turn("x", 1e12)
-    overviews(jobs.store, OverviewOptions(1e12, 1e12, 1e12, 0.0, (2303, 2304), 1e12))
+    overviews(jobs.store, 1e12, 1e12)
     upkeep.forget(jobs.store, 1e12, 1e12, untold=True)
     jobs.accept(new_job("a"))
     jobs.move(MINE, (URL, "another"), "")
