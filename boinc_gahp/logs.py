@@ -141,6 +141,8 @@ class SharedLogHandler(logging.Handler):
             _warn(f"the log {self.path} cannot be written: {sys.exc_info()[1]}")
 
     def _open(self) -> None:
+        # Its directory may have been deleted since the last line.
+        make_private_directory(self.path.parent, or_shared=True)
         self._file = _open(self.path)
         self._opened = os.fstat(self._file.fileno())
 
@@ -206,7 +208,6 @@ def start(settings: Settings) -> Path | None:
         return None
     path = log_file(settings)
     try:
-        make_private_directory(path.parent, or_shared=True)
         handler = SharedLogHandler(path, settings.logging.max_bytes, settings.logging.keep)
     except OSError as error:
         _warn(f"no log is written: {path} cannot be opened: {error.strerror or error}")

@@ -292,15 +292,24 @@ class TestTrouble:
             "[Errno 28] No space left on device\n"
         )
 
-    def test_a_directory_that_vanishes_is_reported_once_and_stops_nobody(
+    def test_a_directory_that_vanishes_is_made_again(self, settings: Settings) -> None:
+        path = begin(settings)
+        path.unlink()
+        path.parent.rmdir()
+        log.error("x")
+        assert path.read_text().endswith(" x\n")
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+
+    def test_a_file_in_the_directory_s_place_is_reported_once_and_stops_nobody(
         self, settings: Settings, capfd: pytest.CaptureFixture[str]
     ) -> None:
         path = begin(settings)
         path.unlink()
         path.parent.rmdir()
+        path.parent.touch()
         log.error("x")
         log.error("y")
         out, err = capfd.readouterr()
         assert out == ""
         assert err.count("\n") == 1
-        assert "No such file" in err
+        assert "Not a directory" in err

@@ -11,10 +11,10 @@ from boinc_gahp.text import did_you_mean, nearest
 #: Words that are no action, or not only one, and the actions that people mean by them.
 MEANT = {
     "status": ("batch list", "ledger status", "local-project status"),
-    "jobs": ("batch show", "ledger list"),
-    "ls": ("batch list", "ledger list"),
-    "queue": ("batch list", "ledger list"),
-    "q": ("batch list", "ledger list"),
+    "jobs": ("batch show", "ledger status"),
+    "ls": ("batch list", "ledger status"),
+    "queue": ("batch list", "ledger status"),
+    "q": ("batch list", "ledger status"),
     "cancel": ("batch abort",),
     "rm": ("batch abort",),
     "init": ("local-project init",),

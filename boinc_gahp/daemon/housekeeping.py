@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.fetch.context import Opener
-    from boinc_gahp.ledger import Ledger
 
     #: Inode, size and time of the last change: another file hardly has the same three. Not the
     #: device: a file server's device number changes when it is mounted again.
@@ -107,7 +106,7 @@ def ledger_housekeeping(
         opener: the opener of the process's ledger.
         forget_after: returns the setting.
         closing: ends this function when it is set.
-        end: ends the process: another file has replaced its ledger.
+        end: ends the process: its ledger was deleted or replaced.
     """
     from boinc_gahp.ledger import JobLedger, drop_unneeded  # noqa: PLC0415  (after the banner)
     from boinc_gahp.submit import MadeFiles  # noqa: PLC0415
@@ -120,7 +119,13 @@ def ledger_housekeeping(
         if ledger is None:
             continue
         try:
-            if not _has_its_place(ledger):
+            if not ledger.store.has_its_place():
+                ledger_logger.critical(
+                    "The ledger %s was deleted or replaced while boinc_gahp was running: this "
+                    "process ends, and HTCondor starts another, which continues with the file that "
+                    "is there then",
+                    ledger.path,
+                )
                 end()
                 return
             has_asked = time.monotonic() - began > HTCONDOR_HAS_ASKED
@@ -137,20 +142,3 @@ def ledger_housekeeping(
             last_message = str(error)
         except Exception:  # there is a next time
             ledger_logger.exception("housekeeping of the ledger failed")
-
-
-def _has_its_place(ledger: Ledger) -> bool:
-    became = ledger.store.keep_place()
-    if became == "put back":
-        ledger_logger.error(
-            "The ledger %s was deleted while boinc_gahp was running: it was restored with all its "
-            "contents",
-            ledger.path,
-        )
-    elif became == "replaced":
-        ledger_logger.critical(
-            "The ledger %s was replaced by another file while boinc_gahp was running: this process "
-            "ends, and HTCondor starts another, which continues with that file",
-            ledger.path,
-        )
-    return became != "replaced"

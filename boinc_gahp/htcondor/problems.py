@@ -45,17 +45,16 @@ class PersistentProblems:
             LedgerError: the ledger cannot be read or written.
         """
         problems = jobs.persistent_problems(now)
-        stops = [each for each in problems if each.stops]
         with self._lock:
             self._owners = {
                 owner_key(each.url, each.account): f"{each.url}: {each.text}"
-                for each in stops
-                if each.batch_id is None
+                for each in problems
+                if each.reason == "project"
             }
             self._batches = {
                 each.batch_id: f"{each.url}: {each.text}"
-                for each in stops
-                if each.batch_id is not None
+                for each in problems
+                if each.reason == "batch"
             }
         if problems and jobs.take_turn("troubles said", now):
             for each in problems[:_MAX_LOGGED]:
@@ -63,7 +62,7 @@ class PersistentProblems:
                 log.warning("%s: %s (for %.0f h)", each.url, each.text, hours)
             if len(problems) > _MAX_LOGGED:
                 more = len(problems) - _MAX_LOGGED
-                log.warning("and %d more: boinc_gahp ledger list has them all", more)
+                log.warning("and %d more: boinc_gahp ledger status has them all", more)
 
     def answer_for(self, row: JobRow, answer: tuple[int, str], here: str | None) -> tuple[int, str]:
         """Return what HTCondor is told about a job: suspended, with the reason, if it has to wait.

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
         ALIVE as ALIVE,
         BatchRow as BatchRow,
         Hold as Hold,
-        JobCounts as JobCounts,
         JobLedger as JobLedger,
         JobRow as JobRow,
         NewJob as NewJob,
@@ -21,16 +20,12 @@ if TYPE_CHECKING:
         Waiting as Waiting,
     )
     from boinc_gahp.ledger.ledger import Ledger as Ledger
-    from boinc_gahp.ledger.listing import Owner as Owner, all_pending_aborts as all_pending_aborts
+    from boinc_gahp.ledger.listing import all_pending_aborts as all_pending_aborts
     from boinc_gahp.ledger.opening import text as text
-    from boinc_gahp.ledger.overview import (
-        Overview as Overview,
-        OverviewOptions as OverviewOptions,
-        overviews as overviews,
-    )
+    from boinc_gahp.ledger.overview import overviews as overviews
     from boinc_gahp.ledger.problems import (
         PERSISTENT_AFTER as PERSISTENT_AFTER,
-        PersistentProblem as PersistentProblem,
+        Problem as Problem,
     )
     from boinc_gahp.ledger.rows import (
         STATES as STATES,
@@ -55,17 +50,16 @@ __getattr__, __dir__ = exports(
             "JobRow",
             "NewJob",
             "State",
-            "JobCounts",
             "Waiting",
         ],
         "ledger": ["Ledger"],
-        "listing": ["Owner", "all_pending_aborts"],
+        "listing": ["all_pending_aborts"],
         "opening": ["text"],
-        "overview": ["Overview", "OverviewOptions", "overviews"],
+        "overview": ["overviews"],
         "rows": ["PendingAbort", "ProgramFailure", "STATES", "Trouble"],
         "splitting": ["BatchPart", "BatchSplitter"],
         "store": ["LOG_LIMIT", "Store"],
-        "problems": ["PERSISTENT_AFTER", "PersistentProblem"],
+        "problems": ["PERSISTENT_AFTER", "Problem"],
         "upkeep": ["drop_unneeded"],
     },
 )

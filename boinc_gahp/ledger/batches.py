@@ -45,7 +45,7 @@ class Batches(Requests):
         """Return the jobs that are not in a batch, oldest first."""
         with self._store.read() as connection:
             rows = connection.execute(
-                "SELECT id, together, app_name, accepted, size FROM job "
+                "SELECT id, group_key, app_name, accepted, size FROM job "
                 "WHERE project_id = ? AND state = 'waiting' ORDER BY id",
                 (project_id(connection, url, account),),
             )
@@ -81,7 +81,7 @@ class Batches(Requests):
                 return None
             now = time.time()
             batch_id = connection.execute(
-                "INSERT INTO batch (name, project_id, app_name, together, state, created, "
+                "INSERT INTO batch (name, project_id, app_name, group_key, state, created, "
                 "changed, lease_until) VALUES (?, ?, ?, ?, 'planned', ?, ?, ?)",
                 (text(name), owner, text(app_name), text(group_key), now, now, lease_until),
             ).lastrowid
@@ -153,7 +153,7 @@ class Batches(Requests):
                 (project_batch_id, time.time(), batch_id),
             )
             connection.executemany(
-                "UPDATE job SET batch_id = NULL, number = NULL, abort_owed = 0 WHERE id = ?",
+                "UPDATE job SET batch_id = NULL, number = NULL, abort_pending = 0 WHERE id = ?",
                 [(job_id,) for job_id in states if job_id not in sent],
             )
             return "go"
@@ -203,7 +203,7 @@ class Batches(Requests):
             )
             if changed.rowcount == 1:
                 connection.execute(
-                    "UPDATE job SET abort_owed = 0 WHERE batch_id = ? AND abort_owed = 1",
+                    "UPDATE job SET abort_pending = 0 WHERE batch_id = ? AND abort_pending = 1",
                     (batch_id,),
                 )
                 connection.execute(
@@ -265,7 +265,7 @@ class Batches(Requests):
             rows = connection.execute(
                 "SELECT job.id, batch.name || '-' || job.number, batch.id, batch.state, "
                 "batch.project_batch_id FROM job CROSS JOIN batch ON batch.id = job.batch_id "
-                "WHERE job.project_id = ? AND job.abort_owed = 1 ORDER BY job.id",
+                "WHERE job.project_id = ? AND job.abort_pending = 1 ORDER BY job.id",
                 (project_id(connection, url, account),),
             )
             return [PendingAbort(*row) for row in rows]
@@ -273,7 +273,7 @@ class Batches(Requests):
     def abort_done(self, job_ids: Iterable[int]) -> None:
         """Note that these jobs were aborted, or that this is not needed any more."""
         self._in_chunks(
-            "UPDATE job SET abort_owed = 0 WHERE id = ?", [(job_id,) for job_id in job_ids]
+            "UPDATE job SET abort_pending = 0 WHERE id = ?", [(job_id,) for job_id in job_ids]
         )
 
     def leases(
@@ -289,7 +289,7 @@ class Batches(Requests):
                 "WHERE batch.project_id = ? AND batch.state IN ('sent', 'submitted') "  # noqa: S608
                 "AND batch.lease_until < ? AND EXISTS (SELECT * FROM job "
                 f"WHERE job.batch_id = batch.id AND job.state IN {ALIVE_SQL} "
-                "AND job.asked >= ?) ORDER BY batch.lease_until, batch.id",
+                "AND job.last_polled >= ?) ORDER BY batch.lease_until, batch.id",
                 (project_id(connection, url, account), now + ahead, now - silence),
             )
 

@@ -28,8 +28,7 @@ class Ledger:
     returns (WAL, synchronous FULL).
 
     Raises:
-        LedgerError: by every method: the file cannot be opened, read or written, is of a later
-            version (then it is left untouched), or lies on a network file system.
+        LedgerError: by every method; see :class:`~boinc_gahp.ledger.Store`.
     """
 
     def __init__(self, path: Path, *, mountinfo: Path = MOUNTINFO) -> None:
@@ -185,7 +184,7 @@ class Ledger:
 #: Writes a batch of BOINC_SUBMIT, replacing any note of it.
 _NOTE: Final = (
     "INSERT INTO batch (project_url, project_account, project_batch_id, name, state, not_before, "
-    "sent, created, changed, app_name, together, lease_until) "
+    "sent, created, changed, app_name, group_key, lease_until) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', 0) "
     "ON CONFLICT (identity, project_account, project_batch_id) WHERE project_id IS NULL "
     "DO UPDATE SET name = excluded.name, state = excluded.state, "

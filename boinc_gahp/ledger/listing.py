@@ -11,7 +11,7 @@ from boinc_gahp.config import url_identity
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.requests import Requests, chunks, owner_row
 from boinc_gahp.ledger.rows import (
-    BATCH_STATES,
+    ALIVE_SQL,
     ENDED,
     ENDED_SQL,
     OF_SUBMIT,
@@ -23,7 +23,6 @@ from boinc_gahp.ledger.rows import (
     fits,
     job_rows,
     project_id,
-    sql_set,
 )
 
 if TYPE_CHECKING:
@@ -37,14 +36,6 @@ _CLUSTER_PROC = re.compile(r"[0-9]+\.[0-9]+")
 _JOB_NAME = re.compile(r"(.+)-([0-9]{1,9})")
 
 
-class Owner(NamedTuple):
-    """A project and an account with jobs, or batches of BOINC_SUBMIT, in the ledger."""
-
-    url: str
-    account: str
-    project_name: str
-
-
 class Forgotten(NamedTuple):
     """How many rows :meth:`Listing.forget` dropped."""
 
@@ -55,42 +46,19 @@ class Forgotten(NamedTuple):
 class Listing(Requests):
     """What ``boinc_gahp ledger`` shows and drops. Lists of jobs leave out their descriptions."""
 
-    def all_owners(self) -> list[Owner]:
-        """Return all owners of jobs in the ledger, oldest first."""
-        with self._store.read() as connection:
-            rows = connection.execute("SELECT url, account, name FROM project ORDER BY id")
-            return [Owner(*row) for row in rows]
+    def under_way(self, url: str, account: str) -> list[JobRow]:
+        """Return an owner's jobs that are alive or must be aborted, oldest first.
 
-    def listed(
-        self, url: str, account: str, states: Iterable[str], *, pending: bool = False
-    ) -> list[JobRow]:
-        """Return an owner's jobs in these states, oldest first.
-
-        Args:
-            url: the project's URL.
-            account: the owner's account there.
-            states: the states to list.
-            pending: list also jobs of any state that must be aborted on the project.
+        Also those on hold of which HTCondor does not know yet.
         """
-        wanted = sql_set(set(states) & set(STATES))
         with self._store.read() as connection:
             return job_rows(
                 connection,
-                f"WHERE job.project_id = ? AND (job.state IN {wanted} OR (? AND job.abort_owed)) "
+                "WHERE job.project_id = ? AND (job.abort_pending "
+                f"OR job.state IN {ALIVE_SQL} OR job.state = 'failed' AND NOT job.end_reported) "
                 "ORDER BY job.id",
-                (project_id(connection, url, account), pending),
-                described=False,
-            )
-
-    def listed_batches(self, url: str, account: str, *, retired: bool = False) -> list[BatchRow]:
-        """Return an owner's batches, oldest first; with ``retired`` also those that are over."""
-        states = BATCH_STATES if retired else tuple(set(BATCH_STATES) - {"retired"})
-        with self._store.read() as connection:
-            return batch_rows(
-                connection,
-                f"WHERE batch.project_id = ? AND batch.state IN {sql_set(states)} "
-                "ORDER BY batch.id",
                 (project_id(connection, url, account),),
+                described=False,
             )
 
     def counts(self, batch_id: int) -> dict[str, int]:
@@ -140,7 +108,7 @@ class Listing(Requests):
         with self._store.read() as connection:
             rows = connection.execute(
                 f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
-                "AND abort_owed = 0 ORDER BY id",
+                "AND abort_pending = 0 ORDER BY id",
                 (before,),
             )
             return [job_id for (job_id,) in rows]
@@ -209,7 +177,7 @@ def _drop_jobs(
     batches: set[tuple[int, bool]] = set()
     for job_id in job_ids:
         row = connection.execute(
-            "SELECT state, abort_owed, batch_id FROM job WHERE id = ?", (job_id,)
+            "SELECT state, abort_pending, batch_id FROM job WHERE id = ?", (job_id,)
         ).fetchone()
         if row is None or (not alive and (row[0] not in ENDED or row[1])):
             continue

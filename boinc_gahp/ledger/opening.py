@@ -6,6 +6,7 @@ import os
 import sqlite3
 import threading
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from boinc_gahp.files import (
@@ -15,10 +16,13 @@ from boinc_gahp.files import (
     open_private_file,
     sync_directory,
 )
-from boinc_gahp.ledger.upgrading import check_version, upgrade
+from boinc_gahp.ledger.migrations import migrate, version
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+#: The text of the error by which a ledger's file is found to be gone.
+DELETED = "it was deleted or replaced while it was open"
 
 #: Seconds that a writer waits for another process's transaction.
 BUSY_TIMEOUT = 30.0
@@ -33,18 +37,20 @@ LOG_KEPT = 4 * 1024 * 1024
 def open_to_write(path: Path) -> sqlite3.Connection:
     """Return a connection to an up-to-date ledger, created if it is missing."""
     _make(path)
-    _refuse_later_version(path)
+    # Opened read-only: a file of another version must stay unchanged, including its journal mode.
+    with closing(open_to_read(path)) as connection:
+        version(path, connection)
     connection = sqlite3.connect(
         path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
     )
     try:
-        # This only works on a new file; boinc_gahp.ledger.upkeep handles the others.
+        # This only works on a new file; boinc_gahp.ledger.upkeep releases free pages.
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         _write_ahead(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES:d}")
         connection.execute(f"PRAGMA journal_size_limit = {LOG_KEPT:d}")
-        upgrade(connection)
+        migrate(path, connection)
         connection.execute("PRAGMA foreign_keys = ON")
     except BaseException:
         connection.close()
@@ -53,7 +59,10 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Return a connection that cannot change anything; neither creates nor migrates the file."""
+    """Return a connection that cannot change anything; creates no file.
+
+    It reads whatever is there: a later release may have migrated the ledger while it was open.
+    """
     _check(path)
     uri = f"{path.absolute().as_uri()}?mode=ro"
     return sqlite3.connect(
@@ -67,6 +76,8 @@ def explain(path: Path, verb: str, error: Exception) -> str:
         remedy = "it is not a ledger: move it away"
     elif isinstance(error, sqlite3.OperationalError) and "is locked" in str(error):
         remedy = f"another process has been writing to it for {BUSY_TIMEOUT:g} s ({error})"
+    elif str(error) == DELETED:
+        remedy = f"{DELETED}; the next boinc_gahp goes on with the file that is then there"
     elif isinstance(error, NotOurs):
         remedy = f"{error}; or set another dir in the section [state]"
     elif isinstance(error, OSError) and error.strerror:
@@ -102,15 +113,6 @@ def _check(path: Path) -> None:
     """Refuse another user's file or log; SQLite itself would follow links."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         check_private_file(path.with_name(path.name + suffix))
-
-
-def _refuse_later_version(path: Path) -> None:
-    # Opened read-only: a later version's file must stay unchanged, including its journal mode.
-    connection = open_to_read(path)
-    try:
-        check_version(path, connection)
-    finally:
-        connection.close()
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

@@ -7,54 +7,81 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.ledger.progress import fail_job
 from boinc_gahp.ledger.requests import Requests
-from boinc_gahp.ledger.rows import ALIVE_SQL, HAS_WORK, Hold, project_id
+from boinc_gahp.ledger.rows import ALIVE_SQL, ENDED_SQL, HAS_WORK, Hold, project_id
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable
 
 #: Seconds until people are told of a problem: by then, passing ones are over.
 PERSISTENT_AFTER = 3600.0
 _DAY = 86400.0
 
 
-class PersistentProblem(NamedTuple):
-    """A problem that has lasted for an hour, or an owner that the settings lack.
+#: Seconds after which pending requests should have been sent: cron sends them every hour.
+OVERDUE = _DAY
+
+
+class Problem(NamedTuple):
+    """A problem that a person should look into.
 
     Attributes:
-        url: the project's URL.
-        account: the account there.
-        project_name: its name in the settings; "" for the section ``[project]``.
-        batch_id: the ledger's id of the batch that has it; None if it concerns all.
-        since: when it began, in seconds since the epoch.
+        reason: one of those in ``docs/htcondor-admins.rst``, "Monitoring".
+        url: the project concerned; empty if all are.
+        account: the account concerned, likewise.
+        since: when it began, in seconds since the epoch; 0: unknown.
         text: one line for people.
-        stops: whether it stops jobs, and not only aborts and retirements.
+        batch_id: the ledger's id of the batch that has it; None if it concerns all.
     """
 
+    reason: str
     url: str
     account: str
-    project_name: str
-    batch_id: int | None
     since: float
     text: str
-    stops: bool
+    batch_id: int | None = None
 
 
 class Problems(Requests):
     """Problems that persist, and what is done about them."""
 
-    def persistent_problems(
-        self, now: float, after: float = PERSISTENT_AFTER
-    ) -> list[PersistentProblem]:
-        """Return the problems that have lasted for ``after`` seconds, the oldest first."""
-        before = now - after
-        with self._store.read() as connection:
-            found = [PersistentProblem(*row) for row in connection.execute(_OF_PROJECTS, (before,))]
-            found += [
-                PersistentProblem(*row) for row in connection.execute(_OF_BATCHES, (before, before))
-            ]
-            found += [PersistentProblem(*row) for row in connection.execute(_OF_ABORTS, (before,))]
-            found += [PersistentProblem(*row) for row in connection.execute(_OF_SUBMITS, (before,))]
+    def persistent_problems(self, now: float, after: float = PERSISTENT_AFTER) -> list[Problem]:
+        """Return the problems that have lasted for ``after`` seconds, the oldest first.
+
+        Those with the reasons ``project`` and ``batch`` stop jobs, those with the reason ``owed``
+        do not.
+        """
+        statements = (_OF_PROJECTS, _OF_BATCHES, _OF_ABORTS, _OF_SUBMITS)
+        found = self._problems(statements, {"before": now - after})
         return sorted(found, key=lambda each: each.since)
+
+    def other_problems(
+        self, now: float, after: float, orphaned: float, hold_code: int
+    ) -> list[Problem]:
+        """Return problems that are only told to those who ask.
+
+        Args:
+            now: seconds since the epoch.
+            after: outputs that could not be delivered for so many seconds, and jobs that were held
+                within them with ``hold_code``, are problems.
+            orphaned: live jobs that HTCondor has not asked about since then are orphans.
+            hold_code: of the holds because of the account.
+        """
+        values = {
+            "before": now - after,
+            "orphaned": orphaned,
+            "overdue": now - OVERDUE,
+            "code": hold_code,
+        }
+        return self._problems((_OUTPUTS, _HELD, _UNSENT, _ORPHANS), values)
+
+    def _problems(self, statements: Iterable[str], values: dict[str, float]) -> list[Problem]:
+        with self._store.read() as connection:
+            return [
+                Problem(*row)
+                for statement in statements
+                for row in connection.execute(statement, values)
+            ]
 
     def set_unknown(self, url: str, account: str, yes: bool) -> float | None:
         """Note whether the settings lack an owner.
@@ -108,7 +135,7 @@ class Problems(Requests):
                 )
             ]
             connection.execute(
-                "UPDATE job SET abort_owed = 1 WHERE project_id = ? "
+                "UPDATE job SET abort_pending = 1 WHERE project_id = ? "
                 "AND state IN ('sending', 'queued', 'running')",
                 (owner,),
             )
@@ -144,31 +171,63 @@ class Problems(Requests):
 
 
 _OF_PROJECTS = (
-    "SELECT url, account, name, NULL, trouble_since, trouble, 1 FROM project "  # noqa: S608
-    f"WHERE trouble_since <= ? AND {HAS_WORK}"
+    "SELECT 'project', url, account, trouble_since, trouble FROM project "  # noqa: S608
+    f"WHERE trouble_since <= :before AND {HAS_WORK}"
 )
 _OF_BATCHES = (
-    "SELECT url, account, project.name, batch.id, batch.trouble_since, "
+    "SELECT iif(batch.state = 'ended', 'owed', 'batch'), url, account, batch.trouble_since, "
     "'batch ' || batch.name || CASE batch.state WHEN 'ended' THEN ' is still to be retired: ' "
-    "WHEN 'giving_up' THEN ' is still to be given up: ' ELSE ': ' END || batch.trouble, "
-    "batch.state != 'ended' "
+    "WHEN 'giving_up' THEN ' is still to be given up: ' ELSE ': ' END || batch.trouble, batch.id "
     "FROM project CROSS JOIN batch ON batch.project_id = project.id AND batch.state IN "
     "('planned', 'sent', 'submitted', 'giving_up', 'ended') "
-    "WHERE batch.trouble IS NOT NULL AND batch.trouble_since <= ? "
+    "WHERE batch.trouble IS NOT NULL AND batch.trouble_since <= :before "
     # A trouble of the whole project is reported instead.
-    "AND coalesce(project.trouble_since > ?, 1)"
+    "AND coalesce(project.trouble_since > :before, 1)"
 )
+#: How many jobs or batches a group of rows has, in words.
+_JOBS = "count(*) || iif(count(*) = 1, ' job', ' jobs')"
+_BATCHES = "count(*) || iif(count(*) = 1, ' batch', ' batches')"
 # A cancelled job's state changes no more. The jobs of a batch being aborted end with it.
 _OF_ABORTS = (
-    "SELECT url, account, project.name, NULL, min(job.changed), "
-    "count(*) || iif(count(*) = 1, ' job is', ' jobs are') || ' still to be aborted', 0 "
-    "FROM project CROSS JOIN job ON job.project_id = project.id AND job.abort_owed = 1 "
+    "SELECT 'owed', url, account, min(job.changed), "  # noqa: S608
+    f"{_JOBS} || iif(count(*) = 1, ' is', ' are') || ' still to be aborted' "
+    "FROM project CROSS JOIN job ON job.project_id = project.id AND job.abort_pending = 1 "
     "CROSS JOIN batch ON batch.id = job.batch_id "
     "WHERE batch.state IN ('submitted', 'ended', 'retired') "
-    "AND job.changed <= ? GROUP BY project.id"
+    "AND job.changed <= :before GROUP BY project.id"
 )
 _OF_SUBMITS = (
-    "SELECT project_url, project_account, '', NULL, max(not_before, sent), "
-    "'batch ' || name || ' is still to be aborted', 0 FROM batch "
-    "WHERE project_id IS NULL AND state = 'giving_up' AND max(not_before, sent) <= ?"
+    "SELECT 'owed', project_url, project_account, max(not_before, sent), "
+    "'batch ' || name || ' is still to be aborted' FROM batch "
+    "WHERE project_id IS NULL AND state = 'giving_up' AND max(not_before, sent) <= :before"
+)
+# The trouble comes from the row with the minimum (SQLite's documentation, "Bare columns in an
+# aggregate query").
+_OUTPUTS = (
+    "SELECT 'outputs', url, account, min(job.changed), "  # noqa: S608
+    f"'the outputs of ' || {_JOBS} || ' cannot be fetched: ' || job.trouble "
+    "FROM project CROSS JOIN job ON job.project_id = project.id AND job.state = 'finished' "
+    "WHERE job.trouble IS NOT NULL AND job.changed <= :before GROUP BY project.id"
+)
+_HELD = (
+    f"SELECT 'account', url, account, 0, {_JOBS} || ' went on hold lately with code ' || :code "  # noqa: S608
+    "|| ': condor_q -hold tells what is wrong with the account' "
+    f"FROM job CROSS JOIN project ON project.id = job.project_id WHERE job.state IN {ENDED_SQL} "
+    "AND job.changed >= :before AND job.hold_code = :code GROUP BY project.id"
+)
+_UNSENT = (
+    f"SELECT 'owed', url, account, 0, {_BATCHES} || ' of this project should have been retired "  # noqa: S608
+    "or aborted by now, and nobody did it: run boinc_gahp ledger reconcile, and have cron run it "
+    "(conf/boinc_gahp.cron)' FROM (SELECT url, account FROM project CROSS JOIN batch "
+    "ON batch.project_id = project.id AND batch.state IN ('ended', 'giving_up') "
+    "WHERE batch.trouble IS NULL AND batch.changed < :overdue "
+    "UNION ALL SELECT project_url, project_account FROM batch "
+    "WHERE project_id IS NULL AND state = 'sent' AND not_before < :overdue) GROUP BY url, account"
+)
+_ORPHANS = (
+    f"SELECT 'orphans', url, account, 0, 'HTCondor has not asked about ' || {_JOBS} || ' for "  # noqa: S608
+    "the length of a lease: boinc_gahp ledger status --jobs names them; drop those that condor_q "
+    "does not have with boinc_gahp ledger forget --alive' "
+    f"FROM project CROSS JOIN job ON job.project_id = project.id AND job.state IN {ALIVE_SQL} "
+    "WHERE job.last_polled < :orphaned GROUP BY project.id"
 )

@@ -6,15 +6,12 @@ import json
 import time
 from typing import TYPE_CHECKING, Literal
 
-from boinc_gahp.config import url_identity
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.requests import Requests, drop_jobs, end_if_last
 from boinc_gahp.ledger.rows import (
     ALIVE_SQL,
     ENDED_SQL,
-    PROJECT_IDENTITY,
     Hold,
-    JobCounts,
     JobRow,
     ProgramFailure,
     Trouble,
@@ -243,17 +240,6 @@ class Progress(Requests):
             )
             return {(url, account): Trouble(words, since) for url, account, words, since in rows}
 
-    def job_counts(self, url: str | None = None, account: str | None = None) -> JobCounts:
-        """Count the jobs of all owners, of a project, or of an account on a project."""
-        with self._store.read() as connection:
-            rows = connection.execute(
-                "SELECT state, count(*) FROM job WHERE project_id IN (SELECT id FROM project "  # noqa: S608
-                f"WHERE {PROJECT_IDENTITY} = coalesce(?, {PROJECT_IDENTITY}) "
-                "AND account = coalesce(?, account)) GROUP BY state",
-                (None if url is None else url_identity(url), account),
-            )
-            return JobCounts(**dict(rows.fetchall()))
-
     def prune(self, before: float) -> int:
         """Drop what is over, known to be, and last changed before then; return how many jobs.
 
@@ -265,7 +251,7 @@ class Progress(Requests):
                 job_id
                 for (job_id,) in connection.execute(
                     f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
-                    "AND (told = 1 OR state = 'cancelled') AND abort_owed = 0 "
+                    "AND (end_reported = 1 OR state = 'cancelled') AND abort_pending = 0 "
                     "AND NOT EXISTS (SELECT * FROM batch "
                     "WHERE batch.id = job.batch_id AND batch.state != 'retired')",
                     (before,),

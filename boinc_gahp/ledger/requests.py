@@ -61,7 +61,7 @@ class Requests:
             now = time.time()
             latest = _latest(connection, directory)
             if latest is not None and is_repeat_of(latest[2], bool(latest[3])):
-                connection.execute("UPDATE job SET asked = ? WHERE id = ?", (now, latest[0]))
+                connection.execute("UPDATE job SET last_polled = ? WHERE id = ?", (now, latest[0]))
                 return _job(connection, latest[0])
             attempt = 1 if latest is None else latest[1] + 1
             return _job(connection, _insert(connection, job, directory, attempt, now))
@@ -90,14 +90,14 @@ class Requests:
     def htcondor_polled(self, job_ids: Iterable[int], at: float) -> None:
         """Note that HTCondor asked about these jobs; only the latest time is kept."""
         self._in_chunks(
-            "UPDATE job SET asked = ? WHERE id = ? AND asked < ?",
+            "UPDATE job SET last_polled = ? WHERE id = ? AND last_polled < ?",
             [(at, job_id, at) for job_id in job_ids if fits(job_id)],
         )
 
     def end_reported(self, job_ids: Iterable[int]) -> None:
         """Note that HTCondor was told that these jobs ended; skips those that are not over."""
         self._in_chunks(
-            "UPDATE job SET told = 1 WHERE id = ? AND state IN ('done', 'failed')",
+            "UPDATE job SET end_reported = 1 WHERE id = ? AND state IN ('done', 'failed')",
             [(job_id,) for job_id in job_ids if fits(job_id)],
         )
 
@@ -123,7 +123,7 @@ class Requests:
                 return job
             connection.execute(
                 "UPDATE job SET state = 'cancelled', changed = ?, "
-                "abort_owed = abort_owed OR (? AND EXISTS ("
+                "abort_pending = abort_pending OR (? AND EXISTS ("
                 "SELECT * FROM batch WHERE batch.id = job.batch_id "
                 "AND batch.state IN ('planned', 'sent', 'submitted'))) WHERE id = ?",
                 (time.time(), job.is_alive, job_id),
@@ -164,7 +164,7 @@ def end_if_last(connection: sqlite3.Connection, batch_id: int) -> None:
         return
     now = time.time()
     connection.execute(
-        "UPDATE job SET abort_owed = 0 WHERE batch_id = ? AND abort_owed = 1 "
+        "UPDATE job SET abort_pending = 0 WHERE batch_id = ? AND abort_pending = 1 "
         "AND EXISTS (SELECT * FROM batch WHERE id = ? AND state = 'planned')",
         (batch_id, batch_id),
     )
@@ -189,9 +189,9 @@ def _execute(
 
 
 def _latest(connection: sqlite3.Connection, directory: str) -> tuple[int, int, str, int] | None:
-    """Return id, attempt, state and ``told`` of the latest attempt of a job."""
+    """Return id, attempt, state and ``end_reported`` of the latest attempt of a job."""
     found: tuple[int, int, str, int] | None = connection.execute(
-        "SELECT id, attempt, state, told FROM job WHERE job_directory = ? "
+        "SELECT id, attempt, state, end_reported FROM job WHERE job_directory = ? "
         "ORDER BY attempt DESC LIMIT 1",
         (directory,),
     ).fetchone()
@@ -227,7 +227,7 @@ def _insert(
     job_id = int(
         connection.execute(
             "INSERT INTO job (job_directory, attempt, project_id, project_name, app_name, "
-            "together, size, state, accepted, changed, asked) "
+            "group_key, size, state, accepted, changed, last_polled) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?, ?)",
             (
                 directory,

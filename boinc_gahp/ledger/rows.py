@@ -51,7 +51,7 @@ ENDED_SQL: Final = "('done', 'failed', 'cancelled')"
 #: For a row of ``project``: whether it has any live job, or batch or job to abort or retire.
 HAS_WORK: Final = (
     f"(EXISTS (SELECT * FROM job WHERE project_id = project.id AND state IN {ALIVE_SQL}) "  # noqa: S608
-    "OR EXISTS (SELECT * FROM job WHERE project_id = project.id AND abort_owed = 1) "
+    "OR EXISTS (SELECT * FROM job WHERE project_id = project.id AND abort_pending = 1) "
     "OR EXISTS (SELECT * FROM batch WHERE project_id = project.id AND state IN "
     "('planned', 'sent', 'submitted', 'giving_up', 'ended')))"
 )
@@ -238,33 +238,13 @@ class Trouble(NamedTuple):
     since: float
 
 
-@dataclass(frozen=True, slots=True)
-class JobCounts:
-    """How many jobs are in each state."""
-
-    waiting: int = 0
-    sending: int = 0
-    queued: int = 0
-    running: int = 0
-    finished: int = 0
-    fetched: int = 0
-    done: int = 0
-    failed: int = 0
-    cancelled: int = 0
-
-    @property
-    def alive(self) -> int:
-        """How many are not done, failed or cancelled."""
-        return sum(int(getattr(self, state)) for state in ALIVE)
-
-
 #: CROSS JOIN makes SQLite begin with the table of jobs (its documentation, "Manual Control Of Query
 #: Plans Using CROSS JOIN").
 SELECT_JOBS: Final = """
     SELECT job.id, job.job_directory, job.attempt, project.url, project.account,
-        job.project_name, job.app_name, job.together, job.size, description.json, job.state,
-        job.batch_id, batch.name || '-' || job.number, job.accepted, job.changed, job.asked,
-        job.told, job.abort_owed, job.writing, job.exit_code, job.cpu_time,
+        job.project_name, job.app_name, job.group_key, job.size, description.json, job.state,
+        job.batch_id, batch.name || '-' || job.number, job.accepted, job.changed, job.last_polled,
+        job.end_reported, job.abort_pending, job.writing, job.exit_code, job.cpu_time,
         job.hold_reason, job.hold_code, job.hold_subcode, job.trouble, job.exit_reason
     FROM job
     CROSS JOIN project ON project.id = job.project_id
@@ -279,7 +259,7 @@ _SELECT_JOBS_BRIEFLY: Final = SELECT_JOBS.replace(_DESCRIPTION, "").replace(
 
 SELECT_BATCHES: Final = """
     SELECT batch.id, batch.name, coalesce(project.url, batch.project_url),
-        coalesce(project.account, batch.project_account), batch.app_name, batch.together,
+        coalesce(project.account, batch.project_account), batch.app_name, batch.group_key,
         batch.state, batch.project_batch_id, batch.created, batch.lease_until,
         batch.not_before, batch.trouble, batch.trouble_since,
         batch.listed, batch.sent

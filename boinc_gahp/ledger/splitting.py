@@ -2,7 +2,7 @@
 
 The parts become batches of their own in the same change that ends the old one. So no part is ever
 mixed with another, or with waiting jobs, and a restart finds them unchanged. Their ``group_key``
-says where they come from: ``<together>/<family>/<depth>``.
+says where they come from: ``<group_key>/<family>/<depth>``.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ class BatchSplitter:
                 (now, batch_id),
             )
             connection.execute(
-                "UPDATE job SET abort_owed = 0 WHERE batch_id = ? AND abort_owed = 1", (batch_id,)
+                "UPDATE job SET abort_pending = 0 WHERE batch_id = ? AND abort_pending = 1",
+                (batch_id,),
             )
             return True
 
@@ -106,7 +107,7 @@ class BatchSplitter:
         """Return how many parts of a family were refused at a depth; 0 if one was accepted."""
         with self._store.read() as connection:
             accepted = connection.execute(
-                "SELECT 1 FROM batch WHERE together LIKE ? AND (state IN ('submitted', 'ended') "
+                "SELECT 1 FROM batch WHERE group_key LIKE ? AND (state IN ('submitted', 'ended') "
                 "OR EXISTS (SELECT 1 FROM job WHERE job.batch_id = batch.id AND job.state IN "
                 "('queued', 'running', 'finished', 'fetched', 'done'))) LIMIT 1",
                 (f"%/{family}/%",),
@@ -114,7 +115,7 @@ class BatchSplitter:
             if accepted is not None:
                 return 0
             (count,) = connection.execute(
-                "SELECT count(*) FROM batch WHERE together LIKE ? AND state = 'retired'",
+                "SELECT count(*) FROM batch WHERE group_key LIKE ? AND state = 'retired'",
                 (f"%/{family}/{depth:d}",),
             ).fetchone()
             return int(count)
@@ -129,7 +130,7 @@ def _new_batch(
 ) -> int:
     now, lease_until = times
     row = connection.execute(
-        "INSERT INTO batch (name, project_id, app_name, together, state, created, changed, "
+        "INSERT INTO batch (name, project_id, app_name, group_key, state, created, changed, "
         "lease_until, trouble) SELECT ?, project_id, app_name, ?, 'planned', ?, ?, ?, ? "
         "FROM batch WHERE id = ?",
         (text(part.name), part.group_key, now, now, lease_until, text(trouble), batch_id),

@@ -7,22 +7,23 @@ import sqlite3
 import threading
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger.account_lock import renew_locks
 from boinc_gahp.ledger.filesystem import MOUNTINFO, network_filesystem
-from boinc_gahp.ledger.migrations import VERSION
-from boinc_gahp.ledger.opening import BUSY_TIMEOUT, explain, open_to_read, open_to_write
-from boinc_gahp.ledger.upgrading import Copy, check_version
+from boinc_gahp.ledger.migrations import VERSION, version
+from boinc_gahp.ledger.opening import (
+    BUSY_TIMEOUT,
+    DELETED,
+    explain,
+    open_to_read,
+    open_to_write,
+)
 from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-
-    #: Device and inode.
-    Place = tuple[int, int]
 
 T = TypeVar("T")
 
@@ -73,12 +74,12 @@ class Store:
     Args:
         path: the file; it and its directory are created if missing, private to the user.
         mountinfo: the kernel's list of mounts.
-        read_only: nothing is created, migrated or written; of an earlier version's file a copy made
-            now is read.
+        read_only: nothing is created or written; a file of an earlier release is migrated.
 
     Raises:
-        LedgerError: by every method: the file cannot be opened, read or written, is of a later
-            version (then it is left untouched), or lies on a network file system.
+        LedgerError: by every method: the file cannot be opened, read or written, is of a version
+            that this program cannot use (then it is left untouched), lies on a network file system,
+            or was deleted or replaced while it was open (then nothing is written any more).
     """
 
     def __init__(self, path: Path, *, mountinfo: Path = MOUNTINFO, read_only: bool = False) -> None:
@@ -96,13 +97,9 @@ class Store:
         self._readers: list[sqlite3.Connection] = []
         self._is_closed = False
         self._next_log_wait = 0.0
-        #: Counts the files that this store has had.
-        self.generation = 1
         #: Why the last attempt to write the file failed; None: it succeeded.
         self.failing: str | None = None
         self._read_only = read_only
-        self._read_path = path
-        self._copy: Copy | None = None
         kind = network_filesystem(path.parent, mountinfo)
         if kind is not None:
             raise LedgerError(
@@ -113,10 +110,10 @@ class Store:
         try:
             self._connection = open_to_read(path) if read_only else open_to_write(path)
             try:
-                if read_only and check_version(path, self._connection) < VERSION:
-                    self._read_a_copy()
+                if read_only and version(path, self._connection) < VERSION:
+                    open_to_write(path).close()
                 self._data_version = _data_version(self._connection)
-                self._place = place_of(path)
+                self._place = _place_of(path)
             except BaseException:
                 self._connection.close()
                 raise
@@ -134,8 +131,6 @@ class Store:
             for connection in (self._connection, *self._readers):
                 connection.close()
             self._readers.clear()
-            if self._copy is not None:
-                self._copy.close()
 
     def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
         """Return what ``change(connection)`` returns, once that is on the disk.
@@ -171,56 +166,28 @@ class Store:
         takes half the time without a transaction around it.
         """
         try:
-            connection, generation = self._take_reader()
+            connection = self._take_reader()
             try:
                 if not once:
                     connection.execute("BEGIN")
                 yield connection
             finally:
-                self._put_back(connection, generation)
+                self._put_back(connection)
         except sqlite3.Error as error:
             raise LedgerError(explain(self.path, "read", error)) from error
 
-    def keep_place(self) -> Literal["kept", "put back", "replaced"]:
-        """Check whether the file still has its name; give it back if the file was deleted.
+    def has_its_place(self) -> bool:
+        """Return whether the file still has its name: it was neither deleted nor replaced.
 
-        SQLite keeps using a file without a name, and all of it is lost when the process ends. So
-        the contents are saved under the old name. If another file has replaced it, that one is left
-        alone, and this one is lost with the process.
+        SQLite goes on with a file without a name, and all of it is lost when the process ends. So
+        nothing is written from then on.
         """
-        self._check_open()
         try:
-            if place_of(self.path) == self._place:
-                return "kept"
-            # With both locks held, nothing is written until the file has its name again.
-            with self._state, self._connection_lock:
-                return "put back" if self._put_back_file() else "replaced"
-        except (sqlite3.Error, OSError) as error:
-            raise LedgerError(explain(self.path, "put back", error)) from error
-
-    def _put_back_file(self) -> bool:
-        """Go on with a new file of the old name; False if another process has made one there."""
-        self._check_open()
-        now = place_of(self.path)
-        if now is not None:
-            return now == self._place  # another thread was quicker
-        if not put_back(self._connection, self.path):
+            return _place_of(self.path) == self._place
+        except (FileNotFoundError, NotADirectoryError):
             return False
-        before = [self._connection, *self._readers]
-        try:
-            self._connection = open_to_write(self.path)
-        except BaseException:
-            # Later writes would go into a file without this name.
-            self.path.unlink(missing_ok=True)
-            raise
-        self._place = place_of(self.path)
-        self._data_version = _data_version(self._connection)
-        self._readers.clear()
-        self.generation += 1
-        # SQLite does not touch the new log of the same name: it notices that its own was moved.
-        for connection in before:
-            connection.close()
-        return True
+        except OSError:  # the directory cannot be searched: that may pass
+            return True
 
     def data_version(self) -> int:
         """Return a number that changes when another process (or Store) has committed.
@@ -236,11 +203,6 @@ class Store:
             finally:
                 self._connection_lock.release()
         return self._data_version
-
-    def _read_a_copy(self) -> None:
-        self._copy = Copy(self._connection)
-        self._connection.close()
-        self._connection, self._read_path = self._copy.connection, self._copy.path
 
     def _enqueue(self, change: _Change[T]) -> bool:
         """Give the change to the writer; False if there is none and no thread can be started."""
@@ -278,6 +240,7 @@ class Store:
         connection = self._connection
         self._changing = threading.get_ident()
         try:
+            self._check_place()
             connection.execute("BEGIN IMMEDIATE")
             self._data_version = _data_version(connection)
             before = connection.total_changes
@@ -315,15 +278,20 @@ class Store:
         with suppress(sqlite3.Error):
             connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT * 1000:.0f}")
 
-    def _take_reader(self) -> tuple[sqlite3.Connection, int]:
+    def _take_reader(self) -> sqlite3.Connection:
         with self._state:
             self._check_open()
-            generation = self.generation
             if self._readers:
-                return self._readers.pop(), generation
-        return open_to_read(self._read_path), generation
+                return self._readers.pop()
+        connection = open_to_read(self.path)
+        try:
+            self._check_place()  # it may be another ledger's file
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
 
-    def _put_back(self, connection: sqlite3.Connection, generation: int) -> None:
+    def _put_back(self, connection: sqlite3.Connection) -> None:
         try:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -331,11 +299,14 @@ class Store:
             connection.close()
             return
         with self._state:
-            is_current = generation == self.generation and not self._is_closed
-            if is_current and len(self._readers) < IDLE_READERS:
+            if not self._is_closed and len(self._readers) < IDLE_READERS:
                 self._readers.append(connection)
                 return
         connection.close()
+
+    def _check_place(self) -> None:
+        if not self.has_its_place():
+            raise sqlite3.OperationalError(DELETED)
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -346,50 +317,7 @@ def _data_version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA data_version").fetchone()[0])
 
 
-def place_of(path: Path) -> Place | None:
-    """Return which file has this name now; None if there is none.
-
-    Raises:
-        OSError: the file cannot be examined.
-    """
-    try:
-        found = path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+def _place_of(path: Path) -> tuple[int, int]:
+    """Return device and inode of the file that has this name now; raises OSError."""
+    found = path.stat()
     return found.st_dev, found.st_ino
-
-
-def put_back(connection: sqlite3.Connection, path: Path) -> bool:
-    """Write everything that a connection sees into a new file of the old name.
-
-    The locks of this process's managers come first, because managers need a ledger.
-
-    Returns:
-        Whether it was written: not if another process has created a file of that name.
-
-    Raises:
-        OSError, sqlite3.Error, LedgerError: it cannot be written.
-    """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    new = path.with_name(f"{path.name}.{os.getpid()}")
-    with suppress(FileNotFoundError):
-        new.unlink()
-    os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    try:
-        copy = sqlite3.connect(new, isolation_level=None)
-        try:
-            connection.backup(copy)
-        finally:
-            copy.close()
-        # They belong to the deleted file, and must not be used with the new one.
-        for end in ("-wal", "-shm"):
-            with suppress(FileNotFoundError):
-                path.with_name(path.name + end).unlink()
-        renew_locks(path.parent)
-        try:
-            os.link(new, path)
-        except FileExistsError:
-            return False
-        return True
-    finally:
-        new.unlink()

@@ -1,14 +1,12 @@
 """Keeps the ledger small over months: drops what is not needed any more, and shrinks the file.
 
 Free pages are released in steps, each a short transaction between the others (``auto_vacuum =
-INCREMENTAL``). A file made by 0.1.0 cannot do that: it is rewritten once with SQLite's VACUUM, in
-one transaction. If the process dies during it, the file is unchanged.
+INCREMENTAL``).
 """
 
 from __future__ import annotations
 
 import logging
-import shutil
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -19,7 +17,6 @@ from boinc_gahp.ledger.rows import ENDED_SQL
 
 if TYPE_CHECKING:
     import threading
-    from pathlib import Path
 
     from boinc_gahp.ledger.jobs import JobLedger
     from boinc_gahp.ledger.store import Store
@@ -36,13 +33,6 @@ STEP = 256
 _FREE_PAGES, _FREE_PART = 256, 8
 #: Seconds between two steps, in which others can write.
 _PAUSE = 0.05
-
-#: The most bytes of a file that is rewritten: others wait meanwhile, for less than
-#: :data:`~boinc_gahp.ledger.opening.BUSY_TIMEOUT`.
-REWRITTEN = 512 * 1024 * 1024
-#: Rewriting needs this many times the file's size as free space.
-_ROOM = 3
-_INCREMENTAL = 2
 
 
 def drop_unneeded(
@@ -79,8 +69,8 @@ def forget(store: Store, now: float, before: float, *, untold: bool) -> int:
         ids = [
             job_id
             for (job_id,) in connection.execute(
-                f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? AND asked < ? "  # noqa: S608
-                "AND (? OR told = 1 OR state = 'cancelled') "
+                f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
+                "AND last_polled < ? AND (? OR end_reported = 1 OR state = 'cancelled') "
                 "AND NOT EXISTS (SELECT * FROM batch WHERE batch.id = job.batch_id "
                 "AND state != 'retired' AND lease_until >= ?)",
                 (before, before, untold, now),
@@ -117,8 +107,6 @@ def shrink(store: Store, stopping: threading.Event) -> None:
         # It makes its own transactions.
         connection = sqlite3.connect(store.path, timeout=BUSY_TIMEOUT, isolation_level=None)
         try:
-            if _number(connection, "auto_vacuum") != _INCREMENTAL:
-                _rewrite(store.path, connection)
             while not stopping.is_set() and _has_many_free(connection):
                 _give_back(connection)
                 stopping.wait(_PAUSE)
@@ -133,8 +121,6 @@ def _number(connection: sqlite3.Connection, pragma: str) -> int:
 
 
 def _has_many_free(connection: sqlite3.Connection) -> bool:
-    if _number(connection, "auto_vacuum") != _INCREMENTAL:
-        return False
     pages = _number(connection, "page_count")
     return _number(connection, "freelist_count") > max(_FREE_PAGES, pages // _FREE_PART)
 
@@ -142,15 +128,3 @@ def _has_many_free(connection: sqlite3.Connection) -> bool:
 def _give_back(connection: sqlite3.Connection) -> None:
     # execute() would end it after the first page.
     connection.executescript(f"PRAGMA incremental_vacuum({STEP:d})")
-
-
-def _rewrite(path: Path, connection: sqlite3.Connection) -> None:
-    """Rewrite the file so that its free pages can be released."""
-    size = _number(connection, "page_count") * _number(connection, "page_size")
-    if size > REWRITTEN:
-        log.debug("The ledger %s is too large to be rewritten", path)
-    elif shutil.disk_usage(path.parent).free < _ROOM * size:
-        log.warning("The ledger %s does not shrink: the disk is nearly full", path)
-    else:
-        connection.execute(f"PRAGMA auto_vacuum = {_INCREMENTAL:d}")
-        connection.execute("VACUUM")

@@ -151,7 +151,6 @@ class Group(Parser):
         actions: the actions and their purposes.
         examples: as :class:`Parser` has it.
         word: the word for an action.
-        aliases: other names of actions, which help does not show, and their own names.
         usage: as :class:`Parser` has it.
     """
 
@@ -163,11 +162,9 @@ class Group(Parser):
         *,
         examples: Iterable[str] = (),
         word: str = "action",
-        aliases: Mapping[str, str] | None = None,
         usage: str = "ACTION ...",
     ) -> None:
         self.actions = dict(actions)
-        self._aliases = dict(aliases or {})
         width = max(map(len, actions)) + 2
         lines = (_item(f"  {name:<{width}}", text) for name, text in actions.items())
         place = " ".join(filter(None, (PROGRAM, command, word.upper())))
@@ -186,7 +183,7 @@ class Group(Parser):
         """
         if not arguments:
             self.error(f"an action is missing: {', '.join(self.actions)}")
-        first = self._aliases.get(arguments[0], arguments[0])
+        first = arguments[0]
         if first in {"-h", "--help"}:
             self.print_help()
             self.exit()

@@ -1,4 +1,4 @@
-"""``boinc_gahp ledger list``, ``show`` and ``forget``, at the command line."""
+"""``boinc_gahp ledger status --jobs``, ``show`` and ``forget``, at the command line."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 import pexpect
 import pytest
 
-from boinc_gahp.cli.ledger import words
 from boinc_gahp.cli.main import main
 from boinc_gahp.ledger import Hold, JobLedger, Ledger, NewJob
-from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
+from boinc_gahp.ledger.migrations import VERSION
 from boinc_gahp.secret import Authenticator
+from boinc_gahp.terminal import at
+from boinc_gahp.text import span
 from tests.cli.conftest import COMMAND
 from tests.helpers import hang_up
+from tests.ledger.jobs import alive, counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,7 +112,7 @@ def silent(jobs: JobLedger, job_id: int, days: float) -> None:
     jobs.store.write(
         lambda connection: (
             connection.execute(
-                "UPDATE job SET asked = asked - ? WHERE id = ?", (days * DAY, job_id)
+                "UPDATE job SET last_polled = last_polled - ? WHERE id = ?", (days * DAY, job_id)
             ).rowcount
         )
     )
@@ -126,7 +128,7 @@ def changed(jobs: JobLedger, job_id: int, days: float) -> None:
     )
 
 
-# -- list
+# -- status --jobs
 
 
 def test_jobs_batches_problems_and_pending_aborts_are_listed(
@@ -139,14 +141,11 @@ def test_jobs_batches_problems_and_pending_aborts_are_listed(
     silent(jobs, ids[0], 15.5)
     jobs.project_trouble(URL, ACCOUNT, "no answer from boinc.example.edu")
     ledger.record_abort(OTHER, ACCOUNT, "b_123", 12, 0.0)
-    said = do("list")
-    assert said.status == 0
+    said = do("status", "--jobs")
     lines = said.out.splitlines()
-    assert f"  {URL} [project]: 1 waiting to be sent, 1 queued on the project" in said.out
-    assert "trouble since" in said.out
+    assert f"{URL}: trouble since" in said.out
     assert "no answer from boinc.example.edu" in said.out
-    assert "    owed: 1 job to be aborted" in lines
-    assert "    owed: batch b_123 to be aborted" in lines
+    assert [line.split()[-2:] for line in lines[2:4]] == [["1", "abort"]] * 2
     assert f"{NAME}  on the project  2 of 3 jobs unfinished" in said.out
     token = jobs.token
     (running,) = (index for index, line in enumerate(lines) if f"boinc/{token}.{ids[0]} " in line)
@@ -155,70 +154,46 @@ def test_jobs_batches_problems_and_pending_aborts_are_listed(
     assert "orphan: HTCondor has not asked for 15 days" in lines[running + 1]
     assert f"boinc/{token}.{waiting} " in said.out
     assert "it is still to be aborted on the project" in said.out
+    assert "unfinished" not in do("status").out
 
 
-def test_what_is_over_is_listed_only_when_asked_for(do: Any, jobs: JobLedger) -> None:
+def details(do: Any) -> Any:
+    (project,) = json.loads(do("status", "--jobs", "--json").out)["projects"]
+    return project["details"]
+
+
+def test_what_is_over_and_known_to_be_is_not_listed(do: Any, jobs: JobLedger) -> None:
     on_hold, told, gone = (accept(jobs, cluster) for cluster in (1, 2, 3))
     jobs.hold([on_hold, told], Hold("exit status 11", 2304, 11))
     jobs.end_reported([told])
     jobs.cancel(gone)
-
-    def listed(*options: str) -> list[int]:
-        (project,) = json.loads(do("list", "--json", *options).out)["projects"]
-        return [job["id"] for job in project["jobs"]]
-
-    assert listed() == [on_hold]
-    assert listed("--all") == [on_hold, told, gone]
-    assert listed("--state", "cancelled") == [gone]
-    assert listed("--state", "failed", "--state", "cancelled") == [on_hold, told, gone]
-    assert "exit status 11 (code 2304, subcode 11)" in do("list").out
-
-
-def test_a_project_is_chosen_by_its_name_or_address(do: Any, jobs: JobLedger) -> None:
-    accept(jobs, 1)
-    accept(jobs, 2, url=OTHER, name="alpha")
-    for chosen in ("alpha", "elsewhere"):
-        (project,) = json.loads(do("list", "--json", "--project", chosen).out)["projects"]
-        assert (project["url"], project["project_name"]) == (OTHER, "alpha")
-    said = do("list", "--project", "beta")
-    assert said.status == 1
-    assert "has nothing of a project 'beta'; it has" in said.err
-    accept(jobs, 3, account="other")
-    assert f"{URL} [project] account key other: 1 waiting" in do("list").out
+    accept(jobs, 4)
+    assert [job["id"] for job in details(do)["jobs"]] == [on_hold, 4]
+    assert "exit status 11 (code 2304, subcode 11)" in do("status", "--jobs").out
 
 
 def test_json_has_everything_that_is_listed(do: Any, jobs: JobLedger) -> None:
     batch_id, ids = on_project(jobs, 11, 12)
     jobs.cancel(ids[0])
-    jobs.project_trouble(URL, ACCOUNT, "down")
     silent(jobs, ids[1], 15)
-    said = json.loads(do("list", "--json").out)
-    assert (said["ledger"], said["token"]) == (str(jobs.store.path), jobs.token)
-    (project,) = said["projects"]
-    assert (project["trouble"], project["tally"]["queued"]) == ("down", 1)
-    assert project["trouble_since"] == pytest.approx(time.time(), abs=60)
-    assert project["owed"] == {"aborts": 1, "retirements": 0, "giving_up": 0, "debts": []}
-    (batch,) = project["batches"]
+    found = details(do)
+    (batch,) = found["batches"]
     assert (batch["id"], batch["jobs"]) == (batch_id, {"queued": 1, "cancelled": 1})
-    cancelled, orphan = project["jobs"]
-    assert (cancelled["htcondor_id"], cancelled["abort_owed"]) == (f"boinc/{jobs.token}.1", True)
+    cancelled, orphan = found["jobs"]
+    assert cancelled["htcondor_id"] == f"boinc/{jobs.token}.1"
+    assert (cancelled["abort_pending"], len(cancelled["notes"])) == (True, 1)
     assert (orphan["cluster_proc"], orphan["orphan"]) == ("12.0", True)
+    assert orphan["state_words"] == "queued on the project"
 
 
 def test_what_others_wrote_can_do_nothing_to_a_terminal(do: Any, jobs: JobLedger) -> None:
     job_id = accept(jobs, 1)
     jobs.hold([job_id], Hold("red \x1b[31m and\na new line", 2302, 0))
-    assert r"red \x1b[31m and a new line" in do("list").out
+    assert r"red \x1b[31m and a new line" in do("status", "--jobs").out
     assert r"red \x1b[31m and a new line" in do("show", "1").out
 
 
 def test_without_a_ledger_there_is_nothing_and_none_is_made(do: Any, path: Path) -> None:
-    said = do("list")
-    assert (said.status, said.out) == (
-        0,
-        f"There is no ledger {path} yet; the first job creates it.\n",
-    )
-    assert json.loads(do("list", "--json").out)["projects"] == []
     for action in (["show", "1"], ["forget", "1"]):
         said = do(*action)
         assert said.status == 1
@@ -227,37 +202,31 @@ def test_without_a_ledger_there_is_nothing_and_none_is_made(do: Any, path: Path)
 
 
 def test_an_empty_ledger_says_so(do: Any, jobs: JobLedger) -> None:
-    assert "is empty" in do("list").out
+    assert "is empty" in do("status", "--jobs").out
 
 
-def test_a_ledger_of_the_first_version_is_read_as_it_is(do: Any, path: Path) -> None:
-    path.parent.mkdir(parents=True)
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        for statement in MIGRATIONS[0]:
-            connection.execute(statement)
-        connection.execute("PRAGMA user_version = 1")
-        debt = (URL, ACCOUNT, 7, "b", "abort", 0.0, 0.0)
-        connection.execute("INSERT INTO debt VALUES (?, ?, ?, ?, ?, ?, ?)", debt)
-        assert "owed: batch b to be aborted" in do("list").out
-        assert "has no job or batch '1'" in do("show", "1").err
-        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
-
-
-def test_a_ledger_of_a_later_version_is_refused(do: Any, path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "remedy"),
+    [(5, "or move the file away"), (VERSION + 1, "install a later boinc_gahp")],
+    ids=["before the first release", "later"],
+)
+def test_a_ledger_of_another_version_is_refused(
+    do: Any, path: Path, version: int, remedy: str
+) -> None:
     path.parent.mkdir(parents=True)
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
-    for action in ("list", "show x", "reconcile", "forget x"):
+        connection.execute(f"PRAGMA user_version = {version:d}")
+    for action in ("show x", "reconcile", "forget x"):
         said = do(*action.split())
         assert (said.status, said.out) == (1, "")
-        assert "install a later boinc_gahp" in said.err
+        assert remedy in said.err
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read anything")
 def test_a_directory_of_somebody_else_is_reported(do: Any, jobs: JobLedger, path: Path) -> None:
     path.parent.chmod(0o000)
     try:
-        said = do("list")
+        said = do("show", "1")
     finally:
         path.parent.chmod(0o700)
     assert said.status == 1
@@ -373,7 +342,7 @@ def test_a_batch_is_forgotten_with_all_its_jobs(do: Any, jobs: JobLedger) -> Non
     assert do("forget", NAME).status == 1
     assert do("forget", NAME, "--alive").status == 0
     assert jobs.batch(batch_id) is None
-    assert jobs.job_counts().alive == 0
+    assert alive(jobs) == 0
 
 
 def test_a_batch_that_is_to_be_retired_stays_until_it_is(do: Any, jobs: JobLedger) -> None:
@@ -422,7 +391,7 @@ def test_several_jobs_of_a_name_are_not_forgotten(do: Any, jobs: JobLedger) -> N
     said = do("forget", "submit1")
     assert said.status == 1
     assert "name one of them" in said.err
-    assert jobs.job_counts().cancelled == 2
+    assert counts(jobs)["cancelled"] == 2
 
 
 @pytest.mark.processes
@@ -445,5 +414,5 @@ def test_on_a_terminal_it_asks_first(
 def test_a_span_is_told_in_a_unit_that_it_has_enough_of() -> None:
     spans = [0.0, 119.0, 120.0, 7199.0, 7200.0, 172799.0, 172800.0]
     shown = ["0 s", "119 s", "2 min", "119 min", "2 h", "47 h", "2 days"]
-    assert [words.span(seconds) for seconds in spans] == shown
-    assert words.at(1e300).endswith("after the epoch")
+    assert [span(seconds) for seconds in spans] == shown
+    assert at(1e300).endswith("after the epoch")

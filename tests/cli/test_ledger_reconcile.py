@@ -18,6 +18,7 @@ from tests.cli.conftest import write_settings
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import Site, await_status
+from tests.ledger.jobs import counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +64,7 @@ def make_pending(site: Site, count: int) -> None:
         with site.held_back():
             ids = [service.submit(site.job().ad) for _ in range(count)]
         with site.jobs() as jobs:
-            wait_for(lambda: jobs.job_counts().queued == count, "jobs on the project")
+            wait_for(lambda: counts(jobs)["queued"] == count, "jobs on the project")
         await_status(service, ids, 1)
     with site.jobs() as jobs:
         for job_id in range(1, count + 1):
@@ -143,7 +144,7 @@ def cut_short(site: Site, ago: float) -> SubmitRequest:
         number = submit(context.project, request)
         ledger.begin_submit(*site.owner, request.batch_name, number, time.time() - ago)
         ledger.store.write(
-            lambda connection: connection.execute("UPDATE debt SET recorded = due - 300")
+            lambda connection: connection.execute("UPDATE batch SET sent = not_before - 300")
         )
     return request
 
@@ -190,14 +191,6 @@ def test_as_a_cron_line_it_needs_no_terminal(site: Site, run: Run) -> None:
     ended = run("ledger", "reconcile", "--quiet", "--timeout", "30")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
     assert site.batch_states() == [BatchState.RETIRED]
-
-
-@pytest.mark.usefixtures("site")
-def test_its_name_in_crontabs_of_the_first_version_still_works(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["ledger", "settle", "--quiet"]) == 0
-    assert capsys.readouterr() == ("", "")
 
 
 def test_where_there_is_no_ledger_nothing_is_pending_and_none_is_made(

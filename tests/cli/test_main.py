@@ -42,7 +42,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         (["--config", "x", "BOINC_PING"], "there is no command 'BOINC_PING'"),
         (["submit"], "; type: boinc_gahp batch submit; "),
         (["submit", "a", "--each", "*.txt"], "; type: boinc_gahp batch submit a --each '*.txt'; "),
-        (["list"], "boinc_gahp batch list (your batches) or boinc_gahp ledger list (jobs from"),
+        (["ls"], "boinc_gahp batch list (your batches) or boinc_gahp ledger status (jobs"),
         (["status"], "; type boinc_gahp batch list (your batches), boinc_gahp ledger status ("),
         (["add-app", "p"], "; type: boinc_gahp local-project add-app p; "),
         (["sumbit"], "; did you mean boinc_gahp batch submit? "),

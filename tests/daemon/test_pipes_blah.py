@@ -63,7 +63,9 @@ class Node(Home):
         """Return of how many jobs' ends the ledger knows that HTCondor was told."""
         (path,) = self.directory.rglob("ledger.sqlite")
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as ledger:
-            number: int = ledger.execute("SELECT count(*) FROM job WHERE told").fetchone()[0]
+            number: int = ledger.execute("SELECT count(*) FROM job WHERE end_reported").fetchone()[
+                0
+            ]
         return number
 
 

@@ -78,7 +78,6 @@ STEPS: dict[str, list[str]] = {
     "batch run": ["for i in fit.py scan model.toml; do cp data.txt $i; done"],
     "local-project create-work": [],
     "ledger": [],
-    "ledger list": [],
     "ledger status": [],
     "ledger show": [],
     "ledger reconcile": [],

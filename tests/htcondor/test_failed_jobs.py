@@ -395,7 +395,7 @@ def test_the_ledger_shows_how_a_program_failed(
     config = ["--config", str(write_settings(site))]
     sent = send(site, context, ("--fail", "11"))
     follow(context, sent, "finished")
-    assert main(["ledger", "list", *config]) == 0
+    assert main(["ledger", "status", "--jobs", *config]) == 0
     listed = capsys.readouterr().out
     assert "failed, stderr to be written" in listed
     assert "volunteers' computers: 11, 11" in listed

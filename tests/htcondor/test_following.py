@@ -15,7 +15,7 @@ from boinc_gahp.fetch.types import Failure, FetchResult
 from boinc_gahp.htcondor import failures
 from boinc_gahp.htcondor.following import Follower
 from boinc_gahp.htcondor.hold_codes import HoldCode
-from boinc_gahp.ledger.overview import OverviewOptions, overviews
+from boinc_gahp.ledger.overview import overviews
 from boinc_gahp.submit.control import abort_jobs
 from boinc_gahp.submit.query import query_jobs
 from tests import faultproxy
@@ -74,11 +74,9 @@ def test_a_job_is_queued_then_running_then_finished(site: Site, context: Account
 
 def polled(site: Site, context: AccountContext) -> float | None:
     """Return when the ledger says that the project last answered."""
-    options = OverviewOptions(
-        now=0.0, orphaned=0.0, undelivered=0.0, held=0.0, hold_codes=(), overdue=0.0
-    )
-    [found] = overviews(context.jobs.store, options)
-    return found.polled
+    [found] = overviews(context.jobs.store, 0.0, 0.0)
+    at: float | None = found["last_poll"]
+    return at
 
 
 @pytest.mark.long

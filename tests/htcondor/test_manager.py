@@ -16,6 +16,7 @@ from boinc_gahp.rpc import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import await_state, await_status, failed, listing, row_of
+from tests.ledger.jobs import counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +76,7 @@ def test_100_jobs_at_50_in_flight_go_in_few_batches(
             thread.start()
         for thread in threads:
             thread.join()
-    wait_for(lambda: jobs.job_counts().queued == 100, "100 jobs on the project")
+    wait_for(lambda: counts(jobs)["queued"] == 100, "100 jobs on the project")
     assert len(set(site.workunits())) == 100
     assert len(site.batches()) <= 4
     for job_id in ids:

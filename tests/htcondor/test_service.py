@@ -22,6 +22,7 @@ from boinc_gahp.states import HTCondorState
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import await_status, row_of
+from tests.ledger.jobs import counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +72,7 @@ def test_a_job_has_a_lasting_id_as_soon_as_it_is_in_the_ledger(
     with site.service() as another:
         assert another.submit(job.ad) == job_id
         assert another.status(job_id)[0] == 1
-    assert jobs.job_counts().waiting == 1
+    assert counts(jobs) == {"waiting": 1}
 
 
 def test_the_reason_of_a_refusal_is_what_a_scientist_reads(service: Service, site: Site) -> None:
@@ -191,7 +192,7 @@ def test_a_note_that_cannot_be_written_is_tried_now_and_then(
     monkeypatch.setattr("boinc_gahp.htcondor.service.INTERVAL", 0.02)
     job_id = service.submit(site.job().ad)
     jobs.fail(running(jobs, job_id), Hold("it crashed", 2304, 11))
-    refuse = "BEFORE UPDATE OF told ON job BEGIN SELECT RAISE(ABORT, 'no space'); END"
+    refuse = "BEFORE UPDATE OF end_reported ON job BEGIN SELECT RAISE(ABORT, 'no space'); END"
     jobs.store.write(
         lambda connection: connection.execute(f"CREATE TRIGGER full {refuse}").rowcount
     )
@@ -222,7 +223,7 @@ def test_a_project_that_no_manager_can_work_on_keeps_no_other_from_having_one(
     broken = replace(elsewhere, ca_bundle=str(site.directory / "absent.pem"))
     with site.service(replace(settings, projects={"one": broken})) as service:
         service.ping()
-        wait_for(lambda: jobs.job_counts(*site.owner).waiting == 0, "the other's job")
+        wait_for(lambda: not counts(jobs, site.project.url)["waiting"], "the other's job")
         ((text, _),) = jobs.troubles().values()
         assert "absent.pem" in text
 
@@ -232,7 +233,9 @@ def test_which_jobs_htcondor_asked_about_is_written_down_at_the_latest_at_the_en
 ) -> None:
     with site.service() as service:
         job_id = service.submit(site.job().ad)
-        jobs.store.write(lambda connection: connection.execute("UPDATE job SET asked = 5").rowcount)
+        jobs.store.write(
+            lambda connection: connection.execute("UPDATE job SET last_polled = 5").rowcount
+        )
         service.status(job_id)
     assert row_of(jobs, job_id).last_polled > time.time() - 60
 

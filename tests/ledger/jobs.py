@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.ledger import Hold, NewJob
+from boinc_gahp.config import are_one_project
+from boinc_gahp.ledger import ALIVE, Hold, NewJob
 
 if TYPE_CHECKING:
     from boinc_gahp.ledger import BatchRow, JobLedger, JobRow, Store
@@ -52,6 +54,20 @@ def finish(jobs: JobLedger, *job_ids: int) -> None:
         assert job.batch_id is not None
         assert job.job_name is not None
         jobs.statuses(job.batch_id, {job.job_name: "finished"})
+
+
+def counts(jobs: JobLedger, url: str | None = None) -> Counter[str]:
+    """Return how many jobs are in each state, of all projects or one."""
+    with jobs.store.read() as connection:
+        rows = connection.execute(
+            "SELECT url, state FROM job JOIN project ON project.id = project_id"
+        )
+        return Counter(state for of, state in rows if url is None or are_one_project(of, url))
+
+
+def alive(jobs: JobLedger, url: str | None = None) -> int:
+    """Return how many jobs are not over."""
+    return sum(number for state, number in counts(jobs, url).items() if state in ALIVE)
 
 
 def get(jobs: JobLedger, job_id: int) -> JobRow:

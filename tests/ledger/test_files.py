@@ -1,4 +1,4 @@
-"""The ledger's file after kill -9, from earlier and later versions, and only to be read."""
+"""The ledger's file after kill -9, of earlier and later versions, and only to be read."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger import JobLedger, Ledger, Store
-from boinc_gahp.ledger.migrations import MIGRATIONS, VERSION
-from tests.ledger.jobs import MINE, new_job
+from boinc_gahp.ledger import JobLedger, Store, migrations, store as ledger_store
+from boinc_gahp.ledger.migrations import VERSION
+from tests.ledger.jobs import counts, new_job
 from tests.ledger.test_store import locked, put
 
 if TYPE_CHECKING:
@@ -73,32 +73,81 @@ def test_a_process_killed_while_it_writes_leaves_a_consistent_file(path: Path) -
         store.close()
 
 
-def first_version(path: Path) -> None:
-    path.parent.mkdir(parents=True)
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        for statement in MIGRATIONS[0]:
-            connection.execute(statement)
-        connection.execute("PRAGMA user_version = 1")
-        connection.execute("INSERT INTO debt VALUES (?, ?, 7, 'b', 'abort', 1000.0, 0.0)", MINE)
-        connection.execute("INSERT INTO aborted_job VALUES (?, ?, 'b#1.0', 'b', 0.0)", MINE)
+def made_with(path: Path, version: int) -> bytes:
+    """Have a file that says it is of a version; return its contents."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE debt (batch_id INTEGER)")
+        connection.execute(f"PRAGMA user_version = {version:d}")
+    path.chmod(0o600)
+    return path.read_bytes()
 
 
-def test_a_ledger_of_the_first_version_keeps_its_pending_aborts_and_gets_jobs(path: Path) -> None:
-    first_version(path)
-    ledger = Ledger(path)
-    (batch,) = ledger.pending_aborts(*MINE, 0.0)
-    assert (batch.name, batch.project_batch_id, batch.not_before) == ("b", 7, 1000.0)
-    assert batch.state == "giving_up"
-    assert ledger.aborted_jobs(*MINE) == {"b#1.0"}
-    jobs = JobLedger(ledger.store)
-    assert jobs.accept(new_job("d")).id == 1
-    ledger.close()
+@pytest.mark.parametrize("version", [1, 5, 100])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_ledger_from_before_the_first_release_is_refused_and_stays_as_it_is(
+    path: Path, version: int, read_only: bool
+) -> None:
+    before = made_with(path, version)
+    with pytest.raises(LedgerError, match=r"before the first release .* or move the file away"):
+        Store(path, read_only=read_only)
+    assert path.read_bytes() == before
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+@pytest.fixture
+def next_release(monkeypatch: pytest.MonkeyPatch, store: Store) -> Path:
+    """A ledger of this version, which has a job; and then the program is of the next."""
+    JobLedger(store).accept(new_job("a"))
+    monkeypatch.setattr(
+        migrations, "MIGRATIONS", (*migrations.MIGRATIONS, ("CREATE TABLE more (x)",))
+    )
+    monkeypatch.setattr(migrations, "VERSION", VERSION + 1)
+    monkeypatch.setattr(ledger_store, "VERSION", VERSION + 1)
+    return store.path
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_ledger_of_the_release_before_is_migrated_while_that_has_it_open(
+    next_release: Path, store: Store, read_only: bool
+) -> None:
+    later = Store(next_release, read_only=read_only)
+    with later.read() as connection:
+        assert connection.execute("SELECT * FROM more").fetchall() == []
+        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION + 1,)
+    assert JobLedger(store).accept(new_job("b")).id == 2
+    # It needs more connections than it has.
+    with store.read(), store.read() as connection:
+        assert connection.execute("SELECT count(*) FROM job").fetchone() == (2,)
+    assert counts(JobLedger(later)) == {"waiting": 2}
+    later.close()
+
+
+def test_a_migration_that_fails_changes_nothing(
+    next_release: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        migrations, "MIGRATIONS", (*migrations.MIGRATIONS[:-1], ("CREATE TABLE more (x)", "no SQL"))
+    )
+    with pytest.raises(LedgerError, match="syntax error"):
+        Store(next_release)
+    with closing(sqlite3.connect(next_release)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
+        with pytest.raises(sqlite3.OperationalError, match="no such table"):
+            connection.execute("SELECT * FROM more")
+
+
+def test_nothing_in_it_refers_to_what_is_not_there(store: Store) -> None:
+    with closing(sqlite3.connect(store.path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    JobLedger(store).accept(new_job("a"))
+    with pytest.raises(LedgerError, match="FOREIGN KEY"):
+        store.write(lambda connection: connection.execute("DELETE FROM project").rowcount)
 
 
 @pytest.mark.processes
-def test_processes_that_migrate_at_the_same_time_get_one_token(path: Path) -> None:
-    first_version(path)
+def test_processes_that_make_it_at_the_same_time_get_one_token(path: Path) -> None:
     show = (
         "import sys; from pathlib import Path; from boinc_gahp.ledger import JobLedger, Store;"
         "print(JobLedger(Store(Path(sys.argv[1]))).token)"
@@ -112,18 +161,16 @@ def test_processes_that_migrate_at_the_same_time_get_one_token(path: Path) -> No
     assert all(process.returncode == 0 for process in processes)
 
 
-def test_to_be_read_only_a_ledger_is_neither_made_nor_migrated_nor_written(path: Path) -> None:
+def test_to_be_read_only_a_ledger_is_neither_made_nor_written(path: Path) -> None:
     with pytest.raises(LedgerError, match="cannot be opened"):
         Store(path, read_only=True)
     assert not path.parent.exists()
-    first_version(path)
+    Store(path).close()
     store = Store(path, read_only=True)
     assert JobLedger(store).owners() == ()
     with pytest.raises(LedgerError, match="only for reading"):
         store.write(put("key"))
     store.close()
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
 
 
 def test_to_be_read_only_a_later_version_is_refused(path: Path) -> None:

@@ -14,11 +14,10 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from boinc_gahp.config.urls import url_identity
 from boinc_gahp.ledger import JobLedger, Ledger, Store
 from boinc_gahp.ledger.jobs import ProgramFailure
 from boinc_gahp.ledger.splitting import BatchPart, BatchSplitter
-from tests.ledger.jobs import HOLD, MINE, in_request, new_job
+from tests.ledger.jobs import HOLD, MINE, alive, in_request, new_job
 
 #: EXAMPLES=1000 takes minutes.
 pytestmark = pytest.mark.timeout(3600)
@@ -31,18 +30,6 @@ PLANS = st.lists(INDICES, min_size=1, max_size=4)
 SENDINGS = st.sampled_from(["", "request", "send"])
 #: The project's ids of BOINC_SUBMIT's batches.
 SUBMITS = st.integers(1, 3)
-_MINE = (url_identity(MINE[0]), MINE[1])
-#: Statements of the version before.
-_OWE = (
-    "INSERT INTO debt "
-    "(project_url, account, batch_id, batch_name, kind, due, recorded) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-    "batch_name = excluded.batch_name, kind = excluded.kind, due = excluded.due, "
-    "recorded = CASE excluded.kind WHEN 'submitting' THEN excluded.recorded "
-    "ELSE recorded END "
-    "WHERE kind = coalesce(?, kind)"
-)
-_PAID = "DELETE FROM debt WHERE identity = ? AND account = ? AND batch_id = ?"
 
 
 @dataclass
@@ -390,49 +377,28 @@ class Ledgers(RuleBasedStateMachine):
             if batch.state == "retired" and not batch.jobs:
                 del self.batches[batch.id]
 
-    @rule(number=SUBMITS, earlier=st.booleans())
-    def begin_submit(self, number: int, earlier: bool) -> None:
+    @rule(number=SUBMITS)
+    def begin_submit(self, number: int) -> None:
         is_new = self.submits.get(number) != "giving_up"
-        if earlier:
-            row = (*MINE, number, f"b{number}", "submitting", 5.0, 1.0, "submitting")
-            said = self.as_earlier(_OWE, row) == 1
-        else:
-            said = self.submitter.begin_submit(*MINE, f"b{number}", number, 5.0)
-        assert said == is_new
+        assert self.submitter.begin_submit(*MINE, f"b{number}", number, 5.0) == is_new
         if is_new:
             self.submits[number] = "sent"
 
-    @rule(number=SUBMITS, earlier=st.booleans())
-    def record_abort(self, number: int, earlier: bool) -> None:
-        if earlier:
-            self.as_earlier(_OWE, (*MINE, number, f"b{number}", "abort", 6.0, 1.0, None))
-        else:
-            self.submitter.record_abort(*MINE, f"b{number}", number, 6.0)
+    @rule(number=SUBMITS)
+    def record_abort(self, number: int) -> None:
+        self.submitter.record_abort(*MINE, f"b{number}", number, 6.0)
         self.submits[number] = "giving_up"
 
-    @rule(number=SUBMITS, earlier=st.booleans())
-    def end_submit(self, number: int, earlier: bool) -> None:
-        if earlier:
-            self.as_earlier(f"{_PAID} AND kind = 'submitting'", (*_MINE, number))
-        else:
-            self.submitter.end_submit(*MINE, f"b{number}")
+    @rule(number=SUBMITS)
+    def end_submit(self, number: int) -> None:
+        self.submitter.end_submit(*MINE, f"b{number}")
         if self.submits.get(number) == "sent":
             del self.submits[number]
 
-    @rule(number=SUBMITS, earlier=st.booleans())
-    def aborted(self, number: int, earlier: bool) -> None:
-        if earlier:
-            self.as_earlier(_PAID, (*_MINE, number))
-        else:
-            self.submitter.abort_done(*MINE, number)
+    @rule(number=SUBMITS)
+    def aborted(self, number: int) -> None:
+        self.submitter.abort_done(*MINE, number)
         self.submits.pop(number, None)
-
-    def as_earlier(self, statement: str, row: tuple[object, ...]) -> int:
-        """Do what a daemon of the version before does, which may still run."""
-        self.turn += 1
-        return self.stores[self.turn % 2].write(
-            lambda connection: connection.execute(statement, row).rowcount
-        )
 
     @invariant()
     def submits_are_as_the_model_says(self) -> None:
@@ -441,13 +407,6 @@ class Ledgers(RuleBasedStateMachine):
         found = self.submitter.pending_aborts(*MINE, 0.0)
         assert {batch.project_batch_id: batch.state for batch in found} == self.submits
         assert all(batch.not_before == {"sent": 5.0}.get(batch.state, 6.0) for batch in found)
-        with self.stores[0].read() as connection:
-            rows = connection.execute("SELECT batch_id, kind, due, recorded FROM debt").fetchall()
-        kinds = {"sent": "submitting", "giving_up": "abort"}
-        assert sorted(rows) == sorted(
-            (batch.project_batch_id, kinds[batch.state], batch.not_before, batch.sent)
-            for batch in found
-        )
 
     @invariant()
     def it_is_as_the_model_says(self) -> None:
@@ -484,7 +443,7 @@ class Ledgers(RuleBasedStateMachine):
         assert {pending.job_id for pending in jobs.pending_aborts(*MINE)} == {
             job.id for job in self.model.values() if job.aborts
         }
-        assert jobs.job_counts().alive == sum(job.is_alive for job in self.model.values())
+        assert alive(jobs) == sum(job.is_alive for job in self.model.values())
         alive_or_pending = any(job.is_alive or job.aborts for job in self.model.values())
         open_batches = any(batch.state != "retired" for batch in self.batches.values())
         assert bool(jobs.owners()) == (alive_or_pending or open_batches)

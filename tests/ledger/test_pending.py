@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from boinc_gahp.ledger import ALIVE, JobLedger, Store
-from boinc_gahp.ledger.jobs import STATES, JobCounts, PendingAbort
+from boinc_gahp.ledger.jobs import STATES, PendingAbort
 from tests.ledger.jobs import (
     HOLD,
     LEASE,
@@ -49,7 +49,9 @@ def test_leases_are_renewed_of_batches_that_htcondor_asks_about(jobs: JobLedger)
         jobs.leased(each.id, now + 100)
     with jobs.store.read() as connection:
         assert connection.execute("SELECT count(*) FROM job").fetchone() == (4,)
-    jobs.store.write(lambda connection: connection.execute("UPDATE job SET asked = 0").rowcount)
+    jobs.store.write(
+        lambda connection: connection.execute("UPDATE job SET last_polled = 0").rowcount
+    )
     jobs.htcondor_polled([job_id], now - 10)
     jobs.htcondor_polled([silent_id], now - 60)
     jobs.htcondor_polled([gone_id], now)
@@ -100,17 +102,6 @@ def test_a_jobs_trouble_is_told_until_it_is_over(jobs: JobLedger) -> None:
     assert get(jobs, job_id).trouble == "disk full"
     jobs.fetched(job_id, 0, 0.0)
     assert get(jobs, job_id).trouble is None
-
-
-def test_jobs_are_counted_by_state(jobs: JobLedger) -> None:
-    _, ids = submitted(jobs, "a", "b", "c")
-    jobs.cancel(ids[0])
-    jobs.accept(new_job("d"))
-    jobs.accept(new_job("e", account="another"))
-    assert jobs.job_counts(*MINE) == JobCounts(waiting=1, queued=2, cancelled=1)
-    assert jobs.job_counts(URL) == jobs.job_counts() == JobCounts(waiting=2, queued=2, cancelled=1)
-    assert jobs.job_counts().alive == 4
-    assert jobs.job_counts("https://elsewhere.example/") == JobCounts()
 
 
 @pytest.mark.parametrize("is_told", [True, False])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.ledger import Ledger, upkeep
 from boinc_gahp.ledger.listing import all_pending_aborts
-from boinc_gahp.ledger.overview import OverviewOptions, overviews
-from tests.ledger.jobs import ACCOUNT, HOLD, LEASE, MINE, URL, finish, new_job, submitted
+from boinc_gahp.ledger.overview import overviews
+from tests.ledger.jobs import HOLD, LEASE, MINE, URL, finish, new_job, submitted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,10 +27,10 @@ def statements(store: Store) -> Iterator[list[str]]:
     seen: list[str] = []
     take = store._take_reader
 
-    def traced() -> tuple[sqlite3.Connection, int]:
-        connection, generation = take()
+    def traced() -> sqlite3.Connection:
+        connection = take()
         connection.set_trace_callback(seen.append)
-        return connection, generation
+        return connection
 
     store._take_reader = traced  # type: ignore[method-assign]
     store._connection.set_trace_callback(seen.append)
@@ -93,14 +93,15 @@ def use_everything(jobs: JobLedger) -> None:
     jobs.about_to_send(planned.id, 8, more)
     jobs.begin_abort(planned.id, 0.0)
     jobs.drop_from_batch(planned.id)
-    jobs.job_counts(URL, ACCOUNT)
     jobs.prune(1e12)
     jobs.persistent_problems(1e12)
+    jobs.other_problems(1e12, 0.0, 1e12, 2303)
+    jobs.under_way(*MINE)
     jobs.set_unknown(*MINE, True)
     jobs.hold_all_jobs(*MINE, HOLD)
     jobs.polled(*MINE, 1.0)
     jobs.take_turn("x", 1e12)
-    overviews(jobs.store, OverviewOptions(1e12, 1e12, 1e12, 0.0, (2303, 2304), 1e12))
+    overviews(jobs.store, 1e12, 1e12)
     upkeep.forget(jobs.store, 1e12, 1e12, untold=True)
     jobs.accept(new_job("a"))
     jobs.move(MINE, (URL, "another"), "")
@@ -134,18 +135,6 @@ def test_no_question_about_boinc_submits_batches_does_either(store: Store) -> No
     ledger.close()
     assert len(seen) > 20
     assert scanned(store, seen) == set()
-
-
-def test_what_an_earlier_versions_daemon_is_shown_is_found_by_indexes(store: Store) -> None:
-    with closing(sqlite3.connect(store.path)) as connection:
-        for table, account in (("batch", "project_account"), ("debt", "account")):
-            key = "project_batch_id" if table == "batch" else "batch_id"
-            of = "project_id IS NULL AND " if table == "batch" else ""
-            for *_, step in connection.execute(
-                f"EXPLAIN QUERY PLAN DELETE FROM {table} "
-                f"WHERE {of}(project_url, {account}, {key}) = ('', '', 1)"
-            ):
-                assert step.startswith("SEARCH")
 
 
 def test_going_through_all_is_noticed(store: Store, jobs: JobLedger) -> None:

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import itertools
 import os
-import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from contextlib import closing
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger import AccountLock, JobLedger, Ledger, Store, drop_unneeded, upkeep
+from boinc_gahp.ledger import JobLedger, Ledger, Store, drop_unneeded, upkeep
 from boinc_gahp.ledger.listing import all_pending_aborts
 from tests.helpers import wait_for
 from tests.ledger.jobs import ACCOUNT, HOLD, MINE, URL, finish, new_job, submitted
-from tests.ledger.test_upgrading import path as old_path  # noqa: F401  (a fixture)
+from tests.ledger.test_store import committing, queued, writing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +31,7 @@ def aged(store: Store, days: float) -> None:
 
     def change(connection: sqlite3.Connection) -> None:
         connection.execute(
-            "UPDATE job SET changed = changed - ?, asked = asked - ?", (days * DAY,) * 2
+            "UPDATE job SET changed = changed - ?, last_polled = last_polled - ?", (days * DAY,) * 2
         )
         connection.execute(
             "UPDATE batch SET changed = changed - ?, sent = sent - ?", (days * DAY,) * 2
@@ -153,76 +149,6 @@ def test_the_file_shrinks_in_steps_between_which_others_write(
     assert ids(jobs) == written
 
 
-def test_an_old_file_is_written_anew_while_others_write_it_and_shrinks(old_path: Path) -> None:  # noqa: F811
-    store, other = Store(old_path), Store(old_path)
-    jobs = JobLedger(store)
-    filled(jobs, 100)
-    kept = ids(jobs)
-    with closing(sqlite3.connect(old_path)) as connection:
-        assert connection.execute("PRAGMA auto_vacuum").fetchone() == (0,)
-    before = size(store)
-    made: list[int] = []
-    ended = threading.Event()
-
-    def others() -> None:
-        while not ended.is_set():
-            made.append(JobLedger(other).accept(new_job(f"other{len(made)}")).id)
-
-    thread = threading.Thread(target=others)
-    thread.start()
-    wait_for(lambda: made, "another's write")
-    upkeep.shrink(store, NEVER)
-    count = len(made)
-    wait_for(lambda: len(made) > count, "another's write after it")
-    ended.set()
-    thread.join()
-    with closing(sqlite3.connect(old_path)) as connection:
-        assert connection.execute("PRAGMA auto_vacuum").fetchone() == (2,)
-    assert size(store) < before / 2
-    assert ids(jobs) == kept + made
-    filled(jobs, 100)
-    upkeep.shrink(store, NEVER)
-    assert size(store) < before / 2
-    store.close()
-    other.close()
-
-
-REWRITER = """
-import sys, threading
-from pathlib import Path
-from boinc_gahp.ledger import Store, upkeep
-store = Store(Path(sys.argv[1]))
-print("go", flush=True)
-upkeep.shrink(store, threading.Event())
-print("done", flush=True)
-"""
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("after", [0.0, 0.002, 0.01, 0.03])
-def test_a_kill_while_it_is_written_anew_loses_nothing(old_path: Path, after: float) -> None:  # noqa: F811
-    store = Store(old_path)
-    for number in range(50):
-        JobLedger(store).accept(new_job(f"big{number}", description="x" * 100_000))
-    kept = ids(JobLedger(store))
-    store.close()
-    process = subprocess.Popen(
-        [sys.executable, "-c", REWRITER, str(old_path)], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "go\n"
-    threading.Event().wait(after)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    store = Store(old_path)
-    assert ids(JobLedger(store)) == kept
-    assert size(store) > 5_000_000
-    upkeep.shrink(store, NEVER)
-    assert ids(JobLedger(store)) == kept
-    size(store)
-    store.close()
-
-
 def test_one_process_an_hour_tends_it(jobs: JobLedger, elsewhere: Store) -> None:
     ended = jobs.accept(new_job("a")).id
     jobs.cancel(ended)
@@ -245,96 +171,39 @@ def test_one_process_an_hour_tends_it(jobs: JobLedger, elsewhere: Store) -> None
 # -- the file's name
 
 
-def _longer(some: list[int], than: int) -> bool:
-    return len(some) > than
-
-
-def test_a_ledger_that_was_deleted_is_put_back_with_all_that_was_in_it(store: Store) -> None:
-    jobs = JobLedger(store)
-    first = jobs.accept(new_job("a")).id
-    assert store.keep_place() == "kept"
-    for end in ("", "-wal", "-shm"):
-        store.path.with_name(store.path.name + end).unlink()
-    second = jobs.accept(new_job("b")).id
-    assert store.keep_place() == "put back"
-    third = jobs.accept(new_job("c")).id
-    assert store.keep_place() == "kept"
-    other = Store(store.path)
-    assert ids(JobLedger(other)) == ids(jobs) == [first, second, third]
-    assert JobLedger(other).token == jobs.token
-    assert store.path.stat().st_mode & 0o777 == 0o600
-    fourth = JobLedger(other).accept(new_job("d")).id
-    assert ids(jobs)[-1] == fourth
-    other.close()
-
-
-def test_only_its_name_may_be_gone_and_a_reader_at_work_does_not_matter(store: Store) -> None:
-    jobs = JobLedger(store)
-    first = jobs.accept(new_job("a")).id
-    with store.read() as connection:
-        store.path.unlink()
-        assert store.keep_place() == "put back"
-        second = jobs.accept(new_job("b")).id
-        assert connection.execute("SELECT id FROM job").fetchall() == [(first,)]
-    assert ids(jobs) == [first, second]
-    assert size(store) > 0
-
-
-def test_it_is_put_back_though_others_write_all_the_time(store: Store) -> None:
-    ended = threading.Event()
-    made: list[list[int]] = [[], [], []]
-
-    jobs = JobLedger(store)
-
-    def write(mine: list[int]) -> None:
-        while not ended.is_set():
-            mine.append(jobs.accept(new_job(f"{id(mine)} {len(mine)}")).id)
-
-    threads = [threading.Thread(target=write, args=(mine,)) for mine in made]
-    for thread in threads:
-        thread.start()
-    try:
-        for _ in range(3):
-            wait_for(partial(_longer, made[0], len(made[0])), "a write")
-            store.path.unlink()
-            assert store.keep_place() == "put back"
-    finally:
-        ended.set()
-        for thread in threads:
-            thread.join()
-    again = Store(store.path)
-    assert ids(JobLedger(again)) == sorted(job for mine in made for job in mine)
-    again.close()
-
-
-def test_a_whole_state_directory_may_be_gone_and_its_manager_stays_the_only_one(
-    store: Store,
-) -> None:
-    directory = store.path.parent
-    manager, other = AccountLock(directory, *MINE), AccountLock(directory, *MINE)
-    assert manager.try_acquire()
-    for file in directory.iterdir():
-        file.unlink()
-    directory.rmdir()
-    assert store.keep_place() == "put back"
-    assert directory.stat().st_mode & 0o777 == 0o700
-    assert not other.try_acquire()
-    assert other.holder() == os.getpid()
-    manager.release()
-    assert other.try_acquire()
-    other.release()
-
-
-def test_a_file_that_was_put_in_its_place_is_left_alone(path: Path, new_ledger: Path) -> None:
-    ours = Store(path)
-    JobLedger(ours).accept(new_job("a"))
+def gone(path: Path) -> None:
     for end in ("", "-wal", "-shm"):
         path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+def test_into_a_ledger_that_was_deleted_nothing_is_written(store: Store) -> None:
+    jobs = JobLedger(store)
+    first = jobs.accept(new_job("a")).id
+    assert store.has_its_place()
+    assert store.failing is None
+    gone(store.path)
+    assert not store.has_its_place()
+    with pytest.raises(LedgerError, match="was deleted or replaced while it was open"):
+        jobs.accept(new_job("b"))
+    assert "was deleted or replaced" in str(store.failing)
+    assert ids(jobs) == [first]
+    with store.read(), pytest.raises(LedgerError), store.read():
+        pass  # a second reader needs a new connection
+    assert not store.path.exists()
+
+
+def test_a_file_that_was_put_in_its_place_is_left_alone(path: Path) -> None:
+    ours = Store(path)
+    JobLedger(ours).accept(new_job("a"))
+    gone(path)
     theirs = Store(path)
     made = JobLedger(theirs).accept(new_job("b")).id
-    assert ours.keep_place() == "replaced"
-    assert ours.keep_place() == "replaced"
-    more = JobLedger(theirs).accept(new_job("c")).id
+    with pytest.raises(LedgerError, match="was deleted or replaced while it was open"):
+        JobLedger(ours).accept(new_job("c"))
+    # Nor is it taken for ours.
+    with ours.read(), pytest.raises(LedgerError, match="was deleted or replaced"), ours.read():
+        pass  # a second reader needs a new connection
+    more = JobLedger(theirs).accept(new_job("d")).id
     # The log that has the name of ours by now is theirs.
     ours.close()
     again = Store(path)
@@ -343,12 +212,18 @@ def test_a_file_that_was_put_in_its_place_is_left_alone(path: Path, new_ledger: 
     theirs.close()
 
 
-def test_where_it_cannot_be_put_back_that_is_reported(store: Store, tmp_path: Path) -> None:
-    moved = tmp_path / "moved"
-    store.path.parent.rename(moved)
-    store.path.parent.touch()
-    with pytest.raises(LedgerError, match=r"cannot be put back: (Not a directory|File exists)"):
-        store.keep_place()
-    store.path.parent.unlink()
-    moved.rename(store.path.parent)
-    assert store.keep_place() == "kept"
+def test_changes_that_wait_when_it_is_deleted_are_all_refused(store: Store) -> None:
+    with committing(store):
+        crowd = writing(store, ["one", "two"])
+        queued(store, 2)
+        gone(store.path)
+    assert [type(each) for each in crowd.join()] == [LedgerError] * 2
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may search any directory")
+def test_a_directory_that_cannot_be_searched_for_a_while_is_no_loss(store: Store) -> None:
+    store.path.parent.chmod(0o000)
+    try:
+        assert store.has_its_place()
+    finally:
+        store.path.parent.chmod(0o700)

@@ -275,14 +275,14 @@ def test_a_dag_of_which_jobs_fail_in_ten_ways_ends_and_each_end_is_reported(node
             # HTCondor loses the reason of a removal now and then; that of an exit never.
             assert True in words, (name, words)
             assert way.exit_code is None or set(words) == {True}, (name, words)
-    ledger = ("/opt/boinc_gahp/bin/boinc_gahp", "ledger", "list", "--json")
+    ledger = ("/opt/boinc_gahp/bin/boinc_gahp", "ledger", "status", "--json")
     [project] = [
         each
         for each in json.loads(node.pool.run("alice", *ledger).stdout)["projects"]
         if each["project_name"] == ""
     ]
     alive = {"waiting", "sending", "queued", "running", "finished", "fetched"}
-    assert not any(project["tally"][state] for state in alive)
+    assert not any(each["number"] for each in project["jobs"] if each["state"] in alive)
 
 
 def _told(ad: dict[str, Any]) -> tuple[int | None, bool]:

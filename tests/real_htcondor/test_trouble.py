@@ -154,15 +154,15 @@ def test_a_job_waits_for_a_project_that_is_down_and_is_not_held(node: Node) -> N
 
 
 def _wait_for_trouble(node: Node, cluster: Cluster) -> str:
-    """Return what ``ledger list`` says once it tells that the project cannot be reached."""
-    command = ("/opt/boinc_gahp/bin/boinc_gahp", "ledger", "list")
+    """Return what ``ledger status`` says once it tells that the project cannot be reached."""
+    command = ("/opt/boinc_gahp/bin/boinc_gahp", "ledger", "status")
 
     def listed() -> str:
         assert cluster.job["JobStatus"] == IDLE
         text = node.pool.run("bob", *command).stdout
         return text if "connect" in text.lower() else ""
 
-    return wait_for(listed, "ledger list tells of the project", pause=0.5)
+    return wait_for(listed, "ledger status tells of the project", pause=0.5)
 
 
 def test_condor_rm_and_condor_hold_abort_what_volunteers_work_on(node: Node) -> None:

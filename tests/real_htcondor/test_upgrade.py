@@ -116,8 +116,8 @@ def test_jobs_under_way_during_an_upgrade_each_run_once_and_end(node: Node, sour
     assert told == f"boinc_gahp {NEXT}\n"
     assert not list(pool.root.glob("opt/boinc_gahp/lib/python3*/site-packages/boinc_gahp/gone.py"))
     # What cron does meanwhile, or the user: it carries the ledger forward under the old daemon.
-    pool.ask("alice", "/usr/local/bin/boinc_gahp", "ledger", "settle")
-    pool.ask("alice", "/usr/local/bin/boinc_gahp", "ledger", "list")
+    pool.ask("alice", "/usr/local/bin/boinc_gahp", "ledger", "reconcile")
+    pool.ask("alice", "/usr/local/bin/boinc_gahp", "ledger", "status")
     log = pool.root / "home/alice/.local/state/boinc_gahp/boinc_gahp.log"
     wait_for(
         lambda: f"boinc_gahp {NEXT} begins" in log.read_text("utf-8").partition(ENDS)[2],

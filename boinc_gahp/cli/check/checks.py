@@ -133,13 +133,14 @@ def check_directories(settings: Settings) -> Iterator[Check]:
 
 
 def _check_ledger(settings: Settings) -> Iterator[Check]:
-    from boinc_gahp.cli.ledger.wrong import wrong, wrong_words
+    from boinc_gahp.cli.ledger.monitoring import stopped
+    from boinc_gahp.cli.ledger.words import problem_words
 
     try:
         ledger = Ledger(ledger_file(settings))
         try:
             now = time.time()
-            found = wrong(JobLedger(ledger.store), settings, now)
+            found = stopped(JobLedger(ledger.store), settings, now)
         finally:
             ledger.close()
     except GahpError as error:
@@ -147,9 +148,9 @@ def _check_ledger(settings: Settings) -> Iterator[Check]:
         return
     yield ok(f"ledger: {ledger_file(settings)}")
     for each in found[:NAMED]:
-        yield warning(f"ledger: {wrong_words(each, now)}")
+        yield warning(f"ledger: {problem_words(each, now)}")
     if len(found) > NAMED:
-        yield warning(f"ledger: {len(found) - NAMED} more; boinc_gahp ledger list shows them")
+        yield warning(f"ledger: {len(found) - NAMED} more; boinc_gahp ledger status shows them")
 
 
 def _writable(

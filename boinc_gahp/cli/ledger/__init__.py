@@ -13,8 +13,7 @@ from boinc_gahp.terminal import Group
 
 #: Each action: its module and function, and its purpose.
 ACTIONS = {
-    "list": ("listing", "run", "list jobs, batches, problems, and requests owed to projects"),
-    "status": ("status", "run", "show whether there are problems; for monitoring"),
+    "status": ("status", "run", "show jobs, owed requests and problems; for monitoring"),
     "show": ("showing", "run", "show everything that is known about a job or a batch"),
     "reconcile": ("reconciling", "run", "send the requests owed to projects; made for cron"),
     "move": ("moving", "run", "assign one project's or account's jobs to another"),
@@ -37,10 +36,8 @@ def run_parser(_config: str | None = None) -> Group:
     return Group(
         "ledger",
         "Shows and manages the jobs that HTCondor 10 and later send with "
-        "grid_resource = batch boinc. Each user has a ledger of their own. list, "
-        "status and show only read, and can be used at any time.",
+        "grid_resource = batch boinc. Each user has a ledger of their own. status "
+        "and show only read, and can be used at any time.",
         {name: text for name, (_, _, text) in ACTIONS.items()},
-        examples=("boinc_gahp ledger list", "boinc_gahp ledger reconcile --quiet"),
-        # Its name in 0.1, which crontabs may have.
-        aliases={"settle": "reconcile"},
+        examples=("boinc_gahp ledger status", "boinc_gahp ledger reconcile --quiet"),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.ledger import words
@@ -10,6 +11,7 @@ from boinc_gahp.cli.ledger.showing import find
 from boinc_gahp.config import ledger_file
 from boinc_gahp.ledger import JobLedger, Store
 from boinc_gahp.terminal import Parser
+from boinc_gahp.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +54,7 @@ def run(arguments: list[str], config: str | None) -> int:
         if options.ended:
             days = options.older_than
             seconds = settings.htcondor.history if days is None else days * 86400.0
-            ids = jobs.ended_before(words.now() - seconds)
+            ids = jobs.ended_before(time.time() - seconds)
             return _forget(jobs, ids, (), alive=False, ask=not options.yes)
         rows, batches = _named(jobs, options.names)
         if not options.alive:
@@ -61,7 +63,7 @@ def run(arguments: list[str], config: str | None) -> int:
         batch_ids = [batch.id for batch in batches]
         living = [row for row in rows if _is_alive(row)]
         if living:
-            print(_ALIVE.rstrip().format(jobs=words.count(len(living), "job is", "jobs are")))
+            print(_ALIVE.rstrip().format(jobs=count(len(living), "job is", "jobs are")))
         return _forget(jobs, ids, batch_ids, alive=options.alive, ask=not options.yes)
     finally:
         store.close()
@@ -135,9 +137,9 @@ def _refuse_alive(jobs: JobLedger, rows: Sequence[JobRow]) -> None:
 def _forget(
     jobs: JobLedger, ids: Sequence[int], batches: Sequence[int], *, alive: bool, ask: bool
 ) -> int:
-    what = words.count(len(ids), "job")
+    what = count(len(ids), "job")
     if batches:
-        what += f" and {words.count(len(batches), 'batch', 'batches')}"
+        what += f" and {count(len(batches), 'batch', 'batches')}"
     if not (ids or batches):
         print("There is nothing to forget.")
         return 0
@@ -147,7 +149,7 @@ def _forget(
             print("Nothing was forgotten.")
             return 1
     forgotten = jobs.forget(ids, batches, alive=alive)
-    print(f"Forgotten: {words.count(forgotten.jobs, 'job')}.")
+    print(f"Forgotten: {count(forgotten.jobs, 'job')}.")
     left = [batch_id for batch_id in batches if jobs.batch(batch_id) is not None]
     if left:
         print("The batch stays until it is retired on the project.")

@@ -6,21 +6,18 @@ HELP are the same in all files, and no two files may have a series with the same
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp import __version__
 from boinc_gahp.cli.ledger.monitoring import REASONS
-from boinc_gahp.ledger import STATES, text
+from boinc_gahp.ledger import text
 from boinc_gahp.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from boinc_gahp.cli.ledger.monitoring import Status, WatchedOwner
-
     Labels = Mapping[str, str]
-
-_PREFIX = "boinc_gahp_"
 
 
 class MetricFamily(NamedTuple):
@@ -58,136 +55,108 @@ def _quotable(words: str) -> str:
     return _escaped(words).replace('"', '\\"')
 
 
-def families(status: Status) -> Iterator[MetricFamily]:
-    """Yield all metrics of a user's jobs."""
-    user = {"user": visible(text(status.user))}
-    yield from (
-        _family(name, meaning, [] if value is None else [(user, value)])
-        for name, meaning, value in (
-            (
-                "status_timestamp_seconds",
-                "When these metrics were written, since the epoch.",
-                status.now,
-            ),
-            (
-                "ledger_readable",
-                "Whether the user's ledger could be read; also 1 where there is none yet.",
-                int(status.is_readable),
-            ),
-            ("ledger_size_bytes", "The ledger's size, with its log.", status.nbytes),
-            (
-                "ledger_available_bytes",
-                "Bytes that the user may still write on the ledger's disk.",
-                status.available,
-            ),
-        )
-    )
-    yield _family(
-        "build_info",
-        "The version of boinc_gahp; always 1.",
-        [({**user, "version": __version__}, 1)],
-    )
-    counted = dict.fromkeys(REASONS, 0)
-    for each in status.findings:
-        counted[each.reason] += 1
+def families(status: dict[str, Any]) -> Iterator[MetricFamily]:
+    """Yield all metrics of a user's jobs; ``status`` is that of ``ledger status``."""
+    user = {"user": visible(text(status["user"]))}
+    for name, key, meaning in _OF_USERS:
+        yield _family(name, meaning, [(user, status[key])])
+    version = {**user, "version": __version__}
+    yield _family("build_info", "The version of boinc_gahp; always 1.", [(version, 1)])
+    reasons = Counter(each.reason for each in status["look_at"])
     yield _family(
         "attention",
         "How many things a person should look at, by the reason.",
-        [({**user, "reason": reason}, number) for reason, number in counted.items()],
+        [({**user, "reason": reason}, reasons[reason]) for reason in REASONS],
     )
-    yield from _of_owners([({**user, **_labels(each)}, each) for each in status.owners])
-
-
-def _labels(owner: WatchedOwner) -> Labels:
-    its = owner.overview
-    return {
-        "project": visible(its.url),
-        "section": visible(its.project_name),
-        "account": visible(its.account),
-    }
-
-
-def _of_owners(owners: Sequence[tuple[Labels, WatchedOwner]]) -> Iterator[MetricFamily]:
-    yield _family(
-        "jobs",
-        "Jobs in the ledger, by state.",
-        [
-            ({**labels, "state": state}, getattr(owner.overview.job_counts, state))
-            for labels, owner in owners
-            for state in STATES
-        ],
-    )
-    yield _family(
-        "oldest_job_timestamp_seconds",
-        "When the oldest job of a state was taken from HTCondor, since the epoch.",
-        [
-            ({**labels, "state": state}, since.accepted)
-            for labels, owner in owners
-            for state, since in (owner.overview.oldest or {}).items()
-        ],
-    )
+    owners = [
+        (
+            {
+                **user,
+                "project": visible(each["url"]),
+                "section": visible(each["project_name"]),
+                "account": visible(each["account"]),
+            },
+            each,
+        )
+        for each in status["projects"]
+    ]
+    for name, key, meaning in _OF_STATES:
+        yield _family(
+            name,
+            meaning,
+            [
+                ({**labels, "state": row["state"]}, row[key])
+                for labels, each in owners
+                for row in each["jobs"]
+            ],
+        )
     yield _family(
         "owed",
         "What is owed to the project: batches to be retired, batches and jobs to be aborted.",
         [
             ({**labels, "kind": kind}, number)
-            for labels, owner in owners
-            for kind, number in pending_counts(owner).items()
+            for labels, each in owners
+            for kind, number in each["owed"].items()
         ],
     )
-    yield _family(
+    for name, key, meaning in _OF_PROJECTS:
+        yield _family(name, meaning, [(labels, each[key]) for labels, each in owners])
+
+
+#: Names of metrics, their keys in the status, and their HELP.
+_OF_USERS = (
+    ("status_timestamp_seconds", "time", "When these metrics were written, since the epoch."),
+    (
+        "ledger_readable",
+        "readable",
+        "Whether the user's ledger could be read; also 1 where there is none yet.",
+    ),
+    ("ledger_size_bytes", "bytes", "The ledger's size, with its log."),
+    (
+        "ledger_available_bytes",
+        "available_bytes",
+        "Bytes that the user may still write on the ledger's disk.",
+    ),
+)
+_OF_STATES = (
+    ("jobs", "number", "Jobs in the ledger, by state."),
+    (
+        "oldest_job_timestamp_seconds",
+        "oldest",
+        "When the oldest job of a state was taken from HTCondor, since the epoch.",
+    ),
+)
+_OF_PROJECTS = (
+    (
         "orphaned_jobs",
-        "Jobs that HTCondor has not asked about for the time of a lease.",
-        [(labels, owner.overview.orphans) for labels, owner in owners],
-    )
-    for name, meaning, values in (
-        (
-            "last_poll_timestamp_seconds",
-            "When the project last answered a question about jobs, since the epoch.",
-            [owner.overview.polled for _, owner in owners],
-        ),
-        (
-            "last_asked_timestamp_seconds",
-            "When HTCondor last asked about a job that is not over, since the epoch.",
-            [owner.overview.last_polled for _, owner in owners],
-        ),
-        (
-            "trouble_timestamp_seconds",
-            "When the problem with the project began, since the epoch.",
-            [owner.overview.trouble and owner.overview.trouble.since for _, owner in owners],
-        ),
-        (
-            "daemon_running",
-            "Whether a process works for the project and account.",
-            [owner.has_daemon for _, owner in owners],
-        ),
-        (
-            "account_known",
-            "Whether the settings have the project and the account.",
-            [owner.is_known for _, owner in owners],
-        ),
-    ):
-        yield _family(
-            name,
-            meaning,
-            [
-                (labels, float(value) if isinstance(value, float) else int(value))
-                for (labels, _), value in zip(owners, values, strict=True)
-                if value is not None
-            ],
-        )
+        "orphans",
+        "Jobs that HTCondor has not asked about for the length of a lease.",
+    ),
+    (
+        "last_poll_timestamp_seconds",
+        "last_poll",
+        "When the project last answered a question about jobs, since the epoch.",
+    ),
+    (
+        "last_asked_timestamp_seconds",
+        "last_asked",
+        "When HTCondor last asked about a job that is not over, since the epoch.",
+    ),
+    (
+        "trouble_timestamp_seconds",
+        "trouble_since",
+        "When the problem with the project began, since the epoch.",
+    ),
+    ("daemon_running", "daemon", "Whether a process works for the project and account."),
+    ("account_known", "known", "Whether the settings have the project and the account."),
+)
 
 
-def pending_counts(owner: WatchedOwner) -> dict[str, int]:
-    """Return the number of pending requests of each kind to a project."""
-    its = owner.overview
-    return {
-        "aborts": its.aborts,
-        "retirements": its.retirements,
-        "giving_up": its.batch_aborts,
-        "debts": len(its.submit_aborts),
-    }
-
-
-def _family(name: str, meaning: str, samples: Sequence[tuple[Labels, float]]) -> MetricFamily:
-    return MetricFamily(_PREFIX + name, meaning, samples)
+def _family(name: str, meaning: str, values: Iterable[tuple[Labels, float | None]]) -> MetricFamily:
+    """Return a family of the values that are known."""
+    samples = [
+        (labels, value if isinstance(value, float) else int(value))
+        for labels, value in values
+        if value is not None
+    ]
+    return MetricFamily(f"boinc_gahp_{name}", meaning, samples)

@@ -9,15 +9,22 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from boinc_gahp.cli.ledger import words
-from boinc_gahp.cli.ledger.wrong import wrong
 from boinc_gahp.config import ledger_file, load, state_dir, user_name
 from boinc_gahp.errors import ConfigError, LedgerError
-from boinc_gahp.htcondor import HoldCode, known_owners, owner_key
-from boinc_gahp.ledger import LOG_LIMIT, AccountLock, OverviewOptions, overviews
+from boinc_gahp.htcondor import HoldCode, explain_unknown, known_owners, owner_key
+from boinc_gahp.ledger import (
+    ALIVE,
+    LOG_LIMIT,
+    PERSISTENT_AFTER,
+    AccountLock,
+    Problem,
+    overviews,
+)
+from boinc_gahp.terminal import at
+from boinc_gahp.text import count, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +32,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.cli.ledger.words import Opened
     from boinc_gahp.config import Settings
-    from boinc_gahp.ledger import Overview
+    from boinc_gahp.ledger import JobLedger
 
 #: Why a person should look, with explanations; metrics and JSON use these words.
 REASONS: Final = {
@@ -42,246 +49,177 @@ REASONS: Final = {
     "daemon": "there are jobs, and no daemon works on them",
 }
 
-#: Seconds after which pending requests should have been sent: cron sends them every hour.
-OVERDUE: Final = 86400.0
+#: The reasons that tell of all jobs of a project, or of a batch, that they stand still.
+STOPPED: Final = {"project", "batch"}
 
 #: Free bytes that writing the ledger needs in the long run: its log may become as large.
 ROOM: Final = LOG_LIMIT
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A problem that a person should look at.
-
-    Attributes:
-        reason: one of :data:`REASONS`.
-        text: for people; one line.
-        url: the project concerned; None if all are.
-        account: the account concerned, likewise.
-        since: when it began, in seconds since the epoch, if known.
-    """
-
-    reason: str
-    text: str
-    url: str | None = None
-    account: str | None = None
-    since: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WatchedOwner:
-    """An owner in the ledger, and the process that works for it.
-
-    Attributes:
-        overview: the ledger's numbers.
-        is_known: whether the settings have the project and the account.
-        has_daemon: whether a process works for it now; None if unknown.
-        process: that process, if known.
-        since: when that process began, in seconds since the epoch, if known.
-    """
-
-    overview: Overview
-    is_known: bool
-    has_daemon: bool | None = None
-    process: int | None = None
-    since: float | None = None
-
-
-@dataclass(slots=True)
-class Status:
-    """The result.
-
-    Attributes:
-        user: the user whose jobs these are.
-        now: time of the check, in seconds since the epoch.
-        path: the ledger; None if the settings do not say.
-        is_readable: whether it could be read, or does not exist yet.
-        nbytes: its size, with its log; None if there is none.
-        available: bytes that the user may still write on its disk.
-        owners: oldest first.
-        findings: the problems that a person should look at.
-    """
-
-    user: str
-    now: float
-    path: Path | None = None
-    is_readable: bool = False
-    nbytes: int | None = None
-    available: int | None = None
-    owners: list[WatchedOwner] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-
-
-def check(config: str | None, after: float) -> Status:
+def status_of(config: str | None, after: float, *, details: bool = False) -> dict[str, Any]:
     """Return the state of this user's jobs; errors become a part of it and are never raised.
+
+    Its keys are those in ``docs/reference/json.rst``, "ledger status". Times are seconds since the
+    epoch, and ``look_at`` has a :class:`~boinc_gahp.ledger.Problem` for each problem.
 
     Args:
         config: the settings file named, or None.
         after: seconds after which a problem is reported.
+        details: whether to list batches and jobs.
     """
-    status = Status(user_name(), time.time())
+    found: dict[str, Any] = {
+        "user": user_name(),
+        "time": time.time(),
+        "ledger": None,
+        "readable": False,
+        "bytes": None,
+        "available_bytes": None,
+        "projects": [],
+        "look_at": [],
+    }
+    problems: list[Problem] = found["look_at"]
     try:
         settings = load(config)
-        status.path = ledger_file(settings)
+        path = ledger_file(settings)
     except ConfigError as error:
-        status.findings.append(Finding("settings", str(error)))
-        return status
-    # Check this before the ledger, which cannot be opened if there is no room at all.
-    _check_disk(status, status.path)
+        problems.append(Problem("settings", "", "", 0.0, str(error)))
+        return found
+    found["ledger"] = str(path)
+    # Look at this before the ledger, which cannot be opened if there is no room at all.
+    problems += _disk(found, path)
     try:
         with words.opened(settings) as ledger:
             if ledger is not None:
-                _check_ledger(status, ledger, settings, after)
-        status.is_readable = True
+                found["projects"] = list(
+                    _projects(ledger, settings, found["time"], details=details)
+                )
+                problems += _problems(ledger, found, settings, after)
+        found["readable"] = True
     except LedgerError as error:
-        status.findings.append(Finding("ledger", str(error)))
+        problems.append(Problem("ledger", "", "", 0.0, str(error)))
     # The most serious first.
     order = list(REASONS)
-    status.findings.sort(key=lambda each: order.index(each.reason))
-    return status
+    problems.sort(key=lambda each: order.index(each.reason))
+    return found
 
 
-def _check_disk(status: Status, path: Path) -> None:
-    # Without a ledger there is nothing to check.
+def stopped(
+    jobs: JobLedger, settings: Settings, now: float, after: float = PERSISTENT_AFTER
+) -> list[Problem]:
+    """Return what has been wrong for ``after`` seconds, and the owners that the settings lack now.
+
+    Raises:
+        LedgerError: the ledger cannot be read.
+    """
+    known = known_owners(settings)
+    found = [
+        Problem("stranded", url, account, 0.0, explain_unknown(url, account, name, settings))
+        for url, account, name in jobs.owners()
+        if owner_key(url, account) not in known
+    ]
+    lacking = {owner_key(each.url, each.account) for each in found}
+    return found + [
+        each
+        for each in jobs.persistent_problems(now, after)
+        # With an unknown owner, all other problems follow from that.
+        if each.reason == "owed" or owner_key(each.url, each.account) not in lacking
+    ]
+
+
+def _disk(found: dict[str, Any], path: Path) -> Iterator[Problem]:
+    # Without a ledger there is nothing to look at.
     with suppress(OSError):
         log = path.with_name(f"{path.name}-wal")
-        status.nbytes = path.stat().st_size + (log.stat().st_size if log.exists() else 0)
-        found = os.statvfs(path.parent)
-        status.available = found.f_bavail * found.f_frsize
-    if status.available is not None and status.available < ROOM:
-        status.findings.append(
-            Finding(
-                "disk",
-                f"{words.size(status.available)} are free on the disk with {path.parent}; with "
-                f"less than {words.size(ROOM)} the ledger soon cannot be written, and then no job "
-                "proceeds: make room",
+        found["bytes"] = path.stat().st_size + (log.stat().st_size if log.exists() else 0)
+        disk = os.statvfs(path.parent)
+        available = found["available_bytes"] = disk.f_bavail * disk.f_frsize
+        if available < ROOM:
+            text = (
+                f"{size(available)} are free on the disk with {path.parent}; with less than "
+                f"{size(ROOM)} the ledger soon cannot be written, and then no job proceeds: "
+                "make room"
             )
-        )
+            yield Problem("disk", "", "", 0.0, text)
 
 
-def _check_ledger(status: Status, ledger: Opened, settings: Settings, after: float) -> None:
-    now = status.now
-    watch = OverviewOptions(
-        now=now,
-        orphaned=now - settings.htcondor.lease,
-        undelivered=now - after,
-        held=now - after,
-        hold_codes=(HoldCode.ACCOUNT,),
-        overdue=now - OVERDUE,
-    )
+def _projects(
+    ledger: Opened, settings: Settings, now: float, *, details: bool
+) -> Iterator[dict[str, Any]]:
     known = known_owners(settings)
-    for each in overviews(ledger.store, watch):
-        is_known = owner_key(each.url, each.account) in known
+    for each in overviews(ledger.store, now, now - settings.htcondor.lease):
+        owner = each["url"], each["account"]
+        each["known"] = owner_key(*owner) in known
         # An owner that has left the settings matters as long as it has something left to do.
-        if is_known or each.job_counts.alive or each.pending:
-            status.owners.append(_watched(settings, each, is_known=is_known))
-    for problem in wrong(ledger.jobs, settings, now, after):
-        reason = "project" if problem.batch_id is None else "batch"
-        if not problem.stops:
-            reason = "owed"
-        elif owner_key(problem.url, problem.account) not in known:
-            reason = "stranded"
-        since = problem.since if problem.since < now else None
-        status.findings.append(Finding(reason, problem.text, problem.url, problem.account, since))
-    in_trouble = {
-        (each.url, each.account) for each in status.findings if each.reason in {"project", "batch"}
-    }
-    for owner in status.owners:
-        its = owner.overview
-        status.findings += _findings(its, settings.htcondor.lease, now, after)
-        if owner.is_known:
-            if (its.url, its.account) not in in_trouble:
-                status.findings += _silence(owner, settings, now, after)
-            status.findings += _without_daemon(owner, now, after)
+        if not (each["known"] or each["last_asked"] is not None or any(each["owed"].values())):
+            continue
+        lock = AccountLock(state_dir(settings), *owner)
+        each["daemon"] = each["process"] = None
+        with suppress(LedgerError, OSError):
+            each["daemon"] = lock.held_elsewhere()
+        if each["daemon"]:
+            each["process"] = lock.holder()
+        if details:
+            each["details"] = {
+                "batches": [
+                    words.batch_columns(ledger.jobs, batch, now)
+                    for batch in ledger.jobs.batches(*owner, *words.UNFINISHED)
+                ],
+                "jobs": [
+                    words.job_columns(ledger.jobs, job, settings.htcondor.lease, now)
+                    for job in ledger.jobs.under_way(*owner)
+                ],
+            }
+        yield each
 
 
-def _watched(settings: Settings, each: Overview, *, is_known: bool) -> WatchedOwner:
-    lock = AccountLock(state_dir(settings), each.url, each.account)
-    try:
-        has_daemon = lock.held_elsewhere()
-    except (LedgerError, OSError):
-        return WatchedOwner(each, is_known)
-    if not has_daemon:
-        return WatchedOwner(each, is_known, has_daemon)
-    return WatchedOwner(each, is_known, has_daemon, lock.holder(), lock.taken())
-
-
-def _findings(its: Overview, lease: float, now: float, after: float) -> Iterator[Finding]:
-    """Yield the problems of an owner that the ledger alone shows."""
-    mine = (its.url, its.account)
-    if its.undelivered is not None:
-        number, since, trouble = its.undelivered
-        yield Finding(
-            "outputs",
-            f"the outputs of {words.count(number, 'job')} cannot be fetched: {trouble}",
-            *mine,
-            since,
-        )
-    if its.held:
-        yield Finding(
-            "account",
-            f"{words.count(its.held, 'job')} went on hold within {words.span(after)} with code "
-            f"{HoldCode.ACCOUNT:d}: condor_q -hold tells what is wrong with the account",
-            *mine,
-        )
-    forgotten = sum(
-        batch.state == "sent" and batch.not_before + OVERDUE < now for batch in its.submit_aborts
-    )
-    if its.overdue or forgotten:
-        batches = words.count(its.overdue + forgotten, "batch", "batches")
-        yield Finding(
-            "owed",
-            f"{batches} of this project should have been retired or aborted by now, and nobody did "
-            "it: run boinc_gahp ledger reconcile, and have cron run it (conf/boinc_gahp.cron)",
-            *mine,
-        )
-    if its.orphans:
-        yield Finding(
-            "orphans",
-            f"HTCondor has not asked about {words.count(its.orphans, 'job')} for "
-            f"{words.span(lease)}: boinc_gahp ledger list names them; drop those that condor_q "
-            "does not have with boinc_gahp ledger forget --alive",
-            *mine,
-        )
+def _problems(
+    ledger: Opened, found: dict[str, Any], settings: Settings, after: float
+) -> Iterator[Problem]:
+    now = found["time"]
+    orphaned = now - settings.htcondor.lease
+    problems = stopped(ledger.jobs, settings, now, after)
+    yield from problems
+    yield from ledger.jobs.other_problems(now, after, orphaned, HoldCode.ACCOUNT)
+    in_trouble = {(each.url, each.account) for each in problems if each.reason in STOPPED}
+    for each in found["projects"]:
+        if each["known"]:
+            if (each["url"], each["account"]) not in in_trouble:
+                yield from _silence(each, settings, now, after)
+            yield from _without_daemon(each, now, after)
 
 
 def _silence(
-    owner: WatchedOwner, settings: Settings, now: float, after: float
-) -> Iterator[Finding]:
+    each: dict[str, Any], settings: Settings, now: float, after: float
+) -> Iterator[Problem]:
     """Yield that a daemon has not asked the project for long without giving a reason."""
-    its = owner.overview
     on_project = [
-        since.changed
-        for state, since in (its.oldest or {}).items()
-        if state in {"queued", "running"}
+        row["since"]
+        for row in each["jobs"]
+        if row["since"] is not None and row["state"] in {"queued", "running"}
     ]
-    if not (owner.has_daemon and on_project and its.polled is not None and owner.since is not None):
+    began = AccountLock(state_dir(settings), each["url"], each["account"]).taken()
+    if not (each["daemon"] and on_project and each["last_poll"] and began):
         return
     # It could not ask before it existed and had something to ask about.
-    due = max(its.polled, owner.since, min(on_project))
+    due = max(each["last_poll"], began, min(on_project))
     pause = max(settings.htcondor.poll_longest, settings.htcondor.poll_all)
     if now - due > after + pause:
-        yield Finding(
-            "project",
-            f"the daemon (process {owner.process}) has had no answer about jobs since "
-            f"{words.at(its.polled)}: the log tells more; end the process if it hangs, and "
-            "HTCondor starts another",
-            its.url,
-            its.account,
-            its.polled,
+        text = (
+            f"the daemon (process {each['process']}) has had no answer about jobs since "
+            f"{at(each['last_poll'])}: the log tells more; end the process if it hangs, and "
+            "HTCondor starts another"
         )
+        yield Problem("project", each["url"], each["account"], each["last_poll"], text)
 
 
-def _without_daemon(owner: WatchedOwner, now: float, after: float) -> Iterator[Finding]:
+def _without_daemon(each: dict[str, Any], now: float, after: float) -> Iterator[Problem]:
     """Yield that nobody works on jobs: HTCondor does not run, or no longer has them."""
-    its = owner.overview
-    if owner.has_daemon is False and its.last_polled is not None and now - its.last_polled > after:
-        yield Finding(
-            "daemon",
-            f"no daemon works on {words.count(its.job_counts.alive, 'job')}, and HTCondor has not "
-            "asked about any: check that condor_q has them and HTCondor runs; drop jobs that it "
-            "does not have with boinc_gahp ledger forget --alive",
-            its.url,
-            its.account,
-            its.last_polled,
+    asked = each["last_asked"]
+    if each["daemon"] is False and asked is not None and now - asked > after:
+        alive = sum(row["number"] for row in each["jobs"] if row["state"] in ALIVE)
+        text = (
+            f"no daemon works on {count(alive, 'job')}, and HTCondor has not asked about "
+            "any: check that condor_q has them and HTCondor runs; drop jobs that it does not have "
+            "with boinc_gahp ledger forget --alive"
         )
+        yield Problem("daemon", each["url"], each["account"], asked, text)

@@ -15,6 +15,7 @@ from boinc_gahp.config import (
 from boinc_gahp.errors import RpcError
 from boinc_gahp.ledger import AccountLock, JobLedger, Store
 from boinc_gahp.terminal import Parser
+from boinc_gahp.text import count, printable
 
 if TYPE_CHECKING:
     from boinc_gahp.config import ProjectSettings, Settings
@@ -62,10 +63,10 @@ def run(arguments: list[str], config: str | None) -> int:
     finally:
         store.close()
     print(
-        f"Moved from {words.printable(old[0])} (account key {old[1]}) to {new[0]} (account key "
-        f"{new[1]}): {words.count(moved.jobs, 'job')}, "
-        f"{words.count(moved.batches, 'batch', 'batches')}, "
-        f"{words.count(moved.submit_aborts, 'owed request')}."
+        f"Moved from {printable(old[0])} (account key {old[1]}) to {new[0]} (account key "
+        f"{new[1]}): {count(moved.jobs, 'job')}, "
+        f"{count(moved.batches, 'batch', 'batches')}, "
+        f"{count(moved.submit_aborts, 'owed request')}."
     )
     return 0
 
@@ -78,7 +79,9 @@ def run_parser(config: str | None = None) -> Parser:
         examples=_EXAMPLES,
         statuses={1: "nothing was moved: stderr says why"},
     )
-    parser.add_argument("old", metavar="OLD", help="the project's address as ledger list shows it")
+    parser.add_argument(
+        "old", metavar="OLD", help="the project's address as ledger status shows it"
+    )
     parser.add_argument(
         "new",
         metavar="NEW",
@@ -117,7 +120,7 @@ def _account(jobs: JobLedger, old: str, new: tuple[str, str], wanted: str | None
             f"the ledger has several accounts on {old}: choose one of these keys with --account: "
             f"{', '.join(accounts)}"
         )
-    known = ", ".join(f"{each.url} (account key {each.account})" for each in jobs.all_owners())
+    known = ", ".join(f"{url} (account key {key})" for url, key, _ in jobs.owners())
     raise words.LedgerActionRefused(
         f"the ledger has nothing of {old}{'' if wanted is None else f' with account key {wanted}'};"
         f" it has {known or 'no project'}"
@@ -146,6 +149,6 @@ def _check(
     if there.isdisjoint(batch.name for batch in batches):
         raise words.LedgerActionRefused(
             f"nothing was moved: the account at {project.url} has none of the "
-            f"{words.count(len(batches), 'batch', 'batches')} of {old[0]} (account key {old[1]}); "
+            f"{count(len(batches), 'batch', 'batches')} of {old[0]} (account key {old[1]}); "
             "is it the same project, and the same account? If so, use --unchecked"
         )

@@ -9,7 +9,8 @@ from boinc_gahp.cli.ledger import words
 from boinc_gahp.config import ledger_file, state_dir
 from boinc_gahp.htcondor import owner_key
 from boinc_gahp.ledger import AccountLock, JobLedger, all_pending_aborts
-from boinc_gahp.terminal import Parser
+from boinc_gahp.terminal import Parser, at
+from boinc_gahp.text import count, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +106,7 @@ def _lines(
     project = f"{reconciliation.url} {words.project_words(reconciliation.project_name)}"
     reconciled = reconciliation.reconciled
     if reconciled is None:
-        yield f"{project}: {words.printable(reconciliation.problem or 'nothing could be done')}"
+        yield f"{project}: {printable(reconciliation.problem or 'nothing could be done')}"
         return
     if reconciled.managed_elsewhere:
         if not quiet:
@@ -133,23 +134,23 @@ def _lines(
 
 
 def _count(number: int, what: str) -> str:
-    return words.count(number, what, "batches" if what == "batch" else None)
+    return count(number, what, "batches" if what == "batch" else None)
 
 
 def _reasons(store: Store, reconciliation: Reconciliation) -> Iterator[str]:
     jobs = JobLedger(store)
     owner = (reconciliation.url, reconciliation.account)
-    now = words.now()
+    now = time.time()
     trouble = jobs.troubles().get(owner)
     if trouble is not None:
-        yield f"since {words.at(trouble.since)}: {words.printable(trouble.text)}"
+        yield f"since {at(trouble.since)}: {printable(trouble.text)}"
     for batch in jobs.batches(*owner, "planned", "sent", "giving_up", "ended"):
         for note in words.batch_notes(batch, now):
-            yield f"batch {words.printable(batch.name)}: {note}"
+            yield f"batch {printable(batch.name)}: {note}"
     for abort in jobs.pending_aborts(*owner):
         job = jobs.job(abort.job_id)
         if job is not None and job.trouble:
-            yield f"job {abort.job_name}: {words.printable(job.trouble)}"
+            yield f"job {abort.job_name}: {printable(job.trouble)}"
 
 
 def _submit_aborts(store: Store) -> dict[tuple[str, str], list[BatchRow]]:
@@ -157,7 +158,7 @@ def _submit_aborts(store: Store) -> dict[tuple[str, str], list[BatchRow]]:
 
     A submission that may still be under way is not among them.
     """
-    now = words.now()
+    now = time.time()
     found: dict[tuple[str, str], list[BatchRow]] = {}
     for batch in all_pending_aborts(store):
         if batch.state == "giving_up" or batch.not_before < now:
@@ -178,13 +179,13 @@ def _abort_lines(
         done = len(before.get(owner, [])) - len(left)
         of = f"{owner[0]}: {{}} of BOINC_SUBMIT requests that were cut short"
         if done > 0 and not quiet:
-            yield of.format(f"done: {words.count(done, 'abort')}")
+            yield of.format(f"done: {count(done, 'abort')}")
         waiting = [batch.not_before for batch in left if batch.state == "sent"]
         if owner_key(*owner) not in worked_for:
             why = "the settings do not have this project"
         elif waiting:
-            why = f"HTCondor may ask for them until {words.at(max(waiting) + FORGOTTEN)}"
+            why = f"HTCondor may ask for them until {at(max(waiting) + FORGOTTEN)}"
         else:
             why = "the log says why"
         if left:
-            yield of.format(f"still owed: {words.count(len(left), 'abort')}") + f" ({why})"
+            yield of.format(f"still owed: {count(len(left), 'abort')}") + f" ({why})"

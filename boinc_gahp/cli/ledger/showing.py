@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.ledger import words
-from boinc_gahp.cli.ledger.listing import as_json, columns
 from boinc_gahp.config import ledger_file
 from boinc_gahp.states import LEDGER_WORDS
-from boinc_gahp.terminal import Parser
+from boinc_gahp.terminal import Parser, at
+from boinc_gahp.text import printable, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,8 +70,8 @@ def find(jobs: JobLedger, name: str) -> tuple[list[JobRow], list[BatchRow]]:
     number = len(found) + len(batches)
     if number == 0:
         raise words.LedgerActionRefused(
-            f"the ledger {jobs.store.path} has no job or batch {name!r}; boinc_gahp ledger list "
-            "--all lists what there is"
+            f"the ledger {jobs.store.path} has no job or batch {name!r}; boinc_gahp ledger status "
+            "--jobs lists those that are not over"
         )
     if number > _MANY:
         raise words.LedgerActionRefused(
@@ -80,11 +81,11 @@ def find(jobs: JobLedger, name: str) -> tuple[list[JobRow], list[BatchRow]]:
 
 
 def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str]:
-    now = words.now()
+    now = time.time()
     yield f"Job {words.job_id(jobs, job)}"
     yield from _lines(
         {
-            "state": f"{_state(job)} since {words.at(job.changed)}",
+            "state": f"{_state(job)} since {at(job.changed)}",
             "in HTCondor's queue": words.cluster_proc(job),
             "JobDirectory": job.job_directory,
             "attempt": job.attempt if job.attempt > 1 else None,
@@ -92,9 +93,8 @@ def _job_lines(jobs: JobLedger, job: JobRow, settings: Settings) -> Iterator[str
             "account": f"key {job.account}",
             "app": job.app_name,
             "on the project": job.job_name,
-            "accepted": words.at(job.accepted),
-            "last asked about": f"{words.at(job.last_polled)}, "
-            f"{words.span(now - job.last_polled)} ago",
+            "accepted": at(job.accepted),
+            "last asked about": f"{at(job.last_polled)}, {span(now - job.last_polled)} ago",
             "end reported to HTCondor": _yes(job.end_reported) if not job.is_alive else None,
             "exit code": job.exit_code if job.signal is None else None,
             "ended by signal": job.signal,
@@ -117,17 +117,17 @@ def _state(job: JobRow) -> str:
 
 
 def _batch_lines(jobs: JobLedger, batch: BatchRow) -> Iterator[str]:
-    now = words.now()
+    now = time.time()
     counts = jobs.counts(batch.id)
-    yield f"Batch {words.printable(batch.name)}"
+    yield f"Batch {printable(batch.name)}"
     yield from _lines(
         {
             "state": f"{words.BATCH_WORDS[batch.state]} ({batch.state})",
             "project": batch.project_url,
             "app": batch.app_name,
             "id on the project": batch.project_batch_id,
-            "made": words.at(batch.created),
-            "lease until": words.at(batch.lease_until),
+            "made": at(batch.created),
+            "lease until": at(batch.lease_until),
             "jobs": ", ".join(f"{counts[state]} {LEDGER_WORDS[state].words}" for state in counts)
             or "none",
         }
@@ -140,7 +140,7 @@ def _lines(values: dict[str, object]) -> Iterator[str]:
     known = {key: value for key, value in values.items() if value is not None}
     width = max(map(len, known)) + 2
     for key, value in known.items():
-        yield f"  {key + ':':<{width}}{words.printable(str(value))}"
+        yield f"  {key + ':':<{width}}{printable(str(value))}"
 
 
 def _description(text: str) -> Iterator[str]:
@@ -156,7 +156,7 @@ def _description(text: str) -> Iterator[str]:
             continue
         many = value if isinstance(value, list) and key != "args" else [value]
         for each in many:
-            yield f"    {words.printable(str(key))}: {words.printable(_as_text(each))}"
+            yield f"    {printable(str(key))}: {printable(_as_text(each))}"
 
 
 def _as_text(value: object) -> str:
@@ -170,13 +170,16 @@ def _yes(yes: bool) -> str:
 def _as_json(
     ledger: Opened, jobs: list[JobRow], batches: list[BatchRow], settings: Settings
 ) -> dict[str, Any]:
-    now = words.now()
+    now = time.time()
     shown = []
     for job in jobs:
         try:
             description = json.loads(job.description)
         except ValueError:
             description = job.description
-        values = as_json(ledger, job, settings.htcondor.lease, now)
+        values = words.job_columns(ledger.jobs, job, settings.htcondor.lease, now)
         shown.append({**values, "description": description})
-    return {"jobs": shown, "batches": [columns(batch) for batch in batches]}
+    return {
+        "jobs": shown,
+        "batches": [words.batch_columns(ledger.jobs, batch, now) for batch in batches],
+    }

@@ -5,29 +5,29 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections import Counter
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.ledger import metrics, words
-from boinc_gahp.cli.ledger.monitoring import check
+from boinc_gahp.cli.ledger.monitoring import status_of
 from boinc_gahp.config import expand
 from boinc_gahp.files import write_whole
-from boinc_gahp.ledger import PERSISTENT_AFTER, STATES
+from boinc_gahp.ledger import ALIVE, PERSISTENT_AFTER, Problem
 from boinc_gahp.states import LEDGER_WORDS
-from boinc_gahp.terminal import Column, Parser, coloured, moment, not_empty, table
-from boinc_gahp.text import visible
+from boinc_gahp.terminal import Column, Parser, at, coloured, moment, not_empty, table
+from boinc_gahp.text import count, printable, span, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from boinc_gahp.cli.ledger.monitoring import Finding, Status, WatchedOwner
+    from collections.abc import Callable, Iterable, Sequence
 
 _DESCRIPTION = """\
 Shows how this user's jobs from HTCondor are doing: jobs by state, the oldest job of each state,
 when each project last answered a question about jobs, the requests owed to each project, and
-problems that someone should look at. Jobs that wait for volunteers for days are not a problem. This
-command only reads, asks no project, and can be used at any time; it does not create a ledger.
+problems that someone should look at. Jobs that wait for volunteers for days are not a problem. Jobs
+that HTCondor no longer asks about are called orphans. This command only reads, asks no project, and
+can be used at any time; it does not create a ledger.
 
 --textfile writes metrics for Prometheus' node_exporter. The file is replaced as a whole, with mode
 644, even if something is wrong. Its name must end in .prom. Each user needs a file: {user} in the
@@ -35,7 +35,7 @@ name stands for the user. "-" prints the metrics.
 """
 _EXAMPLES = (
     "boinc_gahp ledger status",
-    "boinc_gahp ledger status --json",
+    "boinc_gahp ledger status --jobs --json",
     "boinc_gahp ledger status --textfile '/var/lib/boinc_gahp/metrics/{user}.prom'",
 )
 
@@ -47,7 +47,7 @@ _PROJECTS = (
     Column("last poll"),
     Column("owed", rank=1),
 )
-_JOBS = (
+_STATES = (
     Column("project", minimum=20, middle=True),
     Column("section", rank=3),
     Column("account key", rank=4),
@@ -55,19 +55,37 @@ _JOBS = (
     Column("jobs", right=True),
     Column("oldest", right=True),
 )
+_BATCHES = (
+    Column(minimum=24, middle=True),
+    Column(),
+    Column(rank=1),
+    Column(rank=3, minimum=10),
+    Column(rank=2),
+)
+#: The second is its name in HTCondor, or else its directory.
+_JOBS = (
+    Column(),
+    Column(minimum=16, middle=True),
+    Column(),
+    Column(rank=1),
+    Column(rank=3, minimum=10),
+    Column(rank=2, minimum=16, middle=True),
+)
+#: The keys of times, which JSON has as texts.
+_TIMES = {"time", "last_poll", "last_asked", "trouble_since", "since", "oldest"}
 
 
 def run(arguments: list[str], config: str | None) -> int:
     """Print or write it; return 1 if there are problems, else 0."""
     options = run_parser(config).read(arguments)
-    status = check(options.config, options.after)
+    status = status_of(options.config, options.after, details=options.jobs)
     if options.textfile is not None:
         _write(options.textfile, metrics.exposition(metrics.families(status)))
     elif options.json:
         print(json.dumps(_as_json(status), indent=1))
     else:
         _print(status)
-    return 1 if status.findings else 0
+    return 1 if status["look_at"] else 0
 
 
 def run_parser(config: str | None = None) -> Parser:
@@ -80,6 +98,11 @@ def run_parser(config: str | None = None) -> Parser:
             0: "no problems",
             1: "someone should look into a problem, or the file cannot be written",
         },
+    )
+    parser.add_argument(
+        "--jobs",
+        action="store_true",
+        help="list also the batches and jobs that are not over, and what is wrong with them",
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="print JSON")
@@ -130,88 +153,134 @@ def _write(name: str, text: str) -> None:
 # -- for people
 
 
-def _print(status: Status) -> None:
-    if status.owners:
+def _print(status: dict[str, Any]) -> None:
+    projects, problems, now = status["projects"], status["look_at"], status["time"]
+    if projects:
         _print_tables(status)
-    elif status.is_readable and status.path is not None:
-        empty = f"The ledger {status.path} is empty."
-        print(words.none_yet(status.path) if status.nbytes is None else empty)
-    if status.findings:
-        _title("\nProblems" if status.owners else "Problems")
-        for each in status.findings:
-            print("  " + coloured(_finding_words(each, status.now), "yellow", sys.stdout))
-    elif status.owners:
+        details = [each["details"] for each in projects if "details" in each]
+        _print_rows("Batches", _BATCHES, _batch_cells, chain(*(of["batches"] for of in details)))
+        _print_rows(
+            "Unfinished jobs",
+            _JOBS,
+            partial(_job_cells, now),
+            chain(*(of["jobs"] for of in details)),
+        )
+    elif status["readable"]:
+        path = Path(status["ledger"])
+        empty = f"The ledger {path} is empty."
+        print(words.none_yet(path) if status["bytes"] is None else empty)
+    if problems:
+        _title("\nProblems" if projects else "Problems")
+        for each in problems:
+            text = f"{each.reason}: {words.problem_words(each, now)}"
+            print("  " + coloured(text, "yellow", sys.stdout))
+    elif projects:
         print("\nNo problems.")
 
 
-def _finding_words(each: Finding, now: float) -> str:
-    ago = f" for {words.span(now - each.since)}" if each.since is not None else ""
-    place = "" if each.url is None else f"{words.printable(each.url)}{ago}: "
-    return f"{each.reason}: {place}{words.printable(each.text)}"
-
-
-def _print_tables(status: Status) -> None:
-    known = Counter(_named(owner)[:2] for owner in status.owners)
+def _print_tables(status: dict[str, Any]) -> None:
+    projects, now = status["projects"], status["time"]
+    sections = [(each["url"], words.project_words(each["project_name"])) for each in projects]
     names = [
-        (*_named(owner)[:2], owner.overview.account if known[_named(owner)[:2]] > 1 else "")
-        for owner in status.owners
+        (*section, each["account"] if sections.count(section) > 1 else "")
+        for section, each in zip(sections, projects, strict=True)
     ]
     _title("Projects")
     rows = [
-        (*name, _daemon(owner), _poll(owner, status.now), _pending(owner))
-        for name, owner in zip(names, status.owners, strict=True)
+        (*name, _daemon(each), _ago(each["last_poll"], now), _pending(each["owed"]))
+        for name, each in zip(names, projects, strict=True)
     ]
     for line in table.lines(_PROJECTS, rows, sys.stdout, indent="  "):
         print(line)
+    told = {each.url for each in status["look_at"] if each.reason in {"project", "stranded"}}
+    for each in projects:
+        if each["trouble"] is not None and each["url"] not in told:
+            text = f"trouble since {at(each['trouble_since'])}: {each['trouble']}"
+            _print_notes([f"{printable(each['url'])}: {printable(text)}"])
     jobs = [
         # With a single project, its name is not repeated.
-        (*(name if len(names) > 1 else ("", "", "")), *row)
-        for name, owner in zip(names, status.owners, strict=True)
-        for row in _states(owner, status.now)
+        (
+            *(name if len(names) > 1 else ("", "", "")),
+            LEDGER_WORDS[row["state"]].words,
+            f"{row['number']:,}",
+            "" if row["oldest"] is None else span(now - row["oldest"]),
+        )
+        for name, each in zip(names, projects, strict=True)
+        for row in each["jobs"]
+        if row["number"]
     ]
     _title("\nJobs")
-    for line in table.lines(_JOBS, jobs, sys.stdout, indent="  "):
+    for line in table.lines(_STATES, jobs, sys.stdout, indent="  "):
         print(line)
     if not jobs:
         print("  none")
 
 
-def _named(owner: WatchedOwner) -> tuple[str, str]:
-    its = owner.overview
-    return its.url, words.project_words(its.project_name)
-
-
-def _daemon(owner: WatchedOwner) -> str:
-    if owner.has_daemon is None:
+def _daemon(project: dict[str, Any]) -> str:
+    if project["daemon"] is None:
         return "?"
-    if not owner.has_daemon:
+    if not project["daemon"]:
         return "none"
-    return "runs" if owner.process is None else f"process {owner.process}"
+    return "runs" if project["process"] is None else f"process {project['process']}"
 
 
-def _poll(owner: WatchedOwner, now: float) -> str:
-    polled = owner.overview.polled
-    return "" if polled is None else f"{words.span(now - polled)} ago"
+def _ago(then: float | None, now: float) -> str:
+    return "" if then is None else f"{span(now - then)} ago"
 
 
-def _pending(owner: WatchedOwner) -> str:
-    its = owner.overview
-    aborts = its.aborts + its.batch_aborts + len(its.submit_aborts)
+def _pending(owed: dict[str, int]) -> str:
+    retirements = owed["retirements"]
     return ", ".join(
-        words.count(number, what)
-        for number, what in ((aborts, "abort"), (its.retirements, "retirement"))
+        count(number, what)
+        for number, what in (
+            (sum(owed.values()) - retirements, "abort"),
+            (retirements, "retirement"),
+        )
         if number
     )
 
 
-def _states(owner: WatchedOwner, now: float) -> Iterator[tuple[str, str, str]]:
-    its = owner.overview
-    for state in STATES:
-        number = getattr(its.job_counts, state)
-        if number:
-            since = (its.oldest or {}).get(state)
-            age = "" if since is None else words.span(now - since.accepted)
-            yield LEDGER_WORDS[state].words, f"{number:,}", age
+def _print_rows(
+    title: str,
+    columns: Sequence[Column],
+    cells: Callable[[dict[str, Any]], tuple[str, ...]],
+    rows: Iterable[dict[str, Any]],
+) -> None:
+    known = list(rows)
+    if known:
+        _title(f"\n{title}")
+    lines = table.lines(columns, map(cells, known), sys.stdout, indent="  ")
+    for row, line in zip(known, lines, strict=True):
+        print(line)
+        _print_notes(row["notes"])
+
+
+def _batch_cells(batch: dict[str, Any]) -> tuple[str, ...]:
+    alive = sum(number for state, number in batch["jobs"].items() if state in ALIVE)
+    number = batch["project_batch_id"]
+    return (
+        batch["name"],
+        batch["state_words"],
+        f"{alive} of {count(sum(batch['jobs'].values()), 'job')} unfinished",
+        batch["app_name"],
+        "" if number is None else f"batch {number} of the project",
+    )
+
+
+def _job_cells(now: float, job: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        job["htcondor_id"],
+        job["cluster_proc"] or job["job_directory"],
+        job["state_words"],
+        f"for {span(now - job['changed'])}",
+        job["app_name"],
+        job["job_name"] or "",
+    )
+
+
+def _print_notes(notes: Iterable[str]) -> None:
+    for note in notes:
+        print("      " + coloured(note, "yellow", sys.stdout))
 
 
 def _title(text: str) -> None:
@@ -221,49 +290,24 @@ def _title(text: str) -> None:
 # -- for programs
 
 
-def _as_json(status: Status) -> dict[str, Any]:
-    return {
-        "user": status.user,
-        "time": moment(status.now),
-        "ledger": None if status.path is None else str(status.path),
-        "readable": status.is_readable,
-        "bytes": status.nbytes,
-        "available_bytes": status.available,
-        "projects": [_owner_json(owner) for owner in status.owners],
-        "look_at": [
-            {
-                "reason": each.reason,
-                "project": each.url,
-                "account": each.account,
-                "since": moment(each.since),
-                "text": visible(each.text),
-            }
-            for each in status.findings
-        ],
-    }
-
-
-def _owner_json(owner: WatchedOwner) -> dict[str, Any]:
-    its = owner.overview
-    oldest = its.oldest or {}
-    return {
-        "url": its.url,
-        "project_name": its.project_name,
-        "account": its.account,
-        "known": owner.is_known,
-        "daemon": owner.has_daemon,
-        "last_poll": moment(its.polled),
-        "last_asked": moment(its.last_polled),
-        "trouble": None if its.trouble is None else visible(its.trouble.text),
-        "trouble_since": None if its.trouble is None else moment(its.trouble.since),
-        "orphans": its.orphans,
-        "owed": metrics.pending_counts(owner),
-        "jobs": [
-            {
-                "state": state,
-                "number": getattr(its.job_counts, state),
-                "oldest": moment(oldest[state].accepted) if state in oldest else None,
-            }
-            for state in STATES
-        ],
-    }
+def _as_json(value: Any, key: str = "") -> Any:
+    """Return a part of the status as JSON has it."""
+    if isinstance(value, Problem):
+        return {
+            "reason": value.reason,
+            "project": value.url or None,
+            "account": value.account or None,
+            "since": moment(value.since),
+            "text": visible(value.text),
+        }
+    if isinstance(value, dict):
+        # Rows of the ledger are shown as they are there.
+        return {
+            name: each if name == "details" else _as_json(each, name)
+            for name, each in value.items()
+        }
+    if isinstance(value, list):
+        return [_as_json(each) for each in value]
+    if isinstance(value, str):
+        return visible(value)
+    return moment(value) if key in _TIMES else value

@@ -6,45 +6,21 @@ import argparse
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.config import ledger_file, load
 from boinc_gahp.errors import GahpError, LedgerError
 from boinc_gahp.ledger import JobLedger, Store
 from boinc_gahp.states import LEDGER_WORDS
-from boinc_gahp.terminal import at, now
-from boinc_gahp.text import count, printable, size, span
+from boinc_gahp.terminal import at
+from boinc_gahp.text import printable, span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from boinc_gahp.config import Settings
-    from boinc_gahp.ledger import BatchRow, JobRow
-
-__all__ = [
-    "BATCH_WORDS",
-    "LedgerActionRefused",
-    "Opened",
-    "at",
-    "batch_notes",
-    "cluster_proc",
-    "count",
-    "exists",
-    "is_orphan",
-    "job_id",
-    "job_notes",
-    "none_yet",
-    "now",
-    "opened",
-    "positive",
-    "printable",
-    "project_words",
-    "settings_of",
-    "size",
-    "span",
-    "state_words",
-]
+    from boinc_gahp.ledger import BatchRow, JobRow, Problem
 
 #: A batch's states.
 BATCH_WORDS = {
@@ -55,6 +31,9 @@ BATCH_WORDS = {
     "ended": "to be retired",
     "retired": "over",
 }
+
+#: Those of batches that are not over.
+UNFINISHED = tuple(state for state in BATCH_WORDS if state != "retired")
 
 _CLUSTER_PROC = re.compile(r"_([0-9]+\.[0-9]+)_[0-9]+\Z")
 
@@ -139,6 +118,37 @@ def project_words(name: str) -> str:
 def is_orphan(job: JobRow, orphaned_after: float, now: float) -> bool:
     """Tell whether HTCondor has not asked about a live job for ``orphaned_after`` s."""
     return job.is_alive and now - job.last_polled > orphaned_after
+
+
+def job_columns(jobs: JobLedger, job: JobRow, orphaned_after: float, now: float) -> dict[str, Any]:
+    """Return a job as the ledger has it, without its description, and what it tells people."""
+    values = job._asdict()
+    del values["description"]
+    return {
+        **values,
+        "htcondor_id": job_id(jobs, job),
+        "cluster_proc": cluster_proc(job),
+        "orphan": is_orphan(job, orphaned_after, now),
+        "state_words": state_words(job),
+        "notes": job_notes(job, orphaned_after, now),
+    }
+
+
+def batch_columns(jobs: JobLedger, batch: BatchRow, now: float) -> dict[str, Any]:
+    """Return a batch as the ledger has it, its jobs by state, and what it tells people."""
+    return {
+        **batch._asdict(),
+        "jobs": jobs.counts(batch.id),
+        "state_words": BATCH_WORDS[batch.state],
+        "notes": batch_notes(batch, now),
+    }
+
+
+def problem_words(each: Problem, now: float) -> str:
+    """Return a problem for people, on one line."""
+    ago = f" for {span(now - each.since)}" if each.since else ""
+    place = f"{printable(each.url)}{ago}: " if each.url else ""
+    return f"{place}{printable(each.text)}"
 
 
 def job_notes(job: JobRow, orphaned_after: float, now: float) -> list[str]:

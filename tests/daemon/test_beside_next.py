@@ -1,6 +1,6 @@
-"""A daemon of the version before goes on beside one of this version, in the same state directory.
+"""A daemon goes on beside one of the next release, in the same state directory.
 
-That is so for as long as its users have jobs, after another version was installed.
+That is so for a few seconds after another version was installed, or as long as its user wants to.
 """
 
 from __future__ import annotations
@@ -14,23 +14,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.ledger.migrations import VERSION
+from boinc_gahp.ledger import migrations
 from boinc_gahp.localproject import BatchState, LocalProject
 from tests import faultproxy
-from tests.cli.conftest import COMMAND
 from tests.daemon.gridmanager import BatchGridmanager, submission
 from tests.daemon.process import Daemon
 from tests.daemon.test_pipes import Jobs, statuses
 from tests.daemon.test_pipes_blah import Node
 from tests.helpers import wait_for
-from tests.previous import previous_version  # noqa: F401  (fixture)
+from tests.next_release import VERSION, next_release  # noqa: F401  (fixture)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.long
 
-_MAIN = "import sys; from boinc_gahp.cli.main import main; sys.exit(main([]))"
+_MAIN = "import sys; from boinc_gahp.cli.main import main; sys.exit(main(sys.argv[1:]))"
 
 
 @pytest.fixture
@@ -46,17 +45,23 @@ def proxy(project: LocalProject) -> Iterator[faultproxy.FaultProxy]:
 
 
 class Shared(Node):
-    """A submit node on which two versions' daemons run."""
+    """A submit node on which the daemons of two releases run."""
 
-    def __init__(self, directory: Path, project: LocalProject, url: str, previous: Path) -> None:
+    def __init__(self, directory: Path, project: LocalProject, url: str, later: Path) -> None:
         super().__init__(directory, project)
         settings = directory / ".config" / "boinc_gahp" / "boinc_gahp.toml"
         settings.write_text(settings.read_text().replace(project.url, url))
-        self.previous = previous
+        self.with_later = {
+            **self.environ,
+            "PYTHONPATH": str(later),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
 
-    def old_daemon(self) -> Daemon:
-        environ = {**self.environ, "PYTHONPATH": str(self.previous), "PYTHONDONTWRITEBYTECODE": "1"}
-        return Daemon([sys.executable, "-c", _MAIN], environ=environ, cwd=Path("/"))
+    def later(self, *words: str) -> list[str]:
+        return [sys.executable, "-c", _MAIN, *words]
+
+    def new_daemon(self) -> Daemon:
+        return Daemon(self.later(), environ=self.with_later, cwd=Path("/"))
 
     def ask(self, question: str) -> list[tuple[object, ...]]:
         (path,) = self.directory.rglob("ledger.sqlite")
@@ -79,9 +84,9 @@ def node(
     tmp_path: Path,
     project: LocalProject,
     proxy: faultproxy.FaultProxy,
-    previous_version: Path,  # noqa: F811
+    next_release: Path,  # noqa: F811
 ) -> Shared:
-    return Shared(tmp_path, project, proxy.url, previous_version)
+    return Shared(tmp_path, project, proxy.url, next_release)
 
 
 def held_up(proxy: faultproxy.FaultProxy, *, carried_out: bool) -> faultproxy.Hang:
@@ -94,7 +99,7 @@ def held_up(proxy: faultproxy.FaultProxy, *, carried_out: bool) -> faultproxy.Ha
 def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
     node: Shared, project: LocalProject, proxy: faultproxy.FaultProxy
 ) -> None:
-    with node.old_daemon() as old:
+    with node.daemon() as old:
         before = BatchGridmanager(old)
         before.ping()
         # Three submit_batch of it are under way: of BOINC_SUBMIT, one that will end well and one
@@ -108,9 +113,9 @@ def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
         jobs_held_up = held_up(proxy, carried_out=True)
         jobs = before.submit_all(node.ad(f"1.{number}") for number in range(4))
         wait_for(jobs_held_up.reached.is_set, "the submit_batch of HTCondor's jobs")
-        assert node.ask("PRAGMA user_version") == [(4,)]
+        assert node.ask("PRAGMA user_version") == [(migrations.VERSION,)]
 
-        with node.daemon() as new:
+        with node.new_daemon() as new:
             after = BatchGridmanager(new)
             after.ping()
             # From here on it checks what is pending.
@@ -122,10 +127,10 @@ def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
             ends = after.follow(more)
             assert {status.word for status in ends.values()} == {4}
             assert proxy.count("submit_batch") == 4
-            settle = [COMMAND, "ledger", "settle", "--timeout", "5"]
             told = subprocess.run(
-                settle, env=node.environ, capture_output=True, text=True, check=False
-            )
+                node.later("ledger", "reconcile", "--timeout", "5"),
+                env=node.with_later, cwd="/", capture_output=True, text=True, check=False,
+            )  # fmt: skip
             assert f"left to the daemon (process {old.process.pid})" in told.stdout
             ends_well.release()
             assert before.result(answer) == ["NULL"]
@@ -156,7 +161,6 @@ def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
     names = project.workunit_names()
     assert len(names) == len(set(names)) == 4 + 2 + 3 * 2
     assert BatchState.ABORTED not in {state for _, _, state in project.batches()}
-    assert node.ask("SELECT count(*) FROM debt") == [(0,)]
     assert "Traceback" not in node.log()
     assert "the ledger" not in node.log()
 
@@ -164,7 +168,7 @@ def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
 def test_what_the_old_one_gave_up_is_aborted_by_the_new_one(
     node: Shared, project: LocalProject, proxy: faultproxy.FaultProxy
 ) -> None:
-    with node.old_daemon() as old, node.daemon() as new:
+    with node.daemon() as old, node.new_daemon() as new:
         before, after = BatchGridmanager(old), BatchGridmanager(new)
         assert before.do("BOINC_PING") == ["NULL"]
         assert after.do("BOINC_PING") == ["NULL"]
