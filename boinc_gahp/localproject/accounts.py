@@ -57,40 +57,18 @@ def authenticate(
     if not authenticator:
         raise RpcFailed("no authenticator")
     row = connection.execute(
-        f"{_USERS} WHERE u.authenticator = ?",
+        "SELECT u.id, u.name, s.user_id, s.submit_all, s.max_jobs_in_progress "
+        "FROM user u LEFT JOIN user_submit s ON s.user_id = u.id WHERE u.authenticator = ?",
         (authenticator,),
     ).fetchone()
     if row is None:
         raise RpcFailed("bad authenticator")
     if row["user_id"] is None:
         raise RpcFailed("no file access" if app is None else "no submit access")
-    user = _user(row)
+    user = User(row["id"], row["name"], bool(row["submit_all"]), row["max_jobs_in_progress"])
     if app is not None and not may_submit(connection, user, app):
         raise RpcFailed("no submit access")
     return user
-
-
-_USERS = (
-    "SELECT u.id, u.name, s.user_id, s.submit_all, s.max_jobs_in_progress "
-    "FROM user u LEFT JOIN user_submit s ON s.user_id = u.id"
-)
-
-
-def _user(row: sqlite3.Row) -> User:
-    return User(
-        row["id"],
-        row["name"],
-        bool(row["submit_all"]),
-        row["max_jobs_in_progress"] or 0,
-    )
-
-
-def find_user(connection: sqlite3.Connection, name: str) -> User | None:
-    """Return a user who may use the RPCs, by name."""
-    row = connection.execute(
-        f"{_USERS} WHERE s.user_id IS NOT NULL AND u.name = ?", (name,)
-    ).fetchone()
-    return None if row is None else _user(row)
 
 
 def may_submit(connection: sqlite3.Connection, user: User, app: AppRow) -> bool:

@@ -175,6 +175,7 @@ def _cell(key: str, value: Any) -> str:
         "memory": size,
         "disk": size,
         "credit": words.credit,
+        "max_jobs_in_progress": lambda number: str(number or "-"),
         "last_time": lambda then: words.ago(then) if then else "never",
     }
     return written.get(key, str)(value)
