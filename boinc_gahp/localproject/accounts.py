@@ -34,16 +34,12 @@ class AppRow:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user who may use the RPCs; ``max_jobs_in_progress`` 0 means no limit.
-
-    ``manage_all``: may abort and retire other users' batches, on the project's page.
-    """
+    """A user who may use the RPCs; ``max_jobs_in_progress`` 0 means no limit."""
 
     id: int
     name: str
     submit_all: bool
     max_jobs_in_progress: int
-    manage_all: bool = False
 
 
 def find_app(connection: sqlite3.Connection, name: str) -> AppRow:
@@ -61,66 +57,24 @@ def authenticate(
     if not authenticator:
         raise RpcFailed("no authenticator")
     row = connection.execute(
-        f"{_USERS} WHERE u.authenticator = ?",
+        "SELECT u.id, u.name, s.user_id, s.submit_all, s.max_jobs_in_progress "
+        "FROM user u LEFT JOIN user_submit s ON s.user_id = u.id WHERE u.authenticator = ?",
         (authenticator,),
     ).fetchone()
     if row is None:
         raise RpcFailed("bad authenticator")
     if row["user_id"] is None:
         raise RpcFailed("no file access" if app is None else "no submit access")
-    user = _user(row)
+    user = User(row["id"], row["name"], bool(row["submit_all"]), row["max_jobs_in_progress"])
     if app is not None and not may_submit(connection, user, app):
         raise RpcFailed("no submit access")
     return user
 
 
-_USERS = (
-    "SELECT u.id, u.name, s.user_id, s.submit_all, s.manage_all, s.max_jobs_in_progress "
-    "FROM user u LEFT JOIN user_submit s ON s.user_id = u.id"
-)
-
-
-def _user(row: sqlite3.Row) -> User:
-    return User(
-        row["id"],
-        row["name"],
-        bool(row["submit_all"]),
-        row["max_jobs_in_progress"] or 0,
-        bool(row["manage_all"]),
-    )
-
-
-def users(connection: sqlite3.Connection) -> list[User]:
-    """Return the users who may use the RPCs, in the order in which they were added."""
-    rows = connection.execute(f"{_USERS} WHERE s.user_id IS NOT NULL ORDER BY u.id")
-    return [_user(row) for row in rows]
-
-
-def find_user(connection: sqlite3.Connection, name: str) -> User | None:
-    """Return a user who may use the RPCs, by name."""
-    return next((user for user in users(connection) if user.name == name), None)
-
-
 def may_submit(connection: sqlite3.Connection, user: User, app: AppRow) -> bool:
     """Whether a user may submit jobs to an app."""
-    return user.submit_all or _right(connection, user, app) is not None
-
-
-def may_manage(connection: sqlite3.Connection, user: User, app: AppRow, owner_id: int) -> bool:
-    """Whether a user may abort and retire the batches of an app that belong to ``owner_id``.
-
-    The RPCs allow only owners to do it (``wire/abort_jobs__not_owner``); BOINC's own pages also
-    allow users who may manage all apps, or this one.
-    """
-    return user.id == owner_id or user.manage_all or bool(_right(connection, user, app))
-
-
-def _right(connection: sqlite3.Connection, user: User, app: AppRow) -> int | None:
-    """Return ``manage`` of the user's row for an app; None if there is no such row."""
-    row = connection.execute(
-        "SELECT manage FROM user_submit_app WHERE user_id = ? AND app_id = ?", (user.id, app.id)
-    ).fetchone()
-    return None if row is None else int(row["manage"])
+    query = "SELECT 1 FROM user_submit_app WHERE user_id = ? AND app_id = ?"
+    return user.submit_all or connection.execute(query, (user.id, app.id)).fetchone() is not None
 
 
 def authenticator_of_email(connection: sqlite3.Connection, email: str) -> str | None:
@@ -192,8 +146,6 @@ def add_user(
     access: bool = True,
     submit_all: bool = True,
     apps: Iterable[str] = (),
-    manage_all: bool = False,
-    manage: Iterable[str] = (),
     max_jobs_in_progress: int = 0,
     authenticator: str | None = None,
     email: str = "",
@@ -208,8 +160,6 @@ def add_user(
             no RPC can be used.
         submit_all: whether the user may submit to all apps, if ``apps`` names none.
         apps: the only apps to which the user may submit.
-        manage_all: whether the user may abort and retire other users' batches.
-        manage: apps for which the user may do this and submit.
         max_jobs_in_progress: 0 means no limit.
         authenticator: None: a random one.
         email: an address with which, and with the password, programs find the authenticator.
@@ -218,7 +168,7 @@ def add_user(
     Raises:
         ValueError: the name or the address is taken or wrong, or an app does not exist.
     """
-    apps, manage = tuple(apps), tuple(manage)
+    apps = tuple(apps)
     if not name.strip() or not name.isprintable():
         raise ValueError(f"a user cannot be named {name!r}: expected printable characters")
     authenticator = authenticator or secrets.token_hex(16)
@@ -231,24 +181,19 @@ def add_user(
             "VALUES (?, ?, ?, ?, ?)",
             (time.time(), name, authenticator, *login),
         )
-        if access and (submit_all or apps or manage_all or manage):
+        if access and (submit_all or apps):
             connection.execute(
-                "INSERT INTO user_submit (user_id, submit_all, manage_all, max_jobs_in_progress) "
-                "VALUES (?, ?, ?, ?)",
-                (
-                    cursor.lastrowid,
-                    int(submit_all and not apps),
-                    int(manage_all),
-                    max_jobs_in_progress,
-                ),
+                "INSERT INTO user_submit (user_id, submit_all, max_jobs_in_progress) "
+                "VALUES (?, ?, ?)",
+                (cursor.lastrowid, int(submit_all and not apps), max_jobs_in_progress),
             )
-        for app_name in dict.fromkeys(apps + manage):
+        for app_name in dict.fromkeys(apps):
             try:
                 app = find_app(connection, app_name)
             except RpcFailed as error:
                 raise ValueError(str(error)) from error
             connection.execute(
-                "INSERT INTO user_submit_app (user_id, app_id, manage) VALUES (?, ?, ?)",
-                (cursor.lastrowid, app.id, int(app_name in manage)),
+                "INSERT INTO user_submit_app (user_id, app_id) VALUES (?, ?)",
+                (cursor.lastrowid, app.id),
             )
     return authenticator

@@ -49,7 +49,6 @@ class NewApp:
             is no command, and no template.
         inputs: open names of the input files.
         outputs: open names of the output files, and whether each is optional.
-        templates: instead of these: paths of an input and an output template.
         max_nbytes: of each output, in bytes.
         validator, assimilator, work_generator: as :mod:`.plugins` reads them.
     """
@@ -62,10 +61,7 @@ class NewApp:
     version: int = 100
     inputs: tuple[str, ...] = ()
     outputs: tuple[tuple[str, bool], ...] = ()
-    templates: tuple[Path, Path] | None = None
     max_nbytes: float = 5e6
-    copy_file: bool = False
-    gzip_when_done: bool = False
     quorum: int = 1
     n_size_classes: int = 0
     validator: str = "trivial"
@@ -89,7 +85,6 @@ def add(core: Core, app: NewApp) -> Added:
     Raises:
         ValueError: a value in the description is wrong; nothing was added.
         PluginError: a validator, assimilator or work generator cannot be loaded.
-        OSError: a template cannot be read.
     """
     if app.name.startswith(PREFIX):
         return _add_buda_app(core, app)
@@ -101,7 +96,7 @@ def add(core: Core, app: NewApp) -> Added:
     words = [] if app.container else _command(core, app)
     connection = core.db.connection()
     if connection.execute("SELECT 1 FROM app WHERE name = ?", (app.name,)).fetchone():
-        if app.inputs or app.outputs or app.templates:
+        if app.inputs or app.outputs:
             raise ValueError(
                 f"there is an app {app.name!r} already: to add a version, give only --version and "
                 f"--command; to change its templates, edit {core.templates}/{app.name}_in and "
@@ -115,16 +110,16 @@ def add(core: Core, app: NewApp) -> Added:
         return Added(shlex.join(words))
     if app.container:
         return _add_container_app(core, app)
-    given = _given_templates(app) if app.templates else _made_templates(app)
-    warnings = [*_check("input", given[0]), *_check("output", given[1])]
+    made = _made_templates(app)
+    warnings = [*_check("input", made[0]), *_check("output", made[1])]
     _check_plugins(core, app)
     add_app(
         core.directory,
         core.db,
         app.name,
         command=words,
-        input_template=given[0],
-        output_template=given[1],
+        input_template=made[0],
+        output_template=made[1],
         version=app.version,
         validator=app.validator,
         assimilator=app.assimilator,
@@ -202,11 +197,6 @@ def _command(core: Core, app: NewApp) -> list[str]:
     return words
 
 
-def _given_templates(app: NewApp) -> tuple[str, str]:
-    first, second = app.templates or (Path(), Path())
-    return first.read_text("utf-8", "replace"), second.read_text("utf-8", "replace")
-
-
 def _made_templates(app: NewApp) -> tuple[str, str]:
     if not app.outputs:
         raise ValueError("the app has no output file: name at least one (--out)")
@@ -217,7 +207,7 @@ def _made_templates(app: NewApp) -> tuple[str, str]:
     limits = {name: max(getattr(made, name), app.quorum + more) for name, more in _MORE.items()}
     template = replace(
         made,
-        files=tuple(replace(file, copy_file=app.copy_file) for file in made.files),
+        files=tuple(replace(file, copy_file=False) for file in made.files),
         min_quorum=app.quorum,
         target_nresults=app.quorum,
         **limits,
@@ -226,11 +216,8 @@ def _made_templates(app: NewApp) -> tuple[str, str]:
         *outputs,
         optional=tuple(name for name, optional in app.outputs if optional),
         max_nbytes=app.max_nbytes,
-        gzip_when_done=app.gzip_when_done,
     )
-    output = replace(
-        output, files=tuple(replace(file, copy_file=app.copy_file) for file in output.files)
-    )
+    output = replace(output, files=tuple(replace(file, copy_file=False) for file in output.files))
     return write_input_template(template), write_output_template(output)
 
 

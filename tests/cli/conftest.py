@@ -20,6 +20,7 @@ from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.directory import open_core
 from tests.cli.condor_tools import Condor
+from tests.localproject.visitor import made_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -161,6 +162,15 @@ def do(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
         return status, captured.out, captured.err
 
     return do
+
+
+def empty_batch(directory: Path, name: str) -> str:
+    """Make a batch of the app uppercase in a project; return its number."""
+    core = open_core(directory)
+    try:
+        return str(made_batch(core, name, []))
+    finally:
+        core.db.close()
 
 
 def rows(directory: Path, query: str, *parameters: object) -> list[dict[str, object]]:

@@ -75,8 +75,7 @@ def test_a_template_that_would_apply_to_every_job_is_in_the_way(directory: Path)
         ["--in", "a"],
         ["--out", "a"],
         ["--quorum", "2"],
-        ["--input-template", "f", "--output-template", "f"],
-        ["--copy"],
+        ["--max-nbytes", "2"],
     ],
 )
 def test_what_jobs_bring_themselves_does_not_go_with_it(

@@ -14,7 +14,7 @@ from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import commands
 from boinc_gahp.localproject.directory import open_core
 from boinc_gahp.localproject.hosts import hosts
-from tests.cli.conftest import rows
+from tests.cli.conftest import empty_batch, rows
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Do
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def test_a_user_gets_settings_that_nobody_else_can_read(do: Do, directory: Path) -> None:
-    status, out, errors = do("add-user", "alice", "--max-jobs", "5", "--manage", "uppercase")
+    status, out, errors = do("add-user", "alice", "--max-jobs", "5", "--app", "uppercase")
     path = directory / "users" / "alice.toml"
     assert (status, errors) == (0, "")
     assert f"export BOINC_GAHP_CONFIG={path}\n" in out
@@ -35,17 +35,8 @@ def test_a_user_gets_settings_that_nobody_else_can_read(do: Do, directory: Path)
     assert secret not in out
     (user,) = rows(directory, "SELECT id FROM user WHERE authenticator = ?", secret)
     (rights,) = rows(directory, "SELECT * FROM user_submit WHERE user_id = ?", user["id"])
-    assert (rights["submit_all"], rights["manage_all"], rights["max_jobs_in_progress"]) == (1, 0, 5)
-    (right,) = rows(directory, "SELECT * FROM user_submit_app WHERE user_id = ?", user["id"])
-    assert right["manage"] == 1
-
-
-def test_the_authenticator_is_shown_to_who_asks_for_it(do: Do, directory: Path) -> None:
-    _, out, _ = do("add-user", "bob", "--app", "uppercase", "--app", "multi", "--show")
-    (user,) = rows(directory, "SELECT * FROM user WHERE name = 'bob'")
-    assert f"The authenticator: {user['authenticator']}\n" in out
-    found = rows(directory, "SELECT manage FROM user_submit_app WHERE user_id = ?", user["id"])
-    assert found == [{"manage": 0}] * 2
+    assert (rights["submit_all"], rights["max_jobs_in_progress"]) == (0, 5)
+    assert len(rows(directory, "SELECT * FROM user_submit_app WHERE user_id = ?", user["id"])) == 1
 
 
 @pytest.mark.parametrize(
@@ -54,10 +45,9 @@ def test_the_authenticator_is_shown_to_who_asks_for_it(do: Do, directory: Path) 
         (["submitter"], 1, "there is a user 'submitter' already"),
         (["../x"], 1, "cannot be named '../x'"),
         (["dave", "--app", "nosuch"], 1, "app not found: nosuch"),
-        (["dave", "--app", "multi", "--no-submit"], 2, "exclude each other"),
         (["dave", "--max-jobs", "0"], 2, "'0' was given"),
     ],
-    ids=["taken", "name", "app", "both", "limit"],
+    ids=["taken", "name", "app", "limit"],
 )
 def test_a_user_that_cannot_be_added_leaves_nothing(
     do: Do, directory: Path, words: list[str], status: int, said: str
@@ -79,8 +69,6 @@ def test_an_app_gets_templates_that_pass_the_checker(do: Do, directory: Path) ->
         "2",
         "--validator",
         "bitwise",
-        "--copy",
-        "--gzip-out",
         "--max-nbytes",
         "1e3",
     ]
@@ -94,8 +82,8 @@ def test_an_app_gets_templates_that_pass_the_checker(do: Do, directory: Path) ->
     finally:
         core.db.close()
     assert [(file.open_name, file.no_delete, file.copy_file) for file in read.files] == [
-        ("a", True, True),
-        ("b", True, True),
+        ("a", True, False),
+        ("b", True, False),
     ]
     assert (read.min_quorum, read.target_nresults) == (2, 2)
     assert [(file.open_name, file.optional) for file in written.files] == [
@@ -103,10 +91,10 @@ def test_an_app_gets_templates_that_pass_the_checker(do: Do, directory: Path) ->
         ("d", True),
         ("e", False),
     ]
-    assert all(f.no_delete and f.gzip_when_done and f.max_nbytes == 1000 for f in written.files)
+    assert all(f.no_delete and f.max_nbytes == 1000 for f in written.files)
     for kind in ("in", "out"):
         assert main(["template", "check", str(directory / "templates" / f"sorts_{kind}")]) == 0
-    assert do("create-work", "sorts", "--name", "so", "data.txt", "data.txt")[0] == 0
+    assert do("create-work", "sorts", "--wu_name", "so", "data.txt", "data.txt")[0] == 0
 
 
 def test_a_command_names_its_files_by_full_paths_and_keeps_placeholders(
@@ -164,19 +152,6 @@ def test_an_app_that_could_not_work_is_refused(
     assert not (directory / "templates" / "bad_in").exists()
 
 
-def test_an_app_brings_templates_of_its_own(do: Do, directory: Path, tmp_path: Path) -> None:
-    own = {}
-    for kind in ("in", "out"):
-        own[kind] = tmp_path / f"own_{kind}"
-        own[kind].write_text((directory / "templates" / f"uppercase_{kind}").read_text())
-    given = ["--input-template", str(own["in"]), "--output-template", str(own["out"])]
-    assert do("add-app", "owns", "--command", "sh", *given)[0] == 0
-    assert do("add-app", "owns2", "--command", "sh", *given[:2])[0] == 2
-    own["in"].write_text("<workunit><file_ref></file_ref></workunit>")
-    status, _, errors = do("add-app", "owns3", "--command", "sh", *given)
-    assert (status, "input template: line 1: " in errors) == (1, True)
-
-
 # Hosts. They are made when a project runs; here by hand.
 
 
@@ -192,7 +167,7 @@ def host(directory: Path) -> str:
 
 def test_hosts_and_jobs_are_told_how_to_behave(do: Do, directory: Path, host: str) -> None:
     assert do("behave", host, "fail=3", "slow=2x5") == (0, f"Host {host}: fail=3 slow=2x5\n", "")
-    assert do("create-work", "uppercase", "--name", "crashes", "data.txt")[0] == 0
+    assert do("create-work", "uppercase", "--wu_name", "crashes", "data.txt")[0] == 0
     assert do("behave", "--job", "crashes", "crash") == (0, "Job crashes: crash\n", "")
     kinds = {row["kind"] for row in rows(directory, "SELECT kind FROM behaviour")}
     assert kinds == {"fail", "slow", "crash"}
@@ -202,7 +177,7 @@ def test_hosts_and_jobs_are_told_how_to_behave(do: Do, directory: Path, host: st
 
 
 def test_to_a_job_that_has_ended_it_is_too_late_to_say(do: Do, directory: Path) -> None:
-    assert do("create-work", "uppercase", "--name", "over", "data.txt")[0] == 0
+    assert do("create-work", "uppercase", "--wu_name", "over", "data.txt")[0] == 0
     core = open_core(directory)
     with core.db.write() as connection:
         connection.execute("UPDATE workunit SET error_mask = 2 WHERE name = 'over'")
@@ -251,8 +226,9 @@ def test_a_wrong_word_about_hosts_is_answered_with_what_is_expected(
 
 
 def test_status_tells_what_there_is_and_no_secrets(do: Do, directory: Path, host: str) -> None:
-    do("create-work", "uppercase", "--name", "seen", "--batch", "shown", "data.txt")
-    do("create-work", "uppercase", "--name", "alone", "data.txt")
+    batch_id = empty_batch(directory, "shown")
+    do("create-work", "uppercase", "--wu_name", "seen", "--batch", batch_id, "data.txt")
+    do("create-work", "uppercase", "--wu_name", "alone", "data.txt")
     do("behave", host, "late=5")
     status, out, errors = do("status")
     assert (status, errors) == (0, "")

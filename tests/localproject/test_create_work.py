@@ -16,10 +16,9 @@ from boinc_gahp.localproject import (
     Quirks,
     RemoteInput,
     WorkError,
-    accounts,
     directory as layout,
 )
-from boinc_gahp.localproject.backend.create_work import create_work, submit
+from boinc_gahp.localproject.backend.create_work import create_work
 from boinc_gahp.localproject.backend.file_deleter import delete_pass
 from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.core import Core
@@ -30,6 +29,7 @@ from boinc_gahp.templates import (
     read_workunit,
     write_input_template,
 )
+from tests.localproject.visitor import made_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -324,18 +324,6 @@ def test_a_file_cannot_be_staged_under_a_name_that_no_job_could_use(core: Core, 
 # Batches.
 
 
-def _user(core: Core, **rights: object) -> accounts.User:
-    name = f"user{next(_numbers)}"
-    accounts.add_user(core.db, name, **rights)  # type: ignore[arg-type]
-    user = accounts.find_user(core.db.connection(), name)
-    assert user is not None
-    return user
-
-
-def _app(core: Core, name: str = "uppercase") -> accounts.AppRow:
-    return accounts.find_app(core.db.connection(), name)
-
-
 def _batch(core: Core, batch_id: int) -> sqlite3.Row:
     found: sqlite3.Row = (
         core.db.connection().execute("SELECT * FROM batch WHERE id = ?", (batch_id,)).fetchone()
@@ -343,15 +331,10 @@ def _batch(core: Core, batch_id: int) -> sqlite3.Row:
     return found
 
 
-def test_submit_makes_a_batch_that_is_in_progress_and_jobs_can_be_added(core: Core) -> None:
-    user = _user(core)
-    batch_id = submit(core, user, _app(core), "grows", [new(), new()])
+def test_jobs_can_be_added_to_a_batch_that_is_neither_aborted_nor_retired(core: Core) -> None:
+    batch_id = made_batch(core, "grows", [new(), new()])
     batch = _batch(core, batch_id)
-    assert (batch["user_id"], batch["njobs"], batch["state"]) == (
-        user.id,
-        2,
-        BatchState.IN_PROGRESS,
-    )
+    assert (batch["njobs"], batch["state"]) == (2, BatchState.IN_PROGRESS)
     with core.db.write() as connection:
         connection.execute("UPDATE batch SET state = ?", (BatchState.COMPLETE,))
     create_work(core, "uppercase", [new()], batch_id=batch_id)
@@ -367,10 +350,7 @@ def test_submit_makes_a_batch_that_is_in_progress_and_jobs_can_be_added(core: Co
 
 
 def test_a_template_can_name_the_batch_and_wins(core: Core) -> None:
-    user = accounts.find_user(core.db.connection(), "submitter")
-    assert user is not None
-    app = accounts.find_app(core.db.connection(), "uppercase")
-    mine, other = (submit(core, user, app, name, [new()]) for name in ("mine", "other"))
+    mine, other = (made_batch(core, name, [new()]) for name in ("mine", "other"))
     template = core.templates / "batch_in"
     text = (core.templates / "uppercase_in").read_text()
     template.write_text(text.replace("</workunit>", f"    <batch>{mine}</batch>\n</workunit>"))
@@ -384,33 +364,15 @@ def test_a_template_can_name_the_batch_and_wins(core: Core) -> None:
     assert refusal(core, replace(job, name="y")) == "there is no batch 999"
 
 
-def test_a_submit_that_fails_leaves_no_batch(core: Core) -> None:
-    user, before = _user(core), (counted(core), counted(core, "batch"))
-    for jobs in ([new(), new(files=("absent",))], []):
-        with pytest.raises(WorkError):
-            submit(core, user, _app(core), "never", jobs)
-    with pytest.raises(WorkError, match="at most 255 characters"):
-        submit(core, user, _app(core), "n" * 256, [new()])
-    assert (counted(core), counted(core, "batch")) == before
-    submit(core, user, _app(core), "taken", [new()])
-    with pytest.raises(WorkError, match="there is a batch named taken already"):
-        submit(core, user, _app(core), "taken", [new()])
-
-
-def test_a_submit_wants_the_right_for_the_app(core: Core) -> None:
-    with pytest.raises(WorkError, match="may not submit jobs to uppercase"):
-        submit(core, _user(core, apps=["multi"]), _app(core), "no right", [new()])
-
-
 def test_a_full_disk_leaves_nothing_half_made(core: Core) -> None:
     connection = core.db.connection()
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    before = counted(core), counted(core, "batch")
+    before = counted(core)
     connection.execute(f"PRAGMA max_page_count = {pages}")
     try:
         with pytest.raises(sqlite3.OperationalError, match="full"):
-            submit(core, _user(core), _app(core), "full", [new() for _ in range(500)])
+            create_work(core, "uppercase", [new() for _ in range(500)])
     finally:
         connection.execute("PRAGMA max_page_count = 4294967294")
-    assert (counted(core), counted(core, "batch")) == before
-    submit(core, _user(core), _app(core), "full", [new()])
+    assert counted(core) == before
+    create_work(core, "uppercase", [new()])

@@ -87,7 +87,12 @@ def test_an_input_template_that_is_there_is_used(client: Client) -> None:
 
 
 def test_who_may_only_manage_has_file_access(client: Client) -> None:
-    key = client.project.add_user("manager", submit_all=False, manage_all=True)
+    key = client.project.add_user("manager", submit_all=False)
+    with client.project.core.db.write() as connection:
+        connection.execute(
+            "INSERT INTO user_submit (user_id, manage_all) SELECT id, 1 FROM user WHERE name = ?",
+            ("manager",),
+        )
     with Client(client.project, key) as manager:
         assert "<error>" not in manager.rpc("query_batches")
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.localproject import accounts
 from boinc_gahp.localproject.backend import batches, work
 from boinc_gahp.localproject.backend.new_job import NewJob, RemoteInput, WorkError
-from boinc_gahp.localproject.server.replies import PhpFatal, RpcFailed
-from boinc_gahp.localproject.settings import SUBMITTER
+from boinc_gahp.localproject.server.replies import RpcFailed
 from boinc_gahp.localproject.states import BatchState
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.localproject.core import Core
 
-__all__ = ["NewJob", "RemoteInput", "WorkError", "create_work", "submit"]
+__all__ = ["NewJob", "RemoteInput", "WorkError", "create_work"]
 
 #: A name that a real server keeps unchanged, and can make results of (``web-rpcs.rst``, "Job
 #: names": 190 characters kill the transitioner).
@@ -49,50 +48,6 @@ def create_work(
             work.begin_batch(connection, each)
     core.wake.ring()
     return ids
-
-
-def submit(
-    core: Core, user: accounts.User, app: accounts.AppRow, batch_name: str, jobs: Iterable[NewJob]
-) -> int:
-    """Make a batch with jobs in one transaction, and return its id.
-
-    Raises:
-        WorkError: as :func:`create_work`; or the user may not submit to the app or has as many
-            unfinished jobs as allowed, or the batch's name is taken or too long.
-    """
-    jobs = list(jobs)
-    if not jobs:
-        raise WorkError("a batch without jobs would never end: expected at least one job")
-    # Before the transaction: it takes long, and meanwhile nobody else could write.
-    rows = _rows(core, app, jobs, 0)
-    with core.db.write() as connection:
-        if not accounts.may_submit(connection, user, app):
-            raise WorkError(
-                f"{user.name} may not submit jobs to {app.name}: the project's admin can allow it",
-                "no submit access",
-            )
-        try:
-            accounts.check_job_limit(connection, user, len(rows))
-            batch_id = batches.insert(core, connection, user, app, name=batch_name)
-        except RpcFailed as error:
-            raise WorkError(error.message, error.message) from error
-        except PhpFatal as error:
-            raise WorkError("the batch's name is too long: expected at most 255 characters") from (
-                error
-            )
-        work.insert(connection, rows, batch_id)
-        work.begin_batch(connection, batch_id)
-    core.wake.ring()
-    return batch_id
-
-
-def submit_as_submitter(core: Core, app_name: str, batch_name: str, jobs: Iterable[NewJob]) -> int:
-    """Make a batch of the submitter's, like :func:`submit`, for the command line."""
-    connection = core.db.connection()
-    user = accounts.find_user(connection, SUBMITTER)
-    if user is None:
-        raise WorkError(f"there is no user {SUBMITTER!r}, who would own the batch")
-    return submit(core, user, _app(connection, app_name), batch_name, jobs)
 
 
 def _rows(

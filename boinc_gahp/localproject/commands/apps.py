@@ -17,39 +17,16 @@ from boinc_gahp.localproject.commands.arguments import (
 from boinc_gahp.localproject.settings import SUBMITTER_FILE
 
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Mapping, Set as AbstractSet
 
     from boinc_gahp.terminal import Parser
 
 _MOST = 2**31 - 1
 #: Before the name of a BUDA app.
 _BUDA = "buda:"
-#: What the jobs of a container app bring, or its hosts have.
-_NOT_WITH_CONTAINER = {
-    "command": "--command",
-    "inputs": "--in",
-    "outputs": "--out",
-    "input_template": "--input-template",
-    "output_template": "--output-template",
-    "max_nbytes": "--max-nbytes",
-    "copy": "--copy",
-    "gzip_out": "--gzip-out",
-    "quorum": "--quorum",
-    "work_generator": "--work-generator",
-    "work_low": "--work-low",
-    "size_classes": "--size-classes",
-}
-_NOT_WITH_BUDA = {
-    **{
-        name: option
-        for name, option in _NOT_WITH_CONTAINER.items()
-        if name not in {"inputs", "outputs", "max_nbytes"}
-    },
-    "container": "--container",
-    "version": "--version",
-    "validator": "--validator",
-    "assimilator": "--assimilator",
-}
+#: The options of a container app, whose jobs bring the rest, and of a BUDA app.
+_OF_CONTAINER = {"container", "version", "validator", "assimilator"}
+_OF_BUDA = {"dockerfile", "file", "in", "out", "max_nbytes"}
 
 
 def add_app(arguments: list[str], _config: str | None) -> int:
@@ -60,35 +37,32 @@ def add_app(arguments: list[str], _config: str | None) -> int:
     from boinc_gahp.localproject.directory import is_running
     from boinc_gahp.localproject.hosts.engine import engine_notice
 
+    given = vars(options)
     is_buda = options.name.startswith(_BUDA)
     if is_buda:
-        _check_buda(parser, options)
-    elif options.dockerfile or options.files:
+        _refuse_others(parser, given, _OF_BUDA, "a BUDA app, which has a Dockerfile and files")
+        if options.dockerfile is None:
+            parser.error("--dockerfile is missing: hosts build the image of a BUDA app from it")
+        if any(optional for _, optional in options.out):
+            parser.error(
+                "--optional-out does not go with a BUDA app, which has to make all outputs"
+            )
+    elif options.dockerfile or options.file:
         parser.error(f"--dockerfile and --file are for a BUDA app, {_BUDA}NAME")
     elif options.container:
-        _check_container(parser, options)
+        _refuse_others(parser, given, _OF_CONTAINER, "--container: each job brings its own")
     elif options.command is None:
         parser.error("--command is missing (or --container, for jobs of any program)")
-    templates = None
-    if options.input_template or options.output_template:
-        if not (options.input_template and options.output_template):
-            parser.error("--input-template and --output-template go together")
-        if options.inputs or options.outputs:
-            parser.error("--in and --out are for an app without templates of its own")
-        templates = (options.input_template, options.output_template)
     wanted = new_app.NewApp(
         name=options.name,
         command=options.command or "",
         container=options.container,
         dockerfile=options.dockerfile,
-        files=tuple(options.files),
+        files=tuple(options.file),
         version=options.version,
-        inputs=tuple(options.inputs),
-        outputs=tuple(options.outputs),
-        templates=templates,
+        inputs=tuple(given["in"]),
+        outputs=tuple(options.out),
         max_nbytes=options.max_nbytes,
-        copy_file=options.copy,
-        gzip_when_done=options.gzip_out,
         quorum=options.quorum,
         n_size_classes=options.size_classes,
         validator=options.validator,
@@ -114,24 +88,13 @@ def add_app(arguments: list[str], _config: str | None) -> int:
     return 0
 
 
-def _check_container(parser: Parser, options: argparse.Namespace) -> None:
-    """Refuse what belongs to an app with a command and templates."""
-    usual = add_app_parser()
-    for name, option in _NOT_WITH_CONTAINER.items():
-        if getattr(options, name) != usual.get_default(name):
-            parser.error(f"{option} does not go with --container: each job brings its own")
-
-
-def _check_buda(parser: Parser, options: argparse.Namespace) -> None:
-    """Refuse what belongs to another kind of app, or to the app of all BUDA apps."""
-    if options.dockerfile is None:
-        parser.error("--dockerfile is missing: hosts build the image of a BUDA app from it")
-    if any(optional for _, optional in options.outputs):
-        parser.error("--optional-out does not go with a BUDA app, which has to make all outputs")
-    usual = add_app_parser()
-    for name, option in _NOT_WITH_BUDA.items():
-        if getattr(options, name) != usual.get_default(name):
-            parser.error(f"{option} does not go with a BUDA app, which has a Dockerfile and files")
+def _refuse_others(
+    parser: Parser, given: Mapping[str, object], own: AbstractSet[str], what: str
+) -> None:
+    """Refuse options that belong to another kind of app."""
+    for name, value in given.items():
+        if name not in {*own, "directory", "name"} and value != parser.get_default(name):
+            parser.error(f"--{name.replace('_', '-')} does not go with {what}")
 
 
 def add_app_parser(_config: str | None = None) -> Parser:
@@ -189,7 +152,6 @@ def add_app_parser(_config: str | None = None) -> Parser:
     parser.completes(
         add(
             "--file",
-            dest="files",
             action="append",
             default=[],
             type=Path,
@@ -208,7 +170,6 @@ def add_app_parser(_config: str | None = None) -> Parser:
     )
     add(
         "--in",
-        dest="inputs",
         action="append",
         default=[],
         metavar="NAME",
@@ -216,7 +177,6 @@ def add_app_parser(_config: str | None = None) -> Parser:
     )
     add(
         "--out",
-        dest="outputs",
         action="append",
         default=[],
         type=lambda name: (name, False),
@@ -225,7 +185,7 @@ def add_app_parser(_config: str | None = None) -> Parser:
     )
     add(
         "--optional-out",
-        dest="outputs",
+        dest="out",
         action="append",
         type=lambda name: (name, True),
         metavar="NAME",
@@ -238,8 +198,6 @@ def add_app_parser(_config: str | None = None) -> Parser:
         metavar="N",
         help="size in bytes above which an output is an error (default: 5e6)",
     )
-    add("--copy", action="store_true", help="copy files instead of linking them (<copy_file/>)")
-    add("--gzip-out", action="store_true", help="volunteers compress the outputs")
     add(
         "--quorum",
         type=partial(whole_number, 1, 100),
@@ -265,8 +223,4 @@ def add_app_parser(_config: str | None = None) -> Parser:
         metavar="N",
         help="number of classes into which hosts are sorted by speed (default: 0, none)",
     )
-    for option, place in (("--input-template", "--in"), ("--output-template", "--out")):
-        parser.completes(
-            add(option, type=Path, metavar="FILE", help=f"use this file instead of {place}"), "file"
-        )
     return parser

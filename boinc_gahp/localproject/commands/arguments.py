@@ -63,7 +63,8 @@ def directory(text: str) -> Path:
 
 def whole_number(least: int, most: int, text: str) -> int:
     """Read a whole number."""
-    number = int(text) if text.isascii() and text.isdigit() else -1
+    digits = text.removeprefix("-")
+    number = int(text) if digits.isascii() and digits.isdigit() else least - 1
     if not least <= number <= most:
         raise argparse.ArgumentTypeError(
             f"{text!r} was given; a number from {least} to {most} is expected"
@@ -78,19 +79,6 @@ def host_name(text: str) -> str:
             f"{text!r} was given; a host's name such as boinc.example.org is expected"
         )
     return text
-
-
-def any_whole_number(text: str) -> int:
-    """Read a whole number in the range of a database column, also negative."""
-    try:
-        value = int(text)
-    except ValueError:
-        value = 2**31
-    if not -(2**31) <= value < 2**31:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} was given; a number from {-(2**31)} to {2**31 - 1} is expected"
-        )
-    return value
 
 
 def number(text: str) -> float:

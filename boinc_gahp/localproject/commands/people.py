@@ -23,17 +23,13 @@ if TYPE_CHECKING:
 
 #: The name is also a file name.
 _NAME = re.compile(r"[A-Za-z0-9_@+][A-Za-z0-9_@+.\-]{0,99}")
-_ALL = ""
 #: As on stock projects.
 _SHORTEST_PASSWORD = 6
 
 
 def add_user(arguments: list[str], _config: str | None) -> int:
     """Add a user."""
-    parser = add_user_parser()
-    options = parser.read(arguments)
-    if options.no_submit and options.app:
-        parser.error("--no-submit and --app exclude each other")
+    options = add_user_parser().read(arguments)
     if not _NAME.fullmatch(options.name):
         raise LocalProjectTrouble(
             f"a user cannot be named {options.name!r}: expected letters, digits and any of _ @ + . "
@@ -44,13 +40,10 @@ def add_user(arguments: list[str], _config: str | None) -> int:
         from boinc_gahp.localproject import accounts
         from boinc_gahp.localproject.settings import add_settings
 
-        authenticator = accounts.add_user(
+        accounts.add_user(
             core.db,
             options.name,
-            submit_all=not options.no_submit,
             apps=options.app,
-            manage_all=_ALL in options.manage,
-            manage=[app for app in options.manage if app != _ALL],
             max_jobs_in_progress=options.max_jobs,
             email=options.email or "",
             password=password,
@@ -58,8 +51,6 @@ def add_user(arguments: list[str], _config: str | None) -> int:
         path = add_settings(options.directory, core.db.connection(), options.name)
     print(f"User {options.name} is added. To work as {options.name}:")
     print(f"  export BOINC_GAHP_CONFIG={shlex.quote(str(path))}")
-    if options.show:
-        print(f"The authenticator: {authenticator}")
     return 0
 
 
@@ -81,13 +72,10 @@ def add_user_parser(_config: str | None = None) -> Parser:
         "add-user",
         "Adds a user, and writes DIR/users/NAME.toml, which only you can read. It "
         "contains the project's address and the user's authenticator. Without --app "
-        "the user may submit jobs to all apps. The right to manage (to abort and "
-        "retire other users' batches) works on the project's web page. The web RPCs "
-        "let only owners do that, as in BOINC.",
+        "the user may submit jobs to all apps.",
         (
             "boinc_gahp local-project add-user ~/project alice",
             "boinc_gahp local-project add-user ~/project bob --app uppercase --max-jobs 100",
-            "boinc_gahp local-project add-user ~/project carol --manage --no-submit",
         ),
         "DIR NAME [OPTION]...",
     )
@@ -98,15 +86,6 @@ def add_user_parser(_config: str | None = None) -> Parser:
         default=[],
         metavar="APP",
         help="the user may submit only to this app; can be given several times",
-    )
-    parser.add_argument(
-        "--manage",
-        action="append",
-        nargs="?",
-        const=_ALL,
-        default=[],
-        metavar="APP",
-        help="the user may abort and retire other users' batches, of all apps or of APP",
     )
     parser.add_argument(
         "--max-jobs",
@@ -122,6 +101,4 @@ def add_user_parser(_config: str | None = None) -> Parser:
         help="the user can log in (boinc_gahp login --email) with this address, and with a "
         "password that is asked for, or is the first line of standard input",
     )
-    parser.add_argument("--no-submit", action="store_true", help="the user may not submit jobs")
-    parser.add_argument("--show", action="store_true", help="also print the authenticator")
     return parser

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject.commands.arguments import action_parser, opened
@@ -13,8 +13,11 @@ from boinc_gahp.terminal import Column, table
 from boinc_gahp.text import size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    import sqlite3
+    from collections.abc import Callable, Iterator, Sequence
 
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.web.queries import StateCounts
     from boinc_gahp.terminal import Parser
 
 _SHOWN_BATCHES = 20
@@ -23,10 +26,8 @@ _SHOWN_BATCHES = 20
 def status(arguments: list[str], _config: str | None) -> int:
     """Print what a project contains and does."""
     options = status_parser().read(arguments)
-    from boinc_gahp.localproject.status import status as of
-
     with opened(options.directory) as core:
-        found = of(core)
+        found = _contents(core)
     if options.json:
         print(json.dumps(found, indent=2, ensure_ascii=False))
         return 0
@@ -52,113 +53,129 @@ def status_parser(_config: str | None = None) -> Parser:
     return parser
 
 
-def _lines(found: dict[str, Any]) -> Iterator[str]:
-    from boinc_gahp.localproject.web.words import credit, speed
+def _contents(core: Core) -> dict[str, Any]:
+    """Return the page's data and the users, from one snapshot; no authenticators.
 
+    ``batches`` are the newest that are not retired. Times are seconds since the epoch; other units
+    are those of :class:`.hosts.Capacity`.
+    """
+    from boinc_gahp.localproject.directory import is_running
+    from boinc_gahp.localproject.hosts.engine import engine_notice
+    from boinc_gahp.localproject.web import queries
+
+    running = is_running(core.directory)
+    with core.db.read() as connection:
+        overview = queries.overview(connection, 1, retired=False)
+        return {
+            "directory": str(core.directory),
+            "running": running,
+            "url": core.url,
+            "notice": engine_notice(connection, running=running),
+            "jobs": _counts(overview.totals),
+            "batches": [
+                {
+                    **asdict(batch),
+                    "state": batch.state and batch.state.name.lower(),
+                    "jobs": _counts(batch.jobs),
+                }
+                for batch in overview.batches
+            ],
+            "jobs_without_batch": _counts(overview.without_batch),
+            "number_of_batches": overview.number,
+            "number_of_retired_batches": overview.retired,
+            "hosts": [
+                {
+                    **asdict(host),
+                    "running": [result.name for result in host.running],
+                    "behaviours": [str(behaviour) for behaviour in host.behaviours],
+                }
+                for host in queries.hosts(connection)
+            ],
+            "programs": [asdict(program) for program in queries.programs(connection)],
+            "apps": [asdict(app) for app in queries.apps(connection)],
+            "users": _users(connection),
+        }
+
+
+def _counts(jobs: StateCounts) -> dict[str, int]:
+    # Here aborted jobs have a number of their own.
+    return {"total": jobs.total, **asdict(jobs), "failed": jobs.failed - jobs.aborted}
+
+
+def _users(connection: sqlite3.Connection) -> list[dict[str, Any]]:
+    apps: dict[int, list[str]] = {}
+    for user_id, app_name in connection.execute(
+        "SELECT s.user_id, a.name FROM user_submit_app s JOIN app a ON a.id = s.app_id "
+        "ORDER BY a.name"
+    ):
+        apps.setdefault(user_id, []).append(app_name)
+    return [
+        {
+            "id": row["id"],
+            "name": row["name"],
+            "submits_to": ["all apps"] if row["submit_all"] else apps.get(row["id"], []),
+            "max_jobs_in_progress": row["max_jobs_in_progress"],
+            "credit": row["total_credit"],
+        }
+        for row in connection.execute(
+            "SELECT * FROM user u JOIN user_submit s ON s.user_id = u.id ORDER BY u.id"
+        )
+    ]
+
+
+def _lines(found: dict[str, Any]) -> Iterator[str]:
     state = "runs" if found["running"] else "does not run now"
     yield f"The project in {found['directory']} {state}; its address is {found['url']}"
     jobs = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in found["jobs"].items())
     yield f"Jobs: {jobs}"
     if found["notice"]:
         yield found["notice"]
-    yield from _batches(found)
-    yield from _table(
-        "Hosts",
-        ("name", "speed", "memory", "disk", "bandwidth", "credit", "behaviour", "running"),
-        ("disk", "memory", "bandwidth", "speed", "credit", "behaviour"),
-        (
-            (
-                host["name"],
-                speed(host["speed"]),
-                size(host["memory"]),
-                size(host["disk"]),
-                f"{size(host['bandwidth'])}/s",
-                credit(host["credit"]),
-                " ".join(host["behaviours"]) or "normal",
-                " ".join(host["running"]) or ("idle" if host["active"] else "away"),
-            )
-            for host in found["hosts"]
-        ),
-    )
-    now = time.time()
-    yield from _table(
-        "Programs",
-        ("name", "passes", "handled", "last pass", "error"),
-        ("passes", "handled"),
-        (
-            (
-                program["name"],
-                program["passes"],
-                program["handled"],
-                f"{now - program['last_time']:.0f} s ago" if program["last_time"] else "never",
-                program["error"],
-            )
-            for program in found["programs"]
-        ),
-    )
-    yield from _table(
-        "Apps",
-        ("name", "versions", "validator", "assimilator", "work generator"),
-        ("work generator", "assimilator", "validator"),
-        (
-            (
-                app["name"],
-                " ".join(map(str, app["versions"])),
-                app["validator"],
-                app["assimilator"] or "-",
-                app["work_generator"] or "-",
-            )
-            for app in found["apps"]
-        ),
-    )
-    yield from _table(
-        "Users",
-        ("name", "submits to", "manages", "jobs at most", "credit"),
-        ("jobs at most", "credit", "manages"),
-        (
-            (
-                user["name"],
-                " ".join(user["submits_to"]) or "-",
-                " ".join(user["manages"]) or "-",
-                user["max_jobs_in_progress"] or "-",
-                credit(user["credit"]),
-            )
-            for user in found["users"]
-        ),
-    )
-
-
-def _batches(found: dict[str, Any]) -> Iterator[str]:
-    batches = found["batches"][:_SHOWN_BATCHES]
+    batches = [{**batch, **batch["jobs"]} for batch in found["batches"][:_SHOWN_BATCHES]]
     without = found["jobs_without_batch"]
     if without["total"]:
-        nothing = dict.fromkeys(("id", "app", "user"), "-")
-        batches = [*batches, {**nothing, "name": "(jobs without a batch)", "jobs": without}]
-    yield from _table(
-        "Batches",
-        ("id", "name", "app", "user", "state", "jobs", "done", "failed", "aborted"),
-        ("app", "user"),
-        (
-            (
-                *(batch[key] for key in ("id", "name", "app", "user")),
-                BatchState[batch["state"].upper()].words if "state" in batch else "-",
-                *(batch["jobs"][key] for key in ("total", "done", "failed", "aborted")),
-            )
-            for batch in batches
-        ),
-    )
+        nothing = dict.fromkeys(("id", "state", "app", "user"), "")
+        batches.append({**nothing, "name": "(jobs without a batch)", **without})
+    yield from _table("batches", batches, "id name state total done failed aborted app user")
     if found["number_of_batches"] > _SHOWN_BATCHES:
         yield f"  and {found['number_of_batches'] - _SHOWN_BATCHES} older ones"
+    more = "behaviours credit speed bandwidth memory disk"
+    yield from _table("hosts", found["hosts"], f"name active running {more}")
+    yield from _table("programs", found["programs"], "name last_time error handled passes")
+    more = "validator assimilator work_generator"
+    yield from _table("apps", found["apps"], f"name versions {more}")
+    yield from _table("users", found["users"], "name submits_to credit max_jobs_in_progress")
 
 
-def _table(
-    title: str, head: Sequence[str], less: Sequence[str], rows: Iterable[Sequence[object]]
-) -> Iterator[str]:
-    """Yield a table's lines; narrow terminals lose the columns in ``less``, the first one first."""
-    ranks = dict(zip(reversed(less), range(1, len(less) + 1), strict=True))
-    columns = [Column(name, ranks.get(name, 0), minimum=16, middle=True) for name in head]
-    texts = (tuple(map(str, row)) for row in rows)
-    for number, line in enumerate(table.lines(columns, texts, sys.stdout, indent="  ")):
-        if number == 0:
-            yield f"\n{title}:"
-        yield line
+def _table(title: str, rows: Sequence[dict[str, Any]], keys: str) -> Iterator[str]:
+    """Yield a table's lines; on a narrow terminal the columns at the right go first."""
+    if not rows:
+        return
+    yield f"\n{title.capitalize()}:"
+    names = keys.split()
+    columns = [
+        Column(name.replace("_", " "), rank, 16, middle=True) for rank, name in enumerate(names)
+    ]
+    texts = (tuple(_cell(name, row[name]) for name in names) for row in rows)
+    yield from table.lines(columns, texts, sys.stdout, indent="  ")
+
+
+def _cell(key: str, value: Any) -> str:
+    from boinc_gahp.localproject.web import words
+
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, dict)):
+        return " ".join(map(str, value)) or "-"
+    if not value and value != 0:
+        return "-"
+    written: dict[str, Callable[[Any], str]] = {
+        "state": lambda state: BatchState[state.upper()].words,
+        "speed": words.speed,
+        "bandwidth": lambda rate: f"{size(rate)}/s",
+        "memory": size,
+        "disk": size,
+        "credit": words.credit,
+        "max_jobs_in_progress": lambda number: str(number or "-"),
+        "last_time": lambda then: words.ago(then) if then else "never",
+    }
+    return written.get(key, str)(value)

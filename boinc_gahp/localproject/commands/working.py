@@ -1,7 +1,8 @@
-"""``local-project stage-file`` and ``create-work``, with BOINC's names and options."""
+"""``local-project stage-file`` and ``create-work``, with the options of BOINC's programs."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 from functools import partial
 from itertools import islice
@@ -11,22 +12,20 @@ from typing import TYPE_CHECKING
 from boinc_gahp.localproject.commands.arguments import (
     LocalProjectTrouble,
     action_parser,
-    any_whole_number,
     number,
     opened,
     whole_number,
 )
 from boinc_gahp.templates import TemplateError, read_input_template, read_output_template
-from boinc_gahp.terminal import Parser, complain, not_empty
+from boinc_gahp.terminal import Parser, complain
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable, Sequence
 
     from boinc_gahp.localproject.backend.new_job import NewJob, RemoteInput
     from boinc_gahp.localproject.core import Core
 
-#: The parameters of ``templates.rst``, "Job parameters", by BOINC's own names, with their meanings.
+#: The parameters of ``templates.rst``, "Job parameters", with their meanings.
 _REAL = {
     "rsc_fpops_est": "estimated floating-point operations",
     "rsc_fpops_bound": "floating-point operations after which the job is aborted",
@@ -43,20 +42,12 @@ _WHOLE = {
     "max_success_results": "number of successful results allowed without agreement",
     "size_class": "size class, for apps that have size classes",
     "app_version_num": "use only this version of the app",
+    "batch": "a batch that exists, by its number",
+    "target_host": "send the job only to this host, by its number",
+    "target_user": "send the job only to this user's hosts, by the user's number",
 }
-#: Other spellings of options: BOINC's own, and with underscores.
-_SPELLINGS = {
-    "--wu_name": "--name",
-    "--wu_template": "--input-template",
-    "--result_template": "--output-template",
-    "--input_template": "--input-template",
-    "--output_template": "--output-template",
-    "--command_line": "--command-line",
-    "--remote_file": "--remote-file",
-    "--target_host": "--target-host",
-    "--target_user": "--target-user",
-    **{f"--{name.replace('_', '-')}": f"--{name}" for name in (*_REAL, *_WHOLE)},
-}
+#: As large as a database column.
+_MOST = 2**31 - 1
 _REMOTE = "\0remote\0"
 
 
@@ -100,42 +91,39 @@ def create_work(arguments: list[str], _config: str | None) -> int:
     """Make jobs."""
     parser = create_work_parser()
     options = parser.read(arguments)
-    if options.stdin and (options.name or options.files):
+    if options.stdin and (options.wu_name or options.files):
         parser.error("with --stdin, names and files stand in the lines")
     with opened(options.directory) as core:
+        from boinc_gahp.localproject.backend.create_work import create_work as make
         from boinc_gahp.localproject.backend.new_job import NewJob
 
+        own = {name: getattr(options, name) for name in (*_REAL, *_WHOLE, "priority")}
+        batch_id = own.pop("batch") or 0
         defaults = NewJob(
-            name=options.name,
+            name=options.wu_name,
             command_line=options.command_line,
-            files=tuple(map(_file, options.files)),
-            priority=options.priority,
-            input_template=_template(core, options.input_template, read_input_template),
-            output_template=_template(core, options.output_template, read_output_template),
-            target_host=_target(core, "host", options.target_host),
-            target_user=_target(core, "user", options.target_user),
-            **{name: getattr(options, name) for name in (*_REAL, *_WHOLE)},
+            files=tuple(options.files),
+            input_template=_template(core, options.wu_template, read_input_template),
+            output_template=_template(core, options.result_template, read_output_template),
+            **own,
         )
         jobs = list(_jobs_from(sys.stdin, defaults)) if options.stdin else [defaults]
         _say_what_wins(core, options, jobs)
-        ids = _create(core, options.app, jobs, options.batch)
-        names = {
-            row["id"]: row["name"]
-            for row in core.db.connection().execute(
-                "SELECT id, name FROM workunit WHERE id BETWEEN ? AND ?",
-                (min(ids, default=0), max(ids, default=-1)),
-            )
-        }
-    for workunit_id in ids:
-        print(names[workunit_id])
+        ids = make(core, options.app, jobs, batch_id=batch_id)
+        names = core.db.connection().execute(
+            "SELECT name FROM workunit WHERE id BETWEEN ? AND ? ORDER BY id",
+            (min(ids, default=0), max(ids, default=-1)),
+        )
+        for (name,) in names:
+            print(name)
     return 0
 
 
 class _CreateWorkParser(Parser):
-    """A parser that also accepts the spellings of BOINC's program."""
+    """A parser for options that argparse cannot read as BOINC's program does."""
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """Read arguments as BOINC's program does."""
+        """Read arguments; --remote_file has a place among the FILEs, and a command line dashes."""
         return super().read(list(_joined(arguments)))
 
 
@@ -145,9 +133,8 @@ def create_work_parser(_config: str | None = None) -> Parser:
         "create-work",
         "Creates a job of an app, or several with --stdin, and prints their names. FILEs are the "
         "physical names of staged files, in the order of the input template. The options are those "
-        "of BOINC's create_work; its spellings (--wu_name, --command_line, --wu_template, "
-        "--remote_file, ...) work, too. As in BOINC, sizes, deadline and instances that the "
-        "template sets take precedence over the options.\n\n"
+        "of BOINC's create_work. As there, sizes, deadline and instances that the template sets "
+        "take precedence over the options.\n\n"
         "with --stdin each line is a job:\n"
         '  [--wu_name X] [--command_line "X"] [--priority N] [--wu_template X]\n'
         "   [--result_template X] [--target_host ID] [--target_user ID]\n"
@@ -155,51 +142,42 @@ def create_work_parser(_config: str | None = None) -> Parser:
         "The options of this command apply to all lines that do not set them. Empty lines are "
         "skipped. Either all jobs are created, or none.",
         (
-            "boinc_gahp local-project create-work ~/project uppercase --name job1 data1.txt",
-            "boinc_gahp local-project create-work ~/project uppercase --batch first \\\n"
-            "--min_quorum 2 data1.txt",
+            "boinc_gahp local-project create-work ~/project uppercase --wu_name job1 data1.txt",
+            "boinc_gahp local-project create-work ~/project uppercase --priority 2 \\\n"
+            "--command_line '--sleep 5' data1.txt",
             "seq -f '--command_line \"--sleep %g\" data1.txt' 5 | \\\n"
-            "boinc_gahp local-project create-work ~/project uppercase --batch b --stdin",
+            "boinc_gahp local-project create-work ~/project uppercase --stdin",
         ),
         "DIR APP [OPTION]... [FILE]...",
         kind=_CreateWorkParser,
     )
     parser.add_argument("app", metavar="APP", help="the app's name")
-    parser.add_argument("files", nargs="*", metavar="FILE", help="physical names of staged files")
+    parser.add_argument(
+        "files", nargs="*", type=_file, metavar="FILE", help="physical names of staged files"
+    )
     add = parser.add_argument
     add(
-        "--name",
+        "--wu_name",
+        metavar="X",
         default="",
         help="the job's name, unique on the project (default: chosen by the project)",
     )
     add(
-        "--batch",
-        type=not_empty,
-        metavar="ID|NAME",
-        help="a batch; a new name creates a batch, which belongs to the submitter",
-    )
-    add(
-        "--command-line",
+        "--command_line",
         metavar="X",
         help="arguments for the app, stored unchanged: write &lt; for <, and &amp; for &",
     )
     add(
         "--priority",
-        type=any_whole_number,
+        type=partial(whole_number, -(2**31), _MOST),
         metavar="N",
         help="priority; jobs with higher numbers are sent first",
     )
     for name, text in _REAL.items():
         add(f"--{name}", type=number, metavar="X", help=text)
     for name, text in _WHOLE.items():
-        add(f"--{name}", type=partial(whole_number, 0, 2**31 - 1), metavar="N", help=text)
-    add("--target-host", metavar="HOST", help="send the job only to this host, given by name or id")
-    add(
-        "--target-user",
-        metavar="USER",
-        help="send the job only to this user's hosts; the user is given by name or id",
-    )
-    for option in ("--input-template", "--output-template"):
+        add(f"--{name}", type=partial(whole_number, 0, _MOST), metavar="N", help=text)
+    for option in ("--wu_template", "--result_template"):
         parser.completes(
             add(
                 option,
@@ -210,7 +188,7 @@ def create_work_parser(_config: str | None = None) -> Parser:
             "file",
         )
     add(
-        "--remote-file",
+        "--remote_file",
         nargs=3,
         metavar=("URL", "NBYTES", "MD5"),
         help="an input file that volunteers download from another server; may appear among "
@@ -221,41 +199,29 @@ def create_work_parser(_config: str | None = None) -> Parser:
 
 
 def _joined(words: Iterable[str]) -> Iterable[str]:
-    """Yield words as argparse can read them.
-
-    Spellings are unified; --command-line takes the next word, whatever that begins with; a remote
-    file becomes one word among the FILEs, because its place among them matters.
-    """
+    """Yield words as argparse can read them: an option and its words as one."""
     rest = iter(words)
     for word in rest:
-        option, equals, value = word.partition("=")
-        option = _SPELLINGS.get(option, option)
-        if option == "--remote-file" and not equals:
-            three = list(islice(rest, 3))
-            if len(three) == 3:
-                yield _REMOTE + "\0".join(three)
-            else:
-                yield from (option, *three)
-        elif option == "--command-line" and not equals:
-            following = next(rest, None)
-            yield option if following is None else f"{option}={following}"
-        elif word.startswith("--"):
-            yield option + equals + value
+        if word == "--remote_file":
+            yield _REMOTE + "\0".join(islice(rest, 3))
+        elif word == "--command_line":
+            yield "=".join((word, *islice(rest, 1)))
         else:
             yield word
 
 
 def _file(text: str) -> str | RemoteInput:
-    from boinc_gahp.localproject.backend.new_job import RemoteInput
-
     if not text.startswith(_REMOTE):
         return text
-    url, nbytes, md5 = text.removeprefix(_REMOTE).split("\0")
-    if not nbytes.isascii() or not nbytes.isdigit():
-        raise LocalProjectTrouble(
-            f"--remote-file {url}: {nbytes!r} was given as its size: a number of bytes is expected"
+    from boinc_gahp.localproject.backend.new_job import RemoteInput
+
+    words = text.removeprefix(_REMOTE).split("\0")
+    if len(words) < 3 or not (words[1].isascii() and words[1].isdigit()):
+        raise argparse.ArgumentTypeError(
+            f"--remote_file {' '.join(words)} was given; expected URL NBYTES MD5, with a whole "
+            "number of bytes"
         )
-    return RemoteInput(url, float(nbytes), md5)
+    return RemoteInput(words[0], float(words[1]), words[2])
 
 
 def _template(core: Core, path: Path | None, read: Callable[[str], object]) -> str:
@@ -285,33 +251,8 @@ def _say_what_wins(core: Core, options: argparse.Namespace, jobs: Iterable[NewJo
             if given is not None and said not in (None, given):
                 complain(
                     f"--{name} {given:g} has no effect: {path} says {said:g}, and a template's "
-                    "values take precedence; give another one with --input-template"
+                    "values take precedence; give another one with --wu_template"
                 )
-
-
-def _target(core: Core, table: str, given: str | None) -> int | None:
-    if given is None:
-        return None
-    column = {"host": "domain_name", "user": "name"}[table]
-    row = (
-        core.db.connection()
-        .execute(
-            f"SELECT id FROM {table} WHERE {column} = ? OR id = ?",  # noqa: S608
-            (given, int(given) if given.isascii() and given.isdigit() else 0),
-        )
-        .fetchone()
-    )
-    if row is None:
-        names = ", ".join(
-            row[0]
-            for row in core.db.connection().execute(
-                f"SELECT {column} FROM {table} ORDER BY id LIMIT 20"  # noqa: S608
-            )
-        )
-        raise LocalProjectTrouble(
-            f"--target-{table} {given!r} was given: there is no such {table}; there are {names}"
-        )
-    return int(row["id"])
 
 
 def _jobs_from(lines: Iterable[str], defaults: NewJob) -> Iterable[NewJob]:
@@ -325,32 +266,3 @@ def _jobs_from(lines: Iterable[str], defaults: NewJob) -> Iterable[NewJob]:
         except RpcFailed as error:
             said = error.message.removeprefix("create_work failed: ").strip()
             raise LocalProjectTrouble(f"line {place}: {said}; no job was made") from error
-
-
-def _create(core: Core, app_name: str, jobs: list[NewJob], batch: str | None) -> list[int]:
-    from boinc_gahp.localproject.backend import create_work as work
-
-    connection = core.db.connection()
-    if batch is None:
-        return work.create_work(core, app_name, jobs)
-    batch_id = _batch_id(core, batch)
-    if batch_id:
-        return work.create_work(core, app_name, jobs, batch_id=batch_id)
-    if not jobs:
-        return []
-    batch_id = work.submit_as_submitter(core, app_name, batch, jobs)
-    rows = connection.execute("SELECT id FROM workunit WHERE batch = ? ORDER BY id", (batch_id,))
-    return [row["id"] for row in rows]
-
-
-def _batch_id(core: Core, given: str) -> int:
-    """Return a batch's id; 0 for a new name."""
-    from boinc_gahp.localproject.backend import batches
-
-    connection = core.db.connection()
-    if given.isascii() and given.isdigit() and batches.by_id(connection, int(given)) is not None:
-        return int(given)
-    batch = batches.by_name(connection, given, raw=False)
-    if batch is None and given.isascii() and given.isdigit():
-        raise LocalProjectTrouble(f"--batch {given} was given: there is no such batch")
-    return 0 if batch is None else int(batch["id"])

@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event in a job's history; ``time`` 0: the time was not recorded.
-
-    ``ends``: whether it is the end of an instance.
-    """
+    """An event in a job's history; ``time`` 0: the time was not recorded."""
 
     time: float
     kind: str
@@ -27,7 +24,6 @@ class Event:
     instance: str = ""
     host: str = ""
     deadline: float = 0.0
-    ends: bool = False
 
 
 def history(row: sqlite3.Row, state: str, instances: list[ShownInstance]) -> list[Event]:
@@ -36,61 +32,41 @@ def history(row: sqlite3.Row, state: str, instances: list[ShownInstance]) -> lis
     for number, one in enumerate(instances):
         later = _instance_history(row, one)
         if one.create_time > row["create_time"] or number >= row["target_nresults"]:
-            made = _made(row, number, instances, one.create_time)
             event = Event(one.create_time, "queued", "Instance created", _short(row, one))
+            made = _made(one.create_time, instances[:number])
             timed.append((min([made, *(each.time for each in later)]), event))
         timed += [(each.time, each) for each in later]
-    timed.sort(key=lambda each: each[0])
-    events = [event for _, event in timed]
     canonical = next((one for one in instances if one.canonical), None)
     if canonical is not None:
-        place = _place_of_choice(row, events, instances, canonical)
-        short = _short(row, canonical)
-        events.insert(place, Event(0, "done", "Chosen as the canonical instance", short))
-    elif state == "failed":
+        # The canonical instance is chosen when the quorum is there.
+        agreed = sorted(
+            _ended(one)
+            for one in instances
+            if one.canonical or one.it.validate_state is ValidateState.VALID
+        )
+        chosen = agreed[: max(int(row["min_quorum"]), 1)][-1]
+        event = Event(0, "done", "Chosen as the canonical instance", _short(row, canonical))
+        timed.append((chosen, event))
+    timed.sort(key=lambda each: each[0])
+    events = [event for _, event in timed]
+    if canonical is None and state == "failed":
         events.append(Event(0, state, f"The job is over: {words.errors(row['error_mask'])}"))
     return events
 
 
-def _made(row: sqlite3.Row, number: int, instances: list[ShownInstance], second: float) -> float:
-    """Return when an instance was made, at the earliest; the project records the second.
+def _made(second: float, before: list[ShownInstance]) -> float:
+    """Return when an instance was made, of which the project records the second.
 
-    An instance beyond the first ones is made because another has failed, or because those that
-    there are do not agree.
+    It was made because one before it had failed, or because all before it did not agree.
     """
-    over = [(_ended(one), one.it.outcome) for one in instances[:number] if one.over]
-    every = sorted(end for end, _ in over)
-    bad = sorted(end for end, outcome in over if outcome is not Outcome.SUCCESS)
-    more = number - int(row["target_nresults"])
-    cause = next(
-        (
-            some[place]
-            for some, place in ((bad, more), (every, number - 1))
-            if 0 <= place < len(some)
-        ),
-        0.0,
-    )
-    return cause if second < cause < second + 1 else second
+    over = [one for one in before if one.over]
+    failed = [one for one in over if one.it.outcome is not Outcome.SUCCESS]
+    ends = [end for end in map(_ended, failed or over) if second < end < second + 1]
+    return (min if failed else max)(ends, default=second)
 
 
 def _ended(one: ShownInstance) -> float:
     return one.it.received_time or one.it.report_deadline
-
-
-def _place_of_choice(
-    row: sqlite3.Row, events: list[Event], instances: list[ShownInstance], canonical: ShownInstance
-) -> int:
-    """Return after how many events the canonical instance was chosen: when the quorum was there."""
-    valid = [_short(row, one) for one in instances if one.it.validate_state is ValidateState.VALID]
-    reports = [
-        place
-        for place, event in enumerate(events)
-        if event.ends and event.instance in (*valid, _short(row, canonical))
-    ]
-    if not reports:
-        return len(events)
-    quorum = max(int(row["min_quorum"]), 1)
-    return reports[min(quorum, len(reports)) - 1] + 1
 
 
 def _instance_history(row: sqlite3.Row, one: ShownInstance) -> list[Event]:
@@ -102,9 +78,9 @@ def _instance_history(row: sqlite3.Row, one: ShownInstance) -> list[Event]:
         )
     if it.received_time:
         what = f"Reported: {one.state}"
-        events.append(Event(it.received_time, one.kind, what, short, ends=True))
+        events.append(Event(it.received_time, one.kind, what, short))
     elif one.over and it.sent_time:
-        events.append(Event(_ended(one), one.kind, one.state, short, ends=True))
+        events.append(Event(_ended(one), one.kind, one.state, short))
     return events
 
 

@@ -14,7 +14,7 @@ from boinc_gahp.localproject.server.rpc_jobs import state_words
 from boinc_gahp.localproject.states import Outcome, ServerState, ValidateState
 from boinc_gahp.localproject.web.history import history
 from boinc_gahp.localproject.web.queries import STATES, WHERE
-from boinc_gahp.templates import TemplateError, read_workunit
+from boinc_gahp.templates import TemplateError, WorkunitDocument, read_workunit
 
 if TYPE_CHECKING:
     import sqlite3
@@ -125,19 +125,6 @@ def jobs(
 
 
 @dataclass(frozen=True, slots=True)
-class ShownInput:
-    """An input file of a job; size in bytes."""
-
-    number: int
-    name: str
-    open_name: str
-    nbytes: int | None
-    here: bool
-    generated: bool
-    urls: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ShownInstance:
     """A result: as validators see it, with what the page adds.
 
@@ -174,13 +161,16 @@ class ShownInstance:
 
 @dataclass(frozen=True, slots=True)
 class ShownJob:
-    """A workunit: as assimilators see it, with its row (``w.*``) for all other values."""
+    """A workunit: as assimilators see it, with its row (``w.*``) for all other values.
+
+    ``inputs``: its input files, and whether each is on this server.
+    """
 
     it: views.Workunit
     row: sqlite3.Row
     state: str
     command_line: str
-    inputs: list[ShownInput]
+    inputs: list[tuple[WorkunitFile, bool]]
     instances: list[ShownInstance]
     history: list[Event]
     behaviours: list[Behaviour]
@@ -202,39 +192,20 @@ def job(core: Core, connection: sqlite3.Connection, job_id: int) -> ShownJob | N
         (job_id,),
     ).fetchall()
     instances = [_instance(core, result, row["canonical_resultid"]) for result in results]
-    command_line, inputs = _inputs(core, row["xml_doc"])
+    try:
+        document = read_workunit(row["xml_doc"])
+    except TemplateError:
+        document = WorkunitDocument((), "")
     state = _state(row, results)
     return ShownJob(
         it=views.job(row, row["app_name"] or ""),
         row=row,
         state=state,
-        command_line=command_line,
-        inputs=inputs,
+        command_line=document.command_line,
+        inputs=[(file, core.download.exists(file.name)) for file in document.files],
         instances=instances,
         history=history(row, state, instances),
         behaviours=behaviour.of_job(connection, row["name"]),
-    )
-
-
-def _inputs(core: Core, xml_doc: str) -> tuple[str, list[ShownInput]]:
-    try:
-        document = read_workunit(xml_doc)
-    except TemplateError:
-        return "", []
-    return document.command_line, [
-        _input(core, number, file) for number, file in enumerate(document.files)
-    ]
-
-
-def _input(core: Core, number: int, file: WorkunitFile) -> ShownInput:
-    return ShownInput(
-        number,
-        file.name,
-        file.open_name,
-        file.nbytes,
-        core.download.exists(file.name),
-        file.generated_locally,
-        file.urls,
     )
 
 

@@ -14,7 +14,6 @@ from boinc_gahp.localproject.states import BatchState, ErrorMask, ServerState
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
 
     from boinc_gahp.localproject.hosts.behaviour import Behaviour
 
@@ -327,20 +326,21 @@ class ShownApp:
     assimilator: str
     work_generator: str
     n_size_classes: int
-    versions: list[tuple[int, str]]
+    work_error: str
+    versions: dict[int, str]
     container: bool
 
 
-def apps(connection: sqlite3.Connection, ids: Iterable[int] | None = None) -> list[ShownApp]:
+def apps(connection: sqlite3.Connection) -> list[ShownApp]:
     """Return the apps that are not deprecated."""
-    versions: dict[int, list[tuple[int, str]]] = {}
+    versions: dict[int, dict[int, str]] = {}
     for row in connection.execute("SELECT * FROM app_version ORDER BY version_num DESC"):
-        arguments = [
+        # The words have no quotes where they need none, not even {python}.
+        words = [
             shlex.quote(each) if len(each.split()) != 1 else each
             for each in json.loads(row["command"])
         ]
-        versions.setdefault(row["appid"], []).append((row["version_num"], " ".join(arguments)))
-    wanted = None if ids is None else set(ids)
+        versions.setdefault(row["appid"], {})[row["version_num"]] = " ".join(words)
     in_containers = container_apps(connection)
     return [
         ShownApp(
@@ -351,9 +351,9 @@ def apps(connection: sqlite3.Connection, ids: Iterable[int] | None = None) -> li
             assimilator=row["assimilator"],
             work_generator=row["work_generator"],
             n_size_classes=row["n_size_classes"],
-            versions=versions.get(row["id"], []),
+            work_error=row["work_error"],
+            versions=versions.get(row["id"], {}),
             container=row["name"] in in_containers,
         )
         for row in connection.execute("SELECT * FROM app WHERE deprecated = 0 ORDER BY name")
-        if wanted is None or row["id"] in wanted
     ]
