@@ -37,6 +37,7 @@ def test_all_is_well_with_a_project_in_order(
     assert report.status == 0
     assert report.levels() == {"ok", "note"}
     assert f"read from {settings}" in report.of("settings")[0][1]
+    assert report.of("project") == [("ok", f": {project.url}, as set in {settings}")]
     assert report.of("log") == [("ok", f": {home}/.local/state/boinc_gahp/boinc_gahp.log")]
     assert report.of("ledger")[0][0] == "ok"
     assert report.of("address")[0][0] == "ok"
