@@ -111,13 +111,13 @@ class TestJson:
 
 
 class TestSettings:
-    def test_none_at_all_fails_with_what_to_write(self, check: Check) -> None:
+    def test_none_at_all_fails_with_what_to_do(self, check: Check) -> None:
         report = check()
         assert report.status == 1
         assert report.of("settings")[0][0] == "note"
         [(level, text)] = report.of("project")
         assert level == "FAILED"
-        assert "~/.config/boinc_gahp/boinc_gahp.toml" in text
+        assert "run boinc_gahp login URL" in text
 
     def test_a_wrong_one_is_all_that_is_reported(self, check: Check, settings: Path) -> None:
         settings.write_text("[projct]")
