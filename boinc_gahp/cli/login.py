@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import os
 import re
 import sys
 import warnings
@@ -51,10 +50,10 @@ Saves your account of a project in the settings, so that jobs can be sent to it.
 account key, which the project's web site shows under "Account keys" on your account page, or with
 --email for your password, and shows nothing of what you type. The project must know the key.
 
-The key is written into a file that only you can read, and the project's address into
-~/.config/boinc_gahp/boinc_gahp.toml, or into FILE of --config; the rest of that file stays as it
-is. The first project is the default one. Others get names, for --project. Passwords are not stored.
-At the end it checks the project as "boinc_gahp check" does.
+The project's address and the key are written into a file that only you can read: the first project,
+which is the default one, into ~/.config/boinc_gahp/projects.d/default.toml, others into
+projects.d/NAME.toml; the name is for --project. Other settings stay as they are. Passwords are not
+stored. At the end it checks the project as "boinc_gahp check" does.
 """
 
 
@@ -62,7 +61,7 @@ def run(arguments: list[str], config: str | None) -> int:
     """Save an account; return 0, or 1 if a check has failed."""
     options = run_parser(config).read(arguments)
     url = ProjectUrl(options.url)
-    settings = _settings(options.config)
+    settings = load(options.config)
     network = _network(settings, url)
     with ProjectSite(url, options=network) as site:
         info = _told(site)
@@ -72,15 +71,14 @@ def run(arguments: list[str], config: str | None) -> int:
         _say_where(url, info)
         with WebRpcs(url, "", options=network) as project:
             project.ping()
-        entry = account_entry(settings, options.config, url, options.name)
+        entry = account_entry(load(environ={}), settings, url, options.name)
         key = _key(options, entry)
         if isinstance(key, str):
             key = _looked_up(options.email, key, url, network)
     has_right = _verify(url, key, network)
     _ask_to_replace(options, entry, key)
     entry.write(key)
-    print(f"Saved: {entry.section} in {entry.settings_file}")
-    print(f"       the account key in {entry.key_file}, which only you can read")
+    print(f"Saved: {entry.section} in {entry.file}, which only you can read")
     return _check(options, entry, key, has_right=has_right)
 
 
@@ -103,8 +101,9 @@ def run_parser(config: str | None = None) -> Parser:
         "--name",
         metavar="NAME",
         type=not_empty,
-        help="save it as [projects.NAME] (default: [project], unless that is another project; then "
-        "a name made of the address)",
+        help="save it as [projects.NAME], or with NAME default as the default project, [project] "
+        "(default: the name that it has; else [project], unless that is another project; else a "
+        "name made of the address)",
     )
     parser.add_argument(
         "--email",
@@ -128,13 +127,6 @@ def run_parser(config: str | None = None) -> Parser:
 
 
 # -- the project
-
-
-def _settings(config: str | None) -> Settings:
-    """Return the settings as they are; a file that is to be made may be missing."""
-    if config is not None and not os.path.lexists(os.path.expanduser(config)):  # noqa: PTH111
-        config = None
-    return load(config)
 
 
 def _network(settings: Settings, url: ProjectUrl) -> ClientOptions:
@@ -281,7 +273,7 @@ def _unknown(text: str, error: ProjectError) -> BadAuthenticator:
 def _ask_to_replace(options: Namespace, entry: AccountEntry, key: Authenticator) -> None:
     if entry.present is None or entry.present == key or options.replace:
         return
-    what = f"{entry.section} in {entry.settings_file} has another account"
+    what = f"{entry.section} of the settings has another account"
     if options.stdin or not sys.stdin.isatty():
         raise ConfigError(f"{what}: use --replace to replace it, or --name NAME to add this one")
     try:
@@ -306,10 +298,11 @@ def _check(options: Namespace, entry: AccountEntry, key: Authenticator, *, has_r
     except ConfigError:
         is_used = False
     if not is_used:
+        later = settings.project_files[entry.name][-1]
         raise ConfigError(
-            f"the account is saved, but not used, since a file that is read later than "
-            f"{entry.settings_file} has another {entry.section}: give --config "
-            f"{entry.settings_file}, or unset BOINC_GAHP_CONFIG"
+            f"the account is saved in {entry.file}, but not used, since {later} is read later and "
+            f"has another {entry.section}: change it there; or, if BOINC_GAHP_CONFIG or --config "
+            "names that file, go on without that"
         )
     print()
     levels = print_checks(options.config, entry.name or None)

@@ -137,11 +137,13 @@ def no_account(settings: Settings) -> ConfigError:
 def no_project(settings: Settings, otherwise: str = "") -> ConfigError:
     """Return the error for settings without any project, with the possible reason."""
     more = "".join(f"; {problem}" for problem in settings.problems[:_TOLD])
-    return ConfigError(
+    what = (
         "no settings file names a project: run boinc_gahp login URL; for a local project, run "
-        f"export BOINC_GAHP_CONFIG={_local_project()} in this terminal (boinc_gahp check tells "
-        f"which files are read){otherwise}{more}"
+        f"export BOINC_GAHP_CONFIG={_local_project()} in this terminal"
     )
+    if settings.project_files:
+        what = "no project's URL is set"  # more says where
+    return ConfigError(f"{what} (boinc_gahp check tells which files are read){otherwise}{more}")
 
 
 def _local_project() -> str:

@@ -1,8 +1,7 @@
 """Combines layers into settings: later files override earlier ones, key by key.
 
-An authenticator is only used for the project for which it was given. A file that names another URL
-than the files before it starts that project's table anew, and an authenticator that was given
-before any URL is not used for a URL from a later file.
+An authenticator is only used for the URL for which it was given: not for one from a later file. A
+file that names the URL of another project than the files before it starts that table anew.
 """
 
 from __future__ import annotations
@@ -11,17 +10,19 @@ import os
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from boinc_gahp.config import private
 from boinc_gahp.config.accounts import DEFAULT_PROJECT, section
 from boinc_gahp.config.places import (
+    FILE_NAME,
     OLD_FILE_NAME,
+    PROJECTS_DIR,
     default_cache_dir,
     default_state_dir,
     expand,
-    settings_files,
-    user_file,
+    settings_directories,
+    user_directory,
 )
 from boinc_gahp.config.reading import (
     Layer,
@@ -31,13 +32,16 @@ from boinc_gahp.config.reading import (
     sections,
 )
 from boinc_gahp.config.settings import ProjectSettings, Settings, State
+from boinc_gahp.config.urls import are_one_project
 from boinc_gahp.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from boinc_gahp.config.settings import HTCondor
     from boinc_gahp.secret import Authenticator
+
+T = TypeVar("T")
 
 
 def load_layers(config_path: str | None, environ: Mapping[str, str]) -> Settings:
@@ -57,19 +61,30 @@ def load_layers(config_path: str | None, environ: Mapping[str, str]) -> Settings
 
 def _read_usual_files(problems: list[str]) -> list[Layer]:
     layers = []
-    for path in settings_files():
-        try:
-            file = private.read(path)
-            if path == user_file():
-                file.must_be_ours()
-            layers.append(read_layer(file))
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except PermissionError:
-            problems.append(f"{path} cannot be read (permission denied) and is left out")
-        except OSError as error:
-            raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    for directory in settings_directories():
+        more = directory / PROJECTS_DIR
+        names = sorted(_tried(more, os.listdir, problems) or ())
+        names = [each for each in names if each.endswith(".toml") and not each.startswith(".")]
+        for path in (directory / FILE_NAME, *(more / name for name in names)):
+            file = _tried(path, private.read, problems)
+            if file is not None:
+                if directory == user_directory():
+                    file.must_be_ours()
+                layers.append(read_layer(file))
     return layers
+
+
+def _tried(path: Path, read: Callable[[Path], T], problems: list[str]) -> T | None:
+    """Return what is read; None if it is missing, or may not be read, which is a problem."""
+    try:
+        return read(path)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except PermissionError:
+        problems.append(f"{path} cannot be read (permission denied) and is left out")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    return None
 
 
 def _read_named_file(named: str, option: str) -> Layer:
@@ -124,6 +139,9 @@ def _merge(layers: Sequence[Layer], problems: list[str]) -> Settings:
         project=projects.pop(DEFAULT_PROJECT, None),
         projects={name: project for name, project in projects.items() if project is not None},
         sources=tuple(layer.path for layer in layers),
+        project_files={
+            name: tuple(layer.path for layer in layers if name in layer.projects) for name in names
+        },
         problems=(*problems, *missing.values()),
         no_authenticator=missing,
         **values,
@@ -170,7 +188,7 @@ def _merge_project(
                 )
                 missing[name] = str(left)
             values.pop("authenticator", None)
-            if "url" in values:
+            if "url" in values and not are_one_project(values["url"], table["url"]):
                 values.clear()
         if "authenticator" in table:
             secret_from = layer.path

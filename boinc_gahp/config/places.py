@@ -12,6 +12,8 @@ from boinc_gahp.errors import ConfigError
 
 #: The name of a settings file in each of the directories.
 FILE_NAME = "boinc_gahp.toml"
+#: Beside it: a directory of more settings files, for a project each.
+PROJECTS_DIR = "projects.d"
 #: The C++ program's settings file, in the working directory.
 OLD_FILE_NAME = "config.txt"
 #: The admin's directory (``docs/reference/settings.rst``, "Settings").
@@ -20,19 +22,19 @@ ADMIN_DIR = Path("/etc/boinc_gahp")
 _DIRS = PlatformDirs("boinc_gahp", appauthor=False, multipath=True)
 
 
-def settings_files() -> tuple[Path, ...]:
-    """Return the paths of settings files that are always tried, the weakest first."""
+def settings_directories() -> tuple[Path, ...]:
+    """Return the directories whose settings files are always tried, the weakest first."""
     # XDG_CONFIG_DIRS has the most important one first.
     site = reversed(_DIRS.site_config_dir.split(os.pathsep))
-    paths = [directory / FILE_NAME for directory in (ADMIN_DIR, *map(Path, site))]
-    users = user_file()
-    return tuple(dict.fromkeys(paths if users is None else [*paths, users]))
+    users = user_directory()
+    own = () if users is None else (users,)
+    return tuple(dict.fromkeys((ADMIN_DIR, *map(Path, site), *own)))
 
 
-def user_file() -> Path | None:
-    """Return the path of the user's own file; None for a user without a home."""
+def user_directory() -> Path | None:
+    """Return the directory of the user's own settings files; None for a user without a home."""
     try:
-        return Path(_DIRS.user_config_dir, FILE_NAME)
+        return Path(_DIRS.user_config_dir)
     except RuntimeError:
         return None
 

@@ -208,9 +208,10 @@ class Settings:
         project: the project for requests that name none, or None.
         projects: the other projects, by name.
         sources: the files that were read, in order; later ones override earlier ones.
+        project_files: by project name: which of them have a section of it, in order; the default
+            project's name is "".
         problems: warnings for ``check`` and the log (a file that its group can read, ...).
-        no_authenticator: by project name: why a project has no authenticator although one is named;
-            the default project's name is "".
+        no_authenticator: by project name: why a project has no authenticator although one is named.
     """
 
     project: ProjectSettings | None = None
@@ -223,5 +224,6 @@ class Settings:
     logging: Logging = Logging()
     state: State = State()
     sources: tuple[Path, ...] = ()
+    project_files: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     no_authenticator: Mapping[str, str] = field(default_factory=dict)

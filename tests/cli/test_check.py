@@ -37,6 +37,7 @@ def test_all_is_well_with_a_project_in_order(
     assert report.status == 0
     assert report.levels() == {"ok", "note"}
     assert f"read from {settings}" in report.of("settings")[0][1]
+    assert report.of("project") == [("ok", f": {project.url}, as set in {settings}")]
     assert report.of("log") == [("ok", f": {home}/.local/state/boinc_gahp/boinc_gahp.log")]
     assert report.of("ledger")[0][0] == "ok"
     assert report.of("address")[0][0] == "ok"
@@ -110,13 +111,13 @@ class TestJson:
 
 
 class TestSettings:
-    def test_none_at_all_fails_with_what_to_write(self, check: Check) -> None:
+    def test_none_at_all_fails_with_what_to_do(self, check: Check) -> None:
         report = check()
         assert report.status == 1
         assert report.of("settings")[0][0] == "note"
         [(level, text)] = report.of("project")
         assert level == "FAILED"
-        assert "~/.config/boinc_gahp/boinc_gahp.toml" in text
+        assert "run boinc_gahp login URL" in text
 
     def test_a_wrong_one_is_all_that_is_reported(self, check: Check, settings: Path) -> None:
         settings.write_text("[projct]")

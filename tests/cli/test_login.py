@@ -56,7 +56,7 @@ def login(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
 
 @pytest.fixture
 def settings_file(home: Path) -> Path:
-    return home / ".config/boinc_gahp/boinc_gahp.toml"
+    return home / ".config/boinc_gahp/projects.d/default.toml"
 
 
 def test_a_key_from_a_pipe_is_saved_and_checked(
@@ -70,10 +70,9 @@ def test_a_key_from_a_pipe_is_saved_and_checked(
     project = load().project
     assert project is not None
     assert (project.url, project.authenticator) == (site.url, Authenticator(site.authenticator))
-    key = settings_file.with_name("authenticator")
-    assert stat.S_IMODE(key.stat().st_mode) == stat.S_IMODE(settings_file.stat().st_mode) == 0o600
-    assert stat.S_IMODE(settings_file.parent.stat().st_mode) == 0o700
-    assert site.authenticator not in out + settings_file.read_text()
+    assert f"Saved: [project] in {settings_file}, which only you can read\n" in out
+    assert stat.S_IMODE(settings_file.stat().st_mode) == 0o600
+    assert site.authenticator not in out
 
 
 def test_an_address_and_a_password_find_the_key_and_are_not_kept(
@@ -111,7 +110,6 @@ def test_what_is_no_key_is_refused_without_being_shown(
     assert err.count("\n") == 1
     assert not typed.strip() or typed.strip() not in out + err
     assert not settings_file.exists()
-    assert not settings_file.with_name("authenticator").exists()
 
 
 @pytest.mark.parametrize(
@@ -143,8 +141,7 @@ def test_another_account_is_only_replaced_on_demand(login: Login, site: LocalPro
     assert login(site.url, "--stdin", stdin=site.authenticator)[0] == 0
     status, _, err = login(site.url, "--stdin", stdin=ada)
     assert status == 1
-    assert "[project] in" in err
-    assert "has another account: use --replace" in err
+    assert "[project] of the settings has another account: use --replace" in err
     assert load().project.authenticator == Authenticator(site.authenticator)  # type: ignore[union-attr]
     assert login(site.url, "--stdin", "--replace", stdin=ada)[0] == 0
     assert load().project.authenticator == Authenticator(ada)  # type: ignore[union-attr]
@@ -159,7 +156,8 @@ def test_several_projects_live_side_by_side(
     assert status == 0
     assert out.endswith("The project's apps: boinc_gahp apps --project second\n")
     assert "[projects.second] is" in out
-    assert settings_file.read_text().startswith(first)
+    assert settings_file.read_text() == first
+    assert settings_file.with_name("second.toml").exists()
     assert load().projects["second"].authenticator == Authenticator(project.authenticator)
 
 
@@ -182,15 +180,7 @@ def test_a_file_that_is_read_later_is_named(
     monkeypatch.setenv("BOINC_GAHP_CONFIG", str(other))
     status, _, err = login(site.url, "--stdin", stdin=site.authenticator)
     assert status == 1
-    assert "a file that is read later" in err
-
-
-def test_the_file_of_config_is_made(login: Login, site: LocalProject, home: Path) -> None:
-    status, out, _ = login(site.url, "--stdin", "--config", "mine.toml", stdin=site.authenticator)
-    assert status == 0
-    assert out.endswith("boinc_gahp apps --config mine.toml\n")
-    assert load(str(home / "mine.toml")).project is not None
-    assert (home / "authenticator").exists()
+    assert f"but not used, since {other} is read later and has another [project]" in err
 
 
 @pytest.mark.parametrize(
@@ -201,7 +191,7 @@ def test_the_file_of_config_is_made(login: Login, site: LocalProject, home: Path
 def test_an_address_that_is_no_project_is_refused_before_anything_is_asked(
     login: Login, settings_file: Path, monkeypatch: pytest.MonkeyPatch, play: scripted.Play
 ) -> None:
-    (settings_file.parent).mkdir(parents=True)
+    settings_file.parent.mkdir(parents=True)
     settings_file.write_text("[timeouts]\nretry = 0\n")
     with Scripted() as server:
         server.answers.append(play)

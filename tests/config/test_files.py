@@ -119,6 +119,7 @@ def test_the_example_is_loaded_and_leaves_all_at_its_default(node: Node) -> None
     text = (CONF / "boinc_gahp.toml").read_text()
     node.write(node.admin, text, 0o644)
     forgotten = error_of(lambda: config.find_project(config.load(None, {}), None))
+    assert forgotten.startswith("no project's URL is set")
     assert f"{node.admin}: [project] has no url" in forgotten
     node.write(node.admin, text.replace("# url = ", "url = ", 1), 0o644)
     settings = config.load(None, {})

@@ -60,6 +60,32 @@ def test_the_first_of_several_site_directories_wins(
     assert config.load(None, {}).limits.workers == 1
 
 
+def test_projects_d_is_read_after_the_file_beside_it_by_name_and_before_the_next_directory(
+    node: Node,
+) -> None:
+    paths = [
+        node.write(node.admin, "[limits]\nworkers = 1\ncontrol_workers = 1"),
+        node.write(node.admin.parent / "projects.d/a.toml", f"[projects.a]\nurl = '{A}'"),
+        node.write(node.user, "[limits]\nworkers = 2"),
+        node.write(node.user.parent / "projects.d/1.toml", f"[project]\nurl = '{B}'"),
+        node.write(node.user.parent / "projects.d/2.toml", "[projects.a]\nmax_post_bytes = 9"),
+        node.write(node.other, "[limits]\ncontrol_workers = 5"),
+    ]
+    for name in (".hidden.toml", "2.toml~", "README"):
+        node.write(node.user.parent / "projects.d" / name, "[")
+    node.write(node.other.parent / "projects.d/not-read.toml", "[")
+    settings = config.load(str(node.other), {})
+    assert settings.sources == tuple(paths)
+    assert (settings.limits.workers, settings.limits.control_workers) == (2, 5)
+    assert settings.projects["a"].max_post_bytes == 9
+    assert settings.project_files == {"a": (paths[1], paths[4]), "": (paths[3],)}
+
+
+def test_a_broken_file_in_projects_d_is_named(node: Node) -> None:
+    path = node.write(node.user.parent / "projects.d/a.toml", "[project")
+    assert f"{path} is not TOML" in error_of(lambda: config.load(None, {}))
+
+
 def test_config_is_preferred_to_the_variable(node: Node) -> None:
     one = node.write(node.work / "one.toml", "[limits]\nworkers = 1")
     two = node.write(node.work / "two.toml", "[limits]\nworkers = 2")
@@ -347,11 +373,14 @@ def test_a_usual_file_that_cannot_be_read_is_a_problem(
     node: Node, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     node.write(node.admin, "[limits]\nworkers = 1", 0o600)
+    more = node.write(node.admin.parent / "projects.d/a.toml", "").parent
+    more.chmod(0o700)
     tmp_path.chmod(0o700)
     for kind in ("STATE", "CACHE"):
         monkeypatch.setenv(f"XDG_{kind}_HOME", "/tmp/x")
     told = load_as_somebody(node.admin.parent)
-    assert f"{node.admin} cannot be read (permission denied) and is left out" in told
+    for path in (node.admin, more):
+        assert f"{path} cannot be read (permission denied) and is left out" in told
 
 
 @pytest.mark.processes

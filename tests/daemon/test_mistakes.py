@@ -124,7 +124,7 @@ MISTAKES: dict[str, tuple[Callable[[Newcomer], object], tuple[str, ...]]] = {
     "no settings": (lambda of: of.settings.unlink(), ("no settings file names a project",)),
     "no url": (
         lambda of: of.settings.write_text("[project]\nmax_post_bytes = 1000000\n"),
-        ("no settings file names a project", "boinc_gahp.toml: [project] has no url"),
+        ("no project's URL is set", "boinc_gahp.toml: [project] has no url"),
     ),
     "no authenticator named": (
         lambda of: of.settings.write_text(of.settings.read_text().replace("authenticator", "#", 1)),

@@ -113,7 +113,9 @@ def chosen_project(settings: Settings, name: str | None) -> tuple[ProjectSetting
         found, project = find_project(settings, name)
     except ConfigError as error:
         return None, failed(f"project: {error.told()}")
-    return project, ok(f"project: {f'[projects.{found}] is ' if found else ''}{project.url}")
+    files = ", ".join(map(str, settings.project_files[found]))
+    named = f"[projects.{found}] is " if found else ""
+    return project, ok(f"project: {named}{project.url}, as set in {files}")
 
 
 def check_directories(settings: Settings) -> Iterator[Check]:
