@@ -1,4 +1,8 @@
-"""Print the requirements of extras in setup.cfg that this interpreter lacks, one per line."""
+"""Print the requirements of extras in setup.cfg that this interpreter lacks, one per line.
+
+With --oldest before the extras, those of the program itself are for the oldest release that is
+allowed.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +17,24 @@ from pip._vendor.packaging.requirements import Requirement
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def requirements(extras: list[str]) -> list[str]:
+#: What is for developers alone: the newest releases will do.
+DEVELOPERS = {"docs", "test"}
+
+
+def requirements(extras: list[str], oldest: bool) -> list[str]:
     """Return the requirements of boinc_gahp with ``extras``, each once."""
     parser = configparser.ConfigParser()
     parser.read(ROOT / "setup.cfg")
     known = parser["options.extras_require"]
     if unknown := [extra for extra in extras if extra not in known]:
         raise SystemExit(f"setup.cfg has no extra {', '.join(unknown)}; it has {', '.join(known)}")
-    texts = [parser["options"]["install_requires"], *(known[extra] for extra in extras)]
-    lines = [line for text in texts for line in text.splitlines() if line.strip()]
+    texts = {None: parser["options"]["install_requires"]} | {each: known[each] for each in extras}
+    lines = [
+        line.replace(">=", "==", 1) if oldest and extra not in DEVELOPERS else line
+        for extra, text in texts.items()
+        for line in text.splitlines()
+        if line.strip()
+    ]
     return list(dict.fromkeys(lines))
 
 
@@ -56,6 +69,7 @@ def is_installed_from_here() -> bool:
 
 if not is_installed_from_here():
     print("boinc_gahp")
-for each in requirements(sys.argv[1:]):
+words = sys.argv[1:]
+for each in requirements([word for word in words if word != "--oldest"], "--oldest" in words):
     if is_missing(Requirement(each)):
         print(each)

@@ -89,6 +89,24 @@ def test_scripts_find_all_requirements_missing_in_a_bare_environment(tmp_path: P
     assert len(set(extra) - {""}) <= len(missing)
 
 
+def test_scripts_find_the_oldest_releases_that_are_allowed() -> None:
+    done = run(
+        sys.executable,
+        ROOT / "scripts/missing_requirements.py",
+        "--oldest",
+        "local-project",
+        "test",
+    )
+    assert done.returncode == 0, done.stderr
+    setup = (ROOT / "setup.cfg").read_text()
+    # What is for developers is as new as may be, and is installed here.
+    missing = [line for line in done.stdout.splitlines() if line != "boinc_gahp"]
+    assert missing
+    for line in missing:
+        assert line.count(" == ") == 1
+        assert f"    {line.replace('==', '>=')}\n" in setup
+
+
 @pytest.mark.parametrize("name", ["run", "test"])
 def test_scripts_say_which_python_they_want(name: str, tmp_path: Path) -> None:
     copy = tmp_path / "scripts"
