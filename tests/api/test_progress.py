@@ -22,7 +22,6 @@ from boinc_gahp.api import (
     InlineFile,
     Job,
     Poll,
-    Progress,
     counts_words,
     progress as progress_module,
     rest_words,
@@ -149,13 +148,16 @@ def test_a_notebook_shows_one_bar_for_each_call(
 
 def test_a_notebook_is_not_updated_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     notebook = Notebook(monkeypatch, kernel=object())
-    monkeypatch.setattr(progress_module, "_PAUSE", 3600.0)
-    with progress_module.of_steps(True) as report:
-        assert report is not None
-        for done in range(100):
-            report(Progress("fetching", done, 100, "jobs"))
-    assert notebook.updates == 2
-    assert "99 of 100 jobs" in notebook.shown[0]
+    # The machine has just been started.
+    now = 0.0
+    bar = progress_module._Notebook(lambda: now)
+    updates = []
+    for now in (0.0, 0.1, 0.2, 0.3, 0.4):
+        bar.show("fetching", 10 * now, 4)
+        updates.append(notebook.updates)
+    assert updates == [1, 1, 1, 2, 2]
+    bar.end()
+    assert "<b>fetching</b> 4<" in notebook.shown[0]
 
 
 def test_ipython_on_a_pipe_is_no_notebook(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -72,7 +73,7 @@ class DemoBatch:
         self._call(deadline, "BOINC_PING")
         view.say(f"Submitting {len(self.jobs)} jobs with {len(set(self.jobs.values()))} texts ...")
         self._call(deadline, "BOINC_SUBMIT", self._name, _APP, *self._description())
-        next_poll = 0.0
+        next_poll = -math.inf
         while self._fetched < len(self.jobs):
             if time.monotonic() >= next_poll:
                 next_poll = time.monotonic() + _INTERVAL
