@@ -31,6 +31,7 @@ from boinc_gahp.errors import BadRequest
 from boinc_gahp.rpc import BatchState
 from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 from tests.api.simulated_batches import INFO, NOW
+from tests.helpers import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +44,7 @@ QUICK = Poll(0.05, 0.1)
 
 def work(site: Site, directory: Path) -> Batch:
     """Submit, wait and fetch with progress=True."""
-    jobs = [Job(args=["--sleep", "0.4"], inputs={"in": InlineFile("x")}) for _ in range(4)]
+    jobs = [Job(inputs={"in": InlineFile("x")}) for _ in range(4)]
     batch = site.project.submit("uppercase", jobs, name=directory.name, progress=True)
     batch.wait(timeout="1min", poll=QUICK, progress=True)
     batch.fetch(directory, progress=True)
@@ -52,7 +53,7 @@ def work(site: Site, directory: Path) -> Batch:
 
 @contextmanager
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
-    """Make stderr a terminal; give a function that returns what was written, when all is over."""
+    """Make stderr a terminal; give a function that returns what was written so far."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     written: list[bytes] = []
@@ -65,9 +66,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
                 return
 
     def told() -> str:
-        stream.close()
-        reader.join(60)
-        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", b"".join(written).decode())
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", b"".join(written).decode("utf-8", "ignore"))
 
     reader = threading.Thread(target=read)
     stream = os.fdopen(slave, "w", encoding="utf-8")
@@ -125,11 +124,19 @@ def test_a_pipe_gets_nothing(
 def test_a_terminal_shows_live_lines_on_stderr(
     working: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    working.local.pause_volunteers()
     with terminal(monkeypatch) as told:
+
+        def resume() -> None:
+            wait_for(lambda: re.search(r"shown .*\d%  .*4 waiting", told()), "how many jobs wait")
+            working.local.resume_volunteers()
+
+        resuming = threading.Thread(target=resume)
+        resuming.start()
         work(working, tmp_path / "shown")
-        text = told()
+        resuming.join(60)
+    text = told()
     assert "sending jobs" in text
-    assert re.search(r"shown .*\d%  .*2 running", text)
     assert "fetching" in text
     assert "4 of 4 jobs" in text
 

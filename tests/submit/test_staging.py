@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from boinc_gahp.rpc.limits import TimeLimits
     from boinc_gahp.rpc.transport import Body, HttpRequest
     from tests.submit.scripted import Arguments
 
@@ -47,7 +46,6 @@ class FileServer(Server):
             returns is the answer, None for the usual one.
         asked: is given each query_files.
         form: is given the beginning of each upload_files.
-        limits: those of the last upload.
     """
 
     limit: int = 8 << 20
@@ -55,7 +53,6 @@ class FileServer(Server):
     posts: list[Post] = field(default_factory=list)
     asked: Callable[[Arguments], None] = lambda _: None
     form: Callable[[bytes], None] = lambda _: None
-    limits: TimeLimits = field(init=False)
 
     def query_files(self, arguments: Arguments) -> str:
         reply = super().query_files(arguments)
@@ -71,7 +68,6 @@ class FileServer(Server):
                 return self.script.send(request)
             names = [name.decode() for name in re.findall(rb"<phys_name>(.*?)<", first)]
             self.form(first)
-            self.limits = request.limits
             post = Post(names, request.body().len)
             self.posts.append(post)
             text = self.hook(names, body) or self.upload(post, body)
@@ -302,16 +298,18 @@ def test_a_deadline_in_the_midst_of_an_upload_tells_how_far_it_came(
 ) -> None:
     files = make(tmp_path, 100, 500_000)
     small, _ = files
+    one_by_one = Settings(files_per_post=1, concurrent_posts=1)
+    staging = server.staging(files, one_by_one, seconds=3600.0)
 
     def hook(names: list[str], rest: Body) -> None:
         if small not in names:
-            while rest.read(1):
-                server.limits.next_wait()  # raises when it is over, as it does in a connection
-                threading.Event().wait(0.05)
+            rest.read(1)
+            staging._deadline = time.monotonic()
+            raise TimeoutError  # as in a connection
 
     server.hook = hook
     with pytest.raises(StagingError, match=r"still staging, 1 of 2 files sent to .*release"):
-        server.staging(files, Settings(files_per_post=1), seconds=1.0).run()
+        staging.run()
 
 
 def test_before_the_project_was_asked_no_file_counts_as_sent(
