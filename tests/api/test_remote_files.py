@@ -126,9 +126,9 @@ def good(handler: _Handler, _number: int) -> None:
     handler.answer(200, CONTENTS)
 
 
-def refusal(*urls: str, **more: str) -> str:
+def refusal(*urls: str, ca_bundle: str | None = None) -> str:
     with pytest.raises(StagingError) as caught:
-        measure(*urls, **more)
+        measure(*urls, ca_bundle=ca_bundle)
     said = str(caught.value)
     assert "\n" not in said
     return said

@@ -109,7 +109,7 @@ def test_it_is_noticed_and_reported(
     with looked_after(opener) as ended:
         wait_for(lambda: f"{path} was {how} " in caplog.text, "the line in the log")
         if how == "replaced":
-            assert ended.wait(10)
+            assert ended.wait(60)
             assert path.stat().st_size == 0
         else:
             assert path.stat().st_size > 0

@@ -200,6 +200,7 @@ def test_an_error_that_no_repetition_helps_breaks_the_other_uploads_off(
 ) -> None:
     files = make(tmp_path, 6_000_000, 100)
     large, small = files
+    staging = server.staging(files, Settings(files_per_post=1))
     begun = threading.Event()
     ended: list[bool] = []
 
@@ -208,14 +209,15 @@ def test_an_error_that_no_repetition_helps_breaks_the_other_uploads_off(
             assert begun.wait(60)
             return error(f"{small} upload failed: exceeds upload_max_filesize of php.ini.")
         begun.set()
+        assert staging._broken_off.wait(60)
         while rest.read(65536):
-            threading.Event().wait(0.02)
+            pass
         ended.append(True)
         return None
 
     server.hook = hook
     with pytest.raises(StagingError, match=r"in1\.dat.*raise upload_max_filesize, and"):
-        server.staging(files, Settings(files_per_post=1)).run()
+        staging.run()
     assert not ended
     assert large not in server.present
 
