@@ -126,7 +126,7 @@ class Counting:
         #: Batches whose changes cannot be asked for by their names.
         self._nameless: set[int] = set()
         self._not_before: dict[int, float] = {}
-        self._no_changes_before = 0.0
+        self._no_changes_before = -math.inf
 
     def of(self, batch_id: int) -> JobTracker | None:
         """Return what is known about a batch's jobs; None: nothing."""
@@ -169,7 +169,7 @@ class Counting:
         """List a batch whose changes cannot be asked for."""
         began = time.monotonic()
         is_known = info.id in self._trackers and info.id not in self._nameless
-        if is_known or began < self._not_before.get(info.id, 0.0):
+        if is_known or began < self._not_before.get(info.id, -math.inf):
             return
         self._not_before[info.id] = began + _PAUSE
         self.listed(info, project.iter_jobs(info.id))
@@ -190,7 +190,7 @@ class Counting:
         try:
             answer = project.query_batch2([info.name for info in known], min_mod_time=since)
             took = time.monotonic() - began
-            self._no_changes_before = began + _SHARE * took if took > _SLOW else 0.0
+            self._no_changes_before = began + _SHARE * took if took > _SLOW else -math.inf
         except (BatchNotFound, NotOwner) as error:
             # One name spoils the answer: perhaps it is first of all another account's.
             named = {info.id for info in known if info.name == error.named}

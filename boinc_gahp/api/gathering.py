@@ -8,6 +8,7 @@ so a program that was killed continues where it was.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import Counter
@@ -122,7 +123,7 @@ class Gathering(Generic[T]):
         self._open: dict[str, JobFuture[T]] = {}
         self._ended = threading.Event()
         self._seen: list[int] = []
-        self._not_before = 0.0
+        self._not_before = -math.inf
         self._attempts: Counter[str] = Counter()
         #: How many fetches in a row failed as a whole, although the project answers.
         self._failures = 0

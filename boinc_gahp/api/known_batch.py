@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,7 @@ class KnownBatch:
         self.existed = False
         self.compared = False
         #: The lease is not renewed before this time of time.monotonic().
-        self.renew_from = 0.0
+        self.renew_from = -math.inf
         self.lease_trouble: GahpError | None = None
         self._running: int | None = None
         self._longest: float | None = None

@@ -7,6 +7,7 @@ stderr, and a notebook a bar below the cell. The words are those of ``boinc_gahp
 from __future__ import annotations
 
 import html
+import math
 import sys
 import time
 from contextlib import contextmanager
@@ -263,10 +264,11 @@ def _kernel_runs() -> bool:
 class _Notebook:
     """A bar and a line below a notebook's cell, updated a few times a second."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._display: Any = import_module("IPython.display")
         self._handle: Any = None
-        self._drawn = 0.0
+        self._drawn = -math.inf
         self._waiting: str | None = None
 
     def show(
@@ -281,7 +283,7 @@ class _Notebook:
             f'<div><progress max="1" value="{fraction:.4f}"></progress>'
             f"{part} <b>{html.escape(what)}</b> {html.escape(told)}</div>"
         )
-        if time.monotonic() >= self._drawn + _PAUSE:
+        if self._clock() >= self._drawn + _PAUSE:
             self._draw()
 
     def end(self) -> None:
@@ -293,7 +295,7 @@ class _Notebook:
             return
         shown = self._display.HTML(self._waiting)
         self._waiting = None
-        self._drawn = time.monotonic()
+        self._drawn = self._clock()
         if self._handle is None:
             self._handle = self._display.display(shown, display_id=True)
         else:

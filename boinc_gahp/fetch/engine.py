@@ -18,6 +18,7 @@ The steps are the same for all callers:
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import stat
 import time
@@ -206,7 +207,7 @@ class _Fetch:
         self.places: list[Path] = []
         #: Those of them that are not remembered yet, and since when there are any.
         self._new: list[tuple[Sequence[str], os.stat_result, str]] = []
-        self._new_since = 0.0
+        self._new_since = math.inf
 
     def files(
         self,
@@ -237,6 +238,7 @@ class _Fetch:
         """Remember the outputs that were put in place."""
         self._delivered.remember(self._new)
         self._new.clear()
+        self._new_since = math.inf
 
     def content(self, output: Output, most: int) -> bytes:
         """Return the content of an output that is not delivered.
@@ -262,8 +264,7 @@ class _Fetch:
         """Note an output that is in place; it is remembered soon, with others."""
         self.places.append(item.destination)
         now = time.monotonic()
-        if not self._new:
-            self._new_since = now
+        self._new_since = min(self._new_since, now)
         self._new.append((self._key(item), status, md5))
         if now > self._new_since + _REMEMBERED:
             self.remember()

@@ -63,7 +63,7 @@ class BatchCleanup:
         self._overdue: set[int] = set()
         #: Names of retired batches, with the time to retire them again; in the order of time.
         self._second_retirements: deque[tuple[float, str]] = deque()
-        self._next_prune = 0.0
+        self._next_prune = -math.inf
         self.tasks = (
             PeriodicTask("abort", self._aborts_due, self.abort),
             PeriodicTask("retire", self._retirements_due, self.retire),

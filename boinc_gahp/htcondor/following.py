@@ -94,14 +94,23 @@ class Follower:
     """Asks a project about an owner's jobs, and writes the answers to the ledger.
 
     Used by one thread at a time.
+
+    Args:
+        context: what the account's manager shares with its parts.
+        start_clock: returns a clock that begins at a time.
     """
 
-    def __init__(self, context: AccountContext) -> None:
+    def __init__(
+        self,
+        context: AccountContext,
+        start_clock: Callable[[float], Callable[[], float]] = going,
+    ) -> None:
         self._context = context
+        self._start_clock = start_clock
         self._jobs = context.jobs
         self._pauses = context.pauses
         self._pace = context.htcondor.poll_shortest
-        self._all_at = 0.0
+        self._all_at = -math.inf
         self._batches: dict[int, _Followed] = {}
         self._changed = False
         self._unknown_words: set[str] = set()
@@ -118,7 +127,7 @@ class Follower:
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
-        self._clock = going(now)
+        self._clock = self._start_clock(now)
         self._changed = False
         self._unanswered = 0
         self._update_batches()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import NotFound, RpcError
@@ -35,7 +36,7 @@ class Leases:
 
     def __init__(self, context: AccountContext) -> None:
         self._context = context
-        self._next = 0.0
+        self._next = -math.inf
         self._failing: set[tuple[str, int]] = set()
         self.task = PeriodicTask("lease", self.due, self.renew)
 

@@ -9,6 +9,7 @@ and retirements that are pending.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from contextlib import suppress
@@ -137,7 +138,7 @@ class AccountManager:
         # By batch: the time before which it is not sent again.
         self._next_send: dict[int, float] = {}
         self._has_sent = threading.Event()
-        self._next_poll = 0.0
+        self._next_poll = -math.inf
         # Whether that is because the project has trouble: then it waits no longer than the others.
         self._poll_waits = False
         # By task: the time before which it is not tried again, because the ledger failed.

@@ -9,6 +9,7 @@ does not answer a ping either.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -68,7 +69,7 @@ class Pauses:
         self._lock = threading.Lock()
         self._backoffs: dict[Hashable, FailureBackoff] = {}
         self._pinging = threading.Lock()
-        self._pinged = -1.0
+        self._pinged = -math.inf
         self._answers = True
 
     def until(self, key: Hashable = None) -> float:

@@ -42,10 +42,14 @@ class Refusals:
 
     Args:
         service: returns the service, and makes it if need be; raises ConfigError if it cannot.
+        clock: seconds, as :func:`time.monotonic`.
     """
 
-    def __init__(self, service: Callable[[], Service]) -> None:
+    def __init__(
+        self, service: Callable[[], Service], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._service = service
+        self._clock = clock
         self._lock = threading.Lock()
         self._reasons: dict[str, str] = {}
         self._token = os.urandom(4).hex()
@@ -98,7 +102,7 @@ class Refusals:
             service = self._service()
         except ConfigError as error:
             self._log(str(error))
-            now = time.monotonic()
+            now = self._clock()
             if self._broken_since is None:
                 self._broken_since = now
             if now - self._broken_since < HTCondor().stranded_wait:
@@ -120,7 +124,7 @@ class Refusals:
             with self._lock:
                 self._reasons.pop(job_id, None)
             return
-        deadline = time.monotonic() + CANCEL_TIMEOUT
+        deadline = self._clock() + CANCEL_TIMEOUT
         while True:
             try:
                 self._service().cancel(job_id)
@@ -128,7 +132,7 @@ class Refusals:
                 self._log(str(error))
                 if self._closing.wait(RETRY_AFTER):
                     raise
-                if time.monotonic() > deadline:
+                if self._clock() > deadline:
                     log.error("Job %s is not aborted: it ends with the lease of its batch", job_id)
                     raise
             else:

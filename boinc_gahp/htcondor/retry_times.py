@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -78,10 +79,10 @@ class FailureBackoff:
         self._pauses = pauses
         self._lock = threading.Lock()
         self._failures = 0
-        self._since = 0.0
+        self._since = -math.inf
         self._until = 0.0
         # The same by a clock that cannot be set.
-        self._end = 0.0
+        self._end = -math.inf
 
     @property
     def until(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 import threading
 import time
@@ -370,7 +371,7 @@ class Service:
 
     def _housekeeping(self) -> None:
         """Write notes into the ledger, and give every owner a manager with the current settings."""
-        next_check = 0.0
+        next_check = -math.inf
         while not self._stopping.is_set():
             jobs = self._ledger
             assert jobs is not None  # noqa: S101  (the thread is started after it is opened)

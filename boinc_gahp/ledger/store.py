@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 import threading
@@ -96,7 +97,7 @@ class Store:
         self._writer: threading.Thread | None = None
         self._readers: list[sqlite3.Connection] = []
         self._is_closed = False
-        self._next_log_wait = 0.0
+        self._next_log_wait = -math.inf
         #: Why the last attempt to write the file failed; None: it succeeded.
         self.failing: str | None = None
         self._read_only = read_only

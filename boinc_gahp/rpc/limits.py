@@ -31,7 +31,7 @@ from boinc_gahp.threads import turn
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,11 @@ class TimeLimits:
 
     Attributes:
         silence: seconds between two reads, and for each block that is sent.
-        until: the reply must have ended by this ``time.monotonic()``.
+        until: the reply must have ended by this time of the clock.
         whole: seconds from the reply's first byte to its end.
         rate: the lowest allowed bytes per second of a reply that has begun; 0 for any.
         rate_span: seconds of waiting for bytes over which the rate is measured.
+        clock: seconds, as :func:`time.monotonic`.
     """
 
     silence: float
@@ -51,6 +52,7 @@ class TimeLimits:
     whole: float = math.inf
     rate: float = 0.0
     rate_span: float = 60.0
+    clock: Callable[[], float] = time.monotonic
 
     def next_wait(self, until: float = math.inf) -> float:
         """Return how many seconds the next read or block may take, if all may last ``until``.
@@ -58,7 +60,7 @@ class TimeLimits:
         Raises:
             TimeoutError: the time is over.
         """
-        left = min(self.until, until) - time.monotonic()
+        left = min(self.until, until) - self.clock()
         if left <= 0:
             raise TimeoutError("the time limit for the request and its reply was reached")
         return min(self.silence, left)
@@ -183,7 +185,7 @@ class _TimedReader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int | None:
         wait, rest = self._limits.next_wait(self._until), self._rest_of_span()
-        begun = time.monotonic()
+        begun = self._limits.clock()
         _set_timeout(self._sock, min(wait, rest))
         count: int | None = None
         try:
@@ -194,7 +196,7 @@ class _TimedReader(io.RawIOBase):
                 raise
             # _count() raises. It is called outside, where its error does not get this one as its
             # context.
-        now = time.monotonic()
+        now = self._limits.clock()
         if not self._begun:
             self._begun = True
             self._until = now + self._limits.whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from contextlib import contextmanager
@@ -48,7 +49,7 @@ class Uploads:
             free = (
                 name
                 for name in names
-                if name not in self._flying and (self._landed.get(name) or 0.0) < asked_at
+                if name not in self._flying and (self._landed.get(name) or -math.inf) < asked_at
             )
             mine = dict.fromkeys(free, object())
             self._flying.update(mine)

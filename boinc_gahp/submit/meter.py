@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from typing import TYPE_CHECKING, Literal
@@ -39,7 +40,7 @@ class Meter:
         self._step: Step = "reading"
         self._unit: Literal["bytes", "files", "jobs"] = "bytes"
         self._done = self._reported = self._total = 0
-        self._when = 0.0
+        self._when = -math.inf
         self._trouble: BaseException | None = None
 
     def begin(self, step: Step, total: int, unit: Literal["bytes", "files", "jobs"]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import math
 import re
 import threading
 import time
@@ -193,7 +194,7 @@ class Staging:
         self._bytes_per_post = settings.bytes_per_post
         # Until the project is asked, no file is known to be there.
         self._absent = list(files)
-        self._asked_at = 0.0
+        self._asked_at = -math.inf
         self._arrived: set[str] = set()
         self._broken_off = threading.Event()
         self._late_rounds = 0

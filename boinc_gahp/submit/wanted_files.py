@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -31,7 +32,7 @@ class WantedFiles:
         self._users: Mapping[str, Collection[str]] | None = None
         self._lock = threading.Lock()
         self._jobs: frozenset[str] | None = None
-        self._asked_at = -_LASTS
+        self._asked_at = -math.inf
 
     def of(self, files: Iterable[str], *, now: bool = True) -> list[str]:
         """Return those of the files that a job still needs.

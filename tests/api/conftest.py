@@ -52,7 +52,7 @@ class Site:
         """Return a new project object, as another process would have it; closed at the end."""
         settings = Settings(
             project=ProjectSettings(ProjectUrl(self.proxy.url)),
-            timeouts=Timeouts(connect=5, read=5, retry=retry),
+            timeouts=Timeouts(connect=30, read=30, retry=retry),
             state=State(dir=self.directory / "state", cache_dir=self.directory / "cache"),
         )
         project = Project(self.proxy.url, authenticator or self.authenticator, settings=settings)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,8 +19,18 @@ from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 if TYPE_CHECKING:
     from boinc_gahp.api import Batch
     from tests.api.conftest import Site
+    from tests.faultproxy import Exchange
 
 QUICK = Poll(shortest=0.01, longest=0.05)
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The clock by which Counting asks seldom for what takes long; it stands still."""
+    clock = SimpleNamespace(now=0.0, time=time.time)
+    clock.monotonic = lambda: clock.now
+    monkeypatch.setattr("boinc_gahp.api.counting.time", clock)
+    return clock
 
 
 def send(site: Site, batch: Batch, count: int) -> None:
@@ -73,14 +85,17 @@ def test_a_large_batch_is_listed_once(site: Site) -> None:
 
 
 def test_changes_that_take_the_project_long_are_asked_for_seldom(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    site: Site, monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace
 ) -> None:
     monkeypatch.setattr("boinc_gahp.api.watching.FEW", 0)
-    monkeypatch.setattr("boinc_gahp.api.counting._SLOW", 0.05)
-    monkeypatch.setattr("boinc_gahp.api.counting._SHARE", 1e6)
     batch = site.batch(3)
+
+    def slow(exchange: Exchange) -> bool:
+        clock.now += 2.0
+        return faultproxy.delay(0.0)(exchange)
+
     # The first answer only tells the time.
-    site.proxy.fail("query_batch2", faultproxy.delay(0.1), skip=1)
+    site.proxy.fail("query_batch2", slow, skip=1)
     watch = site.project.watch([batch], poll=QUICK)
     for _ in range(3):
         next(watch)
@@ -102,7 +117,7 @@ def test_a_batch_that_is_too_large_is_not_counted(
 
 @pytest.mark.parametrize("whose", ["ours", "somebody else's"])
 def test_jobs_of_an_older_batch_of_the_name_are_not_counted(
-    site: Site, monkeypatch: pytest.MonkeyPatch, whose: str
+    site: Site, monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace, whose: str
 ) -> None:
     monkeypatch.setattr("boinc_gahp.api.watching.FEW", 0)
     project = site.project if whose == "ours" else site.somebody_else()
@@ -116,13 +131,13 @@ def test_jobs_of_an_older_batch_of_the_name_are_not_counted(
     send(site, batch, 3)
     next(watch)
     # It is listed again, but not at each poll.
-    monkeypatch.setattr("boinc_gahp.api.counting.time.monotonic", lambda: 1e9)
+    clock.now += 3600.0
     next(watch)
     assert counted(batch) == (0, 3, 0, 0)
 
 
 def test_changes_that_the_name_does_not_tell_are_missed_and_the_batch_is_listed_again(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    site: Site, monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace
 ) -> None:
     monkeypatch.setattr("boinc_gahp.api.watching.FEW", 0)
     older = site.batch(2, name="long ago")
@@ -135,7 +150,7 @@ def test_changes_that_the_name_does_not_tell_are_missed_and_the_batch_is_listed_
     send(site, batch, 3)
     next(watch)
     assert counted(batch) == (2, 0, 0, 1)
-    monkeypatch.setattr("boinc_gahp.api.counting.time.monotonic", lambda: 1e9)
+    clock.now += 3600.0
     next(watch)
     assert counted(batch) == (0, 2, 0, 1)
 

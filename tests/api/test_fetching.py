@@ -63,7 +63,7 @@ class Desk:
         """Return the project with a cache of its own, as another machine has it."""
         settings = Settings(
             project=ProjectSettings(ProjectUrl(self.farm.proxy.url)),
-            timeouts=Timeouts(connect=5, read=3, retry=retry),
+            timeouts=Timeouts(connect=30, read=30, retry=retry),
             state=State(dir=self.directory / "state", cache_dir=self.directory / cache),
         )
         project = Project(self.farm.proxy.url, self.authenticator, settings=settings)

@@ -22,7 +22,6 @@ from boinc_gahp.api import (
     InlineFile,
     Job,
     Poll,
-    Progress,
     counts_words,
     progress as progress_module,
     rest_words,
@@ -34,6 +33,7 @@ from boinc_gahp.rpc import BatchState
 from boinc_gahp.states import JobState
 from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 from tests.api.test_forecast import INFO, NOW
+from tests.helpers import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ QUICK = Poll(0.05, 0.1)
 
 def work(site: Site, directory: Path) -> Batch:
     """Submit, wait and fetch with progress=True."""
-    jobs = [Job(args=["--sleep", "0.4"], inputs={"in": InlineFile("x")}) for _ in range(4)]
+    jobs = [Job(inputs={"in": InlineFile("x")}) for _ in range(4)]
     batch = site.project.submit("uppercase", jobs, name=directory.name, progress=True)
     batch.wait(timeout="1min", poll=QUICK, progress=True)
     batch.fetch(directory, progress=True)
@@ -55,7 +55,7 @@ def work(site: Site, directory: Path) -> Batch:
 
 @contextmanager
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
-    """Make stderr a terminal; give a function that returns what was written, when all is over."""
+    """Make stderr a terminal; give a function that returns what was written so far."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     written: list[bytes] = []
@@ -68,9 +68,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
                 return
 
     def told() -> str:
-        stream.close()
-        reader.join(60)
-        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", b"".join(written).decode())
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", b"".join(written).decode("utf-8", "ignore"))
 
     reader = threading.Thread(target=read)
     stream = os.fdopen(slave, "w", encoding="utf-8")
@@ -128,11 +126,19 @@ def test_a_pipe_gets_nothing(
 def test_a_terminal_shows_live_lines_on_stderr(
     working: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    working.local.pause_volunteers()
     with terminal(monkeypatch) as told:
+
+        def resume() -> None:
+            wait_for(lambda: re.search(r"shown .*\d%  .*4 waiting", told()), "how many jobs wait")
+            working.local.resume_volunteers()
+
+        resuming = threading.Thread(target=resume)
+        resuming.start()
         work(working, tmp_path / "shown")
-        text = told()
+        resuming.join(60)
+    text = told()
     assert "sending jobs" in text
-    assert re.search(r"shown .*\d%  .*2 running", text)
     assert "fetching" in text
     assert "4 of 4 jobs" in text
 
@@ -151,13 +157,16 @@ def test_a_notebook_shows_one_bar_for_each_call(
 
 def test_a_notebook_is_not_updated_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     notebook = Notebook(monkeypatch, kernel=object())
-    monkeypatch.setattr(progress_module, "_PAUSE", 3600.0)
-    with progress_module.of_steps(True) as report:
-        assert report is not None
-        for done in range(100):
-            report(Progress("fetching", done, 100, "jobs"))
-    assert notebook.updates == 2
-    assert "99 of 100 jobs" in notebook.shown[0]
+    # The machine has just been started.
+    now = 0.0
+    bar = progress_module._Notebook(lambda: now)
+    updates = []
+    for now in (0.0, 0.1, 0.2, 0.3, 0.4):
+        bar.show("fetching", 10 * now, 4)
+        updates.append(notebook.updates)
+    assert updates == [1, 1, 1, 2, 2]
+    bar.end()
+    assert "<b>fetching</b> 4<" in notebook.shown[0]
 
 
 def test_ipython_on_a_pipe_is_no_notebook(

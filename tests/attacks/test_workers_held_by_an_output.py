@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from boinc_gahp.errors import TransportError
-from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.rpc import ClientOptions, WebRpcs, limits
 from tests.rpc import scripted
-from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, raw
+from tests.rpc.scripted import AUTHENTICATOR, Scripted, http
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Iterator
 
 DISPOSITION = "attachment; filename=job_0_r1_0"
@@ -36,16 +36,12 @@ def rate(bytes_per_second: float, span: float = 0.5) -> ClientOptions:
     )
 
 
-def fetched(server: Scripted, options: ClientOptions, pause: float = 0) -> bytes:
+def fetched(server: Scripted, options: ClientOptions) -> bytes:
     with (
         WebRpcs(server.url, AUTHENTICATOR, options=options) as project,
         project.result_file("job_0", 0) as stream,
     ):
-        data = b""
-        for chunk in stream.chunks():
-            data += chunk
-            threading.Event().wait(pause)  # a slow disk
-        return data
+        return b"".join(stream.chunks())
 
 
 @pytest.mark.parametrize("where", ["body", "headers"])
@@ -78,33 +74,53 @@ def test_an_output_may_be_slow_in_coming_where_any_rate_will_do(server: Scripted
     assert fetched(server, rate(0, span=0.2)) == b"x" * 20
 
 
-def test_the_time_until_an_output_begins_does_not_count(server: Scripted) -> None:
-    def late(answer: scripted.Answer) -> bool:
-        answer.stop.wait(1.5)
-        answer.connection.sendall(file(100_000))
-        return True
+class Pieces:
+    """A connection whose pieces come one after the other, each after some seconds.
 
-    server.answers.append(late)
-    assert len(fetched(server, rate(50_000))) == 100_000
+    Attributes:
+        now: the time, which passes only while something is waited for.
+    """
+
+    def __init__(self, *pieces: tuple[float, int]) -> None:
+        self.now = 0.0
+        self._pieces = iter(pieces)
+        self._timeout = 0.0
+
+    def gettimeout(self) -> float:
+        return self._timeout
+
+    def settimeout(self, seconds: float) -> None:
+        self._timeout = seconds
+
+    def readinto(self, _buffer: memoryview) -> int:
+        seconds, nbytes = next(self._pieces)
+        self.now += min(seconds, self._timeout)
+        if seconds > self._timeout:
+            raise TimeoutError
+        return nbytes
 
 
-def test_the_time_until_an_output_begins_is_no_part_of_the_span_after_it(server: Scripted) -> None:
-    data = file(100_000)
-
-    def late(answer: scripted.Answer) -> bool:
-        answer.stop.wait(1.4)
-        answer.connection.sendall(data[:-100_000])
-        answer.stop.wait(0.4)
-        answer.connection.sendall(data[-100_000:])
-        return True
-
-    server.answers.append(late)
-    assert len(fetched(server, rate(50_000, span=1.5))) == 100_000
+def reader(pieces: Pieces) -> limits._TimedReader:
+    """Return what reads them, if at least 100 bytes come in each 10 s."""
+    of_output = limits.TimeLimits(60.0, rate=10.0, rate_span=10.0, clock=lambda: pieces.now)
+    return limits._TimedReader(cast("socket.socket", pieces), pieces, of_output)
 
 
-def test_a_slow_reader_does_not_count(server: Scripted) -> None:
-    server.answers.append(raw(file(600_000), stay=True))
-    assert len(fetched(server, rate(1_000_000, span=0.2), pause=0.1)) == 600_000
+def test_the_time_until_an_output_begins_does_not_count() -> None:
+    found = reader(Pieces((50.0, 10), (9.0, 50), (0.5, 50)))
+    assert [found.readinto(bytearray()) for _ in range(3)] == [10, 50, 50]
+    found = reader(Pieces((50.0, 10), (9.0, 50), (2.0, 50)))
+    assert [found.readinto(bytearray()) for _ in range(2)] == [10, 50]
+    with pytest.raises(TimeoutError, match="fewer than 10 bytes a second"):
+        found.readinto(bytearray())
+
+
+def test_a_slow_reader_does_not_count() -> None:
+    pieces = Pieces(*[(1.0, 10)] * 50)
+    found = reader(pieces)
+    for _ in range(50):
+        assert found.readinto(bytearray()) == 10
+        pieces.now += 100.0  # a slow disk
 
 
 def test_replies_have_their_own_limit(server: Scripted) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TEXT = b"some text, as long as it takes\n" * 3000
-OPTIONS = ClientOptions(connect_timeout=5, read_timeout=3, retry_total=3)
+OPTIONS = ClientOptions(connect_timeout=30, read_timeout=30, retry_total=3)
 
 passing_faults = pytest.mark.parametrize(
     "fault",
@@ -58,7 +58,7 @@ class Farm:
     local: LocalProject
     proxy: FaultProxy
     settings: Settings = field(
-        default_factory=lambda: Settings(timeouts=Timeouts(connect=5, read=3, retry=3))
+        default_factory=lambda: Settings(timeouts=Timeouts(connect=30, read=30, retry=3))
     )
 
     @contextmanager

@@ -155,7 +155,7 @@ class Desk:
         assert sorted(self.alive_workunits()) == names
 
 
-def for_sending(site: Site, monkeypatch: pytest.MonkeyPatch, *, read: float = 0.7) -> Site:
+def for_sending(site: Site, monkeypatch: pytest.MonkeyPatch, *, read: float = 30) -> Site:
     """Have the node's hosts do nothing, and all waits be short; ``read``: seconds for an answer."""
     site.local.pause_volunteers()
     site.reset(quiet=0.0, poll_shortest=0.05, poll_longest=0.1)

@@ -175,18 +175,20 @@ def put_back(site: Site, row: dict[str, object]) -> None:
 
 
 def test_an_abort_that_did_not_last_is_repeated_before_the_jobs_are_sent_again(
-    site: Site, desk: Desk
+    site: Site,
 ) -> None:
-    ids = desk.accept(4)
     hang = faultproxy.hang()
     site.proxy.fail("submit_batch", hang)
     site.proxy.fail("submit_batch", refuse(WORDS))
     site.proxy.fail("query_batch", faultproxy.status(404), skip=2)
     # As if the first request had still run, and undone the abort when it ended.
     site.proxy.fail("abort_batch", faultproxy.body(b"<abort_batch><success/></abort_batch>"))
-    desk.run()
-    hang.release()
-    desk.check_once(ids)
+    site.timeouts = replace(site.timeouts, read=2)
+    with desk_of(site) as desk:
+        ids = desk.accept(4)
+        desk.run()
+        hang.release()
+        desk.check_once(ids)
 
 
 def test_a_batch_that_somebody_retired_is_aborted_and_retired_again_if_a_submit_may_be_running(

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long
 
-PATIENT = Timeouts(connect=5, read=5, retry=5)
-HASTY = Timeouts(connect=2, read=0.5, retry=0.0)
+PATIENT = Timeouts(connect=30, read=30, retry=5)
+ONCE = Timeouts(connect=30, read=30, retry=0.0)
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ FAULTS: dict[str, faultproxy.Fault] = {
 
 def test_trouble_of_the_project_is_waited_for(site: Site, context: AccountContext) -> None:
     sent = finished(site, context, *[()] * (len(RPCS) + 1))
-    site.timeouts = HASTY
+    site.timeouts = ONCE
     for rpc, job, iwd in zip(RPCS, sent.jobs, sent.iwds, strict=False):
         # A process of its own, which has learned nothing yet.
         with site.context() as fresh:
@@ -195,7 +195,7 @@ def test_a_project_that_does_not_answer_does_not_hold_the_job(
     site: Site, context: AccountContext
 ) -> None:
     sent = finished(site, context)
-    site.timeouts = HASTY
+    site.timeouts = replace(ONCE, read=0.5)
     hang = faultproxy.hang()
     site.proxy.fail("result_file", hang, times=None)
     with site.context() as hasty:

@@ -48,7 +48,7 @@ def about(sent: Sent) -> tuple[bytes, bytes]:
 
 @pytest.fixture
 def context(site: Site) -> Iterator[AccountContext]:
-    site.timeouts = replace(site.timeouts, read=0.7, retry=0.0)
+    site.timeouts = replace(site.timeouts, retry=0.0)
     site.reset(poll_shortest=1.0, poll_longest=4.0)
     site.local.pause_volunteers()
     with site.context() as context:
@@ -182,12 +182,14 @@ def test_a_batch_that_is_slow_to_ask_about_starves_no_other(
     for rpc in ("query_batch", "query_batch2"):
         site.proxy.fail(rpc, fault, times=None)
     site.local.resume_volunteers()
-    follower = follow(context, quick, "finished")
-    assert slow.states == ["queued"]
-    assert "no news of its jobs" in str(slow.batch.trouble)
-    assert context.jobs.troubles() == {}
-    site.proxy.heal()
-    follow(context, slow, "finished", follower=follower)
+    site.timeouts = replace(site.timeouts, read=2)
+    with site.context() as hasty:
+        follower = follow(hasty, quick, "finished")
+        assert slow.states == ["queued"]
+        assert "no news of its jobs" in str(slow.batch.trouble)
+        assert context.jobs.troubles() == {}
+        site.proxy.heal()
+        follow(hasty, slow, "finished", follower=follower)
     assert slow.batch.trouble is None
 
 
@@ -206,20 +208,28 @@ def test_a_batch_that_cannot_be_asked_about_keeps_no_other_from_being_fetched(
         return choke(*about(slow))(exchange)
 
     site.proxy.fail("query_batch", note, times=None)
-    site.reset(poll_shortest=1.0, poll_longest=4.0, fetches=1)
-    with site.context() as fresh:
-        fetches = FetchQueue(fresh, Workers("test", fresh.wake), ErrorGuard("the test"))
+    # So it is not tried again for an hour; a new process has no such pause.
+    site.reset(poll_shortest=3600.0, poll_longest=3600.0, fetches=1)
+    wait_for_outputs(site, quick)
+    assert set(slow.states) == {"finished"}
+    # One job tries it for all.
+    assert len(asked) == 1
+    site.proxy.heal()
+    wait_for_outputs(site, slow)
 
-        def is_home(sent: Sent) -> bool:
+
+def wait_for_outputs(site: Site, sent: Sent) -> None:
+    """Fetch as a new process does, until the outputs of a batch are there."""
+    with site.context() as fresh:
+        workers = Workers("test", fresh.wake)
+        fetches = FetchQueue(fresh, workers, ErrorGuard("the test"))
+
+        def is_home() -> bool:
             fetches.begin(time.time())
             return "finished" not in sent.states
 
-        wait_for(lambda: is_home(quick), "the outputs of the other batch")
-        assert set(slow.states) == {"finished"}
-        # One job tries it for all.
-        assert len(asked) == 1
-        site.proxy.heal()
-        wait_for(lambda: is_home(slow), "the outputs of all")
+        wait_for(is_home, "the outputs")
+        workers.close(60)
 
 
 def test_a_slow_batch_is_asked_about_alone_and_ever_less_often(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,15 +26,13 @@ def broken() -> Service:
     raise ConfigError("boinc_gahp.toml is not TOML")
 
 
-def test_accepted_jobs_are_suspended_with_the_reason_for_a_day_and_then_held(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    front = Refusals(broken)
+def test_accepted_jobs_are_suspended_with_the_reason_for_a_day_and_then_held() -> None:
+    now = 0.0
+    front = Refusals(broken, lambda: now)
     told = (7, '[ ExitReason = "boinc_gahp.toml is not TOML"; ]')
     assert [front.status(JOB) for _ in range(6)] == [told] * 6
     # As HTCondor holds a job that is not found five times, and keeps its id.
-    day = time.monotonic() + HTCondor().stranded_wait
-    monkeypatch.setattr("boinc_gahp.htcondor.refusals.time.monotonic", lambda: day)
+    now = HTCondor().stranded_wait
     with pytest.raises(ConfigError, match="is not TOML"):
         front.status(JOB)
 

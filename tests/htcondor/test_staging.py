@@ -27,7 +27,7 @@ _AT_A_TIME = 2
 
 @pytest.fixture
 def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
-    site = for_sending(site, monkeypatch, read=5)
+    site = for_sending(site, monkeypatch)
     site.staging = StagingSettings(files_per_post=1, concurrent_posts=_AT_A_TIME)
     return site
 

@@ -37,7 +37,12 @@ def _add_app(project: LocalProject, name: str, program: str, **template: float) 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
     with LocalProject(tmp_path_factory.mktemp("project"), hosts=3) as project:
-        _add_app(project, "two", "open('out', 'w').write('x' * 100)", min_quorum=2)
+        gate = str(project.directory / "gate")
+        program = (
+            f"import os, time\nwhile not os.path.exists({gate!r}): time.sleep(0.01)\n"
+            "open('out', 'w').write('x' * 100)"
+        )
+        _add_app(project, "gated", program, min_quorum=2, target_nresults=3)
         _add_app(project, "once", "open('out', 'w').write('x' * 100)", max_error_results=1)
         yield project
 
@@ -73,13 +78,6 @@ def _workunit(project: LocalProject, workunit: int) -> sqlite3.Row:
     return row
 
 
-def _run(project: LocalProject, app: str, **parameters: int) -> int:
-    """Run a job to its end and return its workunit's id."""
-    (workunit,) = project.create_work(app, [NewJob(**parameters)])  # type: ignore[arg-type]
-    _wait(project, workunit)
-    return workunit
-
-
 def _wait(project: LocalProject, workunit: int) -> None:
     def ended() -> bool:
         project.check()
@@ -89,6 +87,10 @@ def _wait(project: LocalProject, workunit: int) -> None:
         return over and (row["canonical_resultid"] or row["error_mask"]) != 0
 
     wait_for(ended, "the job has ended")
+
+
+def _wait_for_hosts(project: LocalProject, workunit: int) -> None:
+    wait_for(lambda: all(row["hostid"] for row in _results(project, workunit)), "all are given out")
 
 
 def _wait_for_verdicts(project: LocalProject, workunit: int) -> None:
@@ -101,7 +103,12 @@ def _wait_for_verdicts(project: LocalProject, workunit: int) -> None:
 def test_a_lying_host_is_outvoted(project: LocalProject) -> None:
     _tell(project, "differ", host="volunteer-1")
     for _ in range(2):
-        workunit = _run(project, "two", target_nresults=3)
+        (workunit,) = project.create_work("gated", [NewJob()])
+        # Were two through before the third host has asked, it would not be needed.
+        _wait_for_hosts(project, workunit)
+        (project.directory / "gate").touch()
+        _wait(project, workunit)
+        (project.directory / "gate").unlink()
         # Two that agree are enough; the third may be looked at later.
         _wait_for_verdicts(project, workunit)
         states = {row["domain_name"]: row["validate_state"] for row in _results(project, workunit)}
@@ -129,7 +136,9 @@ def test_a_vanished_result_times_out_and_goes_to_another(project: LocalProject) 
 
 def test_a_host_that_detaches_leaves_the_job_to_another(project: LocalProject) -> None:
     _tell(project, "detachx1")
-    first, second = _results(project, _run(project, "once"))
+    (workunit,) = project.create_work("once", [NewJob()])
+    _wait(project, workunit)
+    first, second = _results(project, workunit)
     assert (first["outcome"], second["outcome"]) == (Outcome.CLIENT_DETACHED, SUCCESS)
     assert (first["validate_state"], first["granted_credit"]) == (ValidateState.INIT, 0)
     assert first["received_time"] >= first["sent_time"]

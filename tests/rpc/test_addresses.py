@@ -289,18 +289,23 @@ def test_a_proxy_may_be_asked_over_tls(authority: trustme.CA, bundle: str) -> No
 def test_a_deadline_holds_in_a_tunnel_and_while_one_is_made(
     server: Scripted, authority: trustme.CA, bundle: str, who: str
 ) -> None:
-    drip = scripted.drip(http(200, PONG + b" " * 400))  # 12 s, and then it is a good answer
+    drip = scripted.drip(http(200, PONG + b" " * 9000))  # minutes, and then it is a good answer
+    url, options = "https://boinc.example.edu/test/", through(server, bundle)
     with secure(authority, "boinc.example.edu") as safe:
         safe.answers[0] = drip
         server.answers.append(drip if who == "the proxy" else tunnel(safe.port))
-        with (
-            WebRpcs(
-                "https://boinc.example.edu/test/", AUTHENTICATOR, options=through(server, bundle)
-            ) as project,
-            pytest.raises(TransportError, match="no answer in time"),
-        ):
-            project.until(time.monotonic() + 0.6).ping()
-        assert len(safe.requests) == (who == "the project")
+        asked = server if who == "the proxy" else safe
+        # On a busy machine a deadline may be over before so much as a request is sent.
+        for seconds in (0.6, 6.0, 60.0):
+            with (
+                WebRpcs(url, AUTHENTICATOR, options=options) as project,
+                pytest.raises(TransportError, match=r"in time|time limit"),
+            ):
+                project.until(time.monotonic() + seconds).ping()
+            if asked.requests:
+                break
+        assert asked.requests
+        assert who == "the project" or not safe.requests
 
 
 def test_proxy_whose_url_cannot_be_read_is_reported_without_its_login() -> None:

@@ -184,7 +184,6 @@ def test_retries_end_with_their_total_time(server: Scripted) -> None:
     server.answers.append(DOWN)
     with pytest.raises(ProjectDown):
         ping(server, ClientOptions(retry_total=1.5))
-    assert len(server.requests) <= 4
 
 
 SUBMISSION = BatchSubmission("uppercase", [JobSubmission("j1")], batch_id=7)
@@ -223,14 +222,19 @@ def test_unrepeatable_rpc_is_sent_again_when_no_connection_came_about(
     caplog.set_level("DEBUG")
     with Scripted() as gone:
         url, host = gone.url, gone.host
-    with (
-        WebRpcs(url, AUTHENTICATOR, options=ClientOptions(retry_total=1.5)) as project,
-        pytest.raises(TransportError) as caught,
-    ):
-        project.create_batch("b", "uppercase")
+    with WebRpcs(url, AUTHENTICATOR, options=AGAIN) as project:
+
+        class CloseBeforeThePause(logging.Filter):
+            def filter(self, record: logging.LogRecord) -> bool:
+                if "trying again" in record.getMessage():
+                    project.close()
+                return True
+
+        with caplog.filtering(CloseBeforeThePause()), pytest.raises(TransportError) as caught:
+            project.create_batch("b", "uppercase")
+    assert "trying again" in caplog.text
     assert not caught.value.may_have_happened
     assert f"create_batch of {host}: cannot connect (Connection refused)" in str(caught.value)
-    assert "trying again" in caplog.text
 
 
 def test_unknown_host_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

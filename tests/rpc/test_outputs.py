@@ -23,7 +23,7 @@ from tests.rpc.scripted import AUTHENTICATOR, Play, Scripted, http, raw
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ONCE = ClientOptions(read_timeout=1, retry_total=0)
+ONCE = ClientOptions(read_timeout=30, retry_total=0)
 DISPOSITION = "attachment; filename=job_0_r123_2"
 CONTENTS = bytes(range(256)) * 1000
 
@@ -128,11 +128,13 @@ def test_directory_instead_of_a_file_is_reported_at_once(server: Scripted, body:
     ],
     ids=["closed early", "short", "hangs at its end", "cut chunks"],
 )
-def test_output_that_is_not_whole_is_an_error_at_its_end(
-    server: Scripted, project: WebRpcs, play: Play
-) -> None:
+def test_output_that_is_not_whole_is_an_error_at_its_end(server: Scripted, play: Play) -> None:
     server.answers.append(play)
-    with pytest.raises((ProtocolError, TransportError)):
+    hasty = ClientOptions(read_timeout=1, retry_total=0)
+    with (
+        WebRpcs(server.url, AUTHENTICATOR, options=hasty) as project,
+        pytest.raises((ProtocolError, TransportError)),
+    ):
         fetched(project)
 
 
@@ -187,5 +189,5 @@ def test_an_archive_of_no_bytes_is_an_error_that_tells_the_way_round(
 
 def test_deadline_ends_an_output(server: Scripted, project: WebRpcs) -> None:
     server.answers.append(scripted.drip(file(CONTENTS), 0.01))
-    with pytest.raises(TransportError, match="no answer in time"):
+    with pytest.raises(TransportError, match=r"in time|time limit"):
         fetched(project.until(time.monotonic() + 1))

@@ -132,7 +132,7 @@ def test_an_upload_that_the_server_does_not_take_ends_by_its_deadline(tmp_path: 
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         with (
             WebRpcs(url, AUTHENTICATOR) as project,
-            pytest.raises(TransportError, match="no answer in time"),
+            pytest.raises(TransportError, match=r"in time|time limit"),
         ):
             project.until(time.monotonic() + 0.7).upload_files(
                 [UploadFile("x.dat", str(file), 50_000_000, "0" * 32)]

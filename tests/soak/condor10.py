@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ class BatchUser(User):
             due = [
                 job
                 for job in self.left
-                if job.id and looked.get(job.id, 0.0) < time.monotonic() - _LOOK_EVERY
+                if job.id and looked.get(job.id, -math.inf) < time.monotonic() - _LOOK_EVERY
             ]
             found = gridmanager.statuses([job.id for job in due])
             for job in due:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -37,7 +38,7 @@ class Batch:
     jobs: dict[str, Job]
     known: bool = False
     since: str = "0"
-    leased: float = float("-inf")
+    leased: float = -math.inf
     done: set[str] = field(default_factory=set)
 
     @property
@@ -62,7 +63,7 @@ class BoincUser(User):
         assert gridmanager.say(["BOINC_SELECT_PROJECT", self.url, self.authenticator]) == ["S"]
         gridmanager.do("BOINC_PING")
         self._recover(gridmanager)
-        looked = 0.0
+        looked = -math.inf
         while (self.left or self._batches) and time.monotonic() < until:
             self._submit(gridmanager)
             self._cancel(gridmanager)

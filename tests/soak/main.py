@@ -8,6 +8,7 @@ left on the project, and a daemon has no more memory, threads and descriptors th
 from __future__ import annotations
 
 import argparse
+import math
 import resource
 import shutil
 import sys
@@ -135,7 +136,7 @@ def _live(users: Sequence[User], project: Project, plan: Plan) -> dict[str, Any]
         thread.start()
     counts: dict[str, Any] = {}
     stuck: list[int] = []
-    next_ = 0.0
+    next_ = -math.inf
     while any(thread.is_alive() for thread in threads):
         threads[0].join(0.5)
         left = {job.work.number for user in users for job in user.left}

@@ -37,7 +37,7 @@ class Site:
     authenticator: str
     ledger: Ledger
     options: ClientOptions = field(
-        default_factory=lambda: ClientOptions(connect_timeout=5, read_timeout=2, retry_total=3)
+        default_factory=lambda: ClientOptions(connect_timeout=30, read_timeout=30, retry_total=3)
     )
 
     def project(self) -> WebRpcs:
@@ -60,7 +60,7 @@ class Site:
         settings = Settings(
             project=project_settings,
             staging=staging,
-            timeouts=Timeouts(connect=5, read=2, retry=3),
+            timeouts=Timeouts(connect=30, read=30, retry=3),
             jobs=JobSettings(templates_cached=0),
         )
         with self.project() as project:

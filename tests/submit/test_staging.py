@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from boinc_gahp.rpc.limits import TimeLimits
     from boinc_gahp.rpc.transport import Body, HttpRequest
     from tests.submit.scripted import Arguments
 
@@ -47,7 +46,6 @@ class FileServer(Server):
             returns is the answer, None for the usual one.
         asked: is given each query_files.
         form: is given the beginning of each upload_files.
-        limits: those of the last upload.
     """
 
     limit: int = 8 << 20
@@ -55,7 +53,6 @@ class FileServer(Server):
     posts: list[Post] = field(default_factory=list)
     asked: Callable[[Arguments], None] = lambda _: None
     form: Callable[[bytes], None] = lambda _: None
-    limits: TimeLimits = field(init=False)
 
     def query_files(self, arguments: Arguments) -> str:
         reply = super().query_files(arguments)
@@ -71,7 +68,6 @@ class FileServer(Server):
                 return self.script.send(request)
             names = [name.decode() for name in re.findall(rb"<phys_name>(.*?)<", first)]
             self.form(first)
-            self.limits = request.limits
             post = Post(names, request.body().len)
             self.posts.append(post)
             text = self.hook(names, body) or self.upload(post, body)
@@ -204,6 +200,7 @@ def test_an_error_that_no_repetition_helps_breaks_the_other_uploads_off(
 ) -> None:
     files = make(tmp_path, 6_000_000, 100)
     large, small = files
+    staging = server.staging(files, Settings(files_per_post=1))
     begun = threading.Event()
     ended: list[bool] = []
 
@@ -212,14 +209,15 @@ def test_an_error_that_no_repetition_helps_breaks_the_other_uploads_off(
             assert begun.wait(60)
             return error(f"{small} upload failed: exceeds upload_max_filesize of php.ini.")
         begun.set()
+        assert staging._broken_off.wait(60)
         while rest.read(65536):
-            threading.Event().wait(0.02)
+            pass
         ended.append(True)
         return None
 
     server.hook = hook
     with pytest.raises(StagingError, match=r"in1\.dat.*raise upload_max_filesize, and"):
-        server.staging(files, Settings(files_per_post=1)).run()
+        staging.run()
     assert not ended
     assert large not in server.present
 
@@ -302,16 +300,18 @@ def test_a_deadline_in_the_midst_of_an_upload_tells_how_far_it_came(
 ) -> None:
     files = make(tmp_path, 100, 500_000)
     small, _ = files
+    one_by_one = Settings(files_per_post=1, concurrent_posts=1)
+    staging = server.staging(files, one_by_one, seconds=3600.0)
 
     def hook(names: list[str], rest: Body) -> None:
         if small not in names:
-            while rest.read(1):
-                server.limits.next_wait()  # raises when it is over, as it does in a connection
-                threading.Event().wait(0.05)
+            rest.read(1)
+            staging._deadline = time.monotonic()
+            raise TimeoutError  # as in a connection
 
     server.hook = hook
     with pytest.raises(StagingError, match=r"still staging, 1 of 2 files sent to .*release"):
-        server.staging(files, Settings(files_per_post=1), seconds=1.0).run()
+        staging.run()
 
 
 def test_before_the_project_was_asked_no_file_counts_as_sent(

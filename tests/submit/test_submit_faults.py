@@ -94,7 +94,8 @@ def test_a_hang_at_any_step_ends_with_the_read_time_out_and_a_second_submit_comp
     site: Site, step: str
 ) -> None:
     request = site.batch()
-    site.options = dataclasses.replace(site.options, read_timeout=0.5, retry_total=1)
+    patient = site.options
+    site.options = dataclasses.replace(patient, read_timeout=0.5, retry_total=1)
     hang = faultproxy.hang(carried_out=True)
     site.proxy.fail(step, hang)
     with site.context() as context:
@@ -104,6 +105,7 @@ def test_a_hang_at_any_step_ends_with_the_read_time_out_and_a_second_submit_comp
             assert site.local.url.split("/")[2] or str(error)  # noqa: PT017
     hang.release()
     site.proxy.heal()
+    site.options = patient
     with site.context() as context:
         submit(context, request)
     assert site.workunits(request) == site.names(request)

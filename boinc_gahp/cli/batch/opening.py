@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import time
 from contextlib import contextmanager
@@ -111,7 +112,7 @@ class _Remarks(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._last_remark = -_PAUSE
+        self._last_remark = -math.inf
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print it, unless something was printed just before."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import sqlite3
 import threading
 import time
@@ -43,7 +44,7 @@ class _Program:
     name: str
     run: Callable[[float], int]
     every: float = 0.0
-    next_time: float = 0.0
+    next_time: float = -math.inf
     failures: int = 0
     error: str = ""
     passes: int = 0
@@ -89,7 +90,7 @@ class Supervisor:
     def __init__(self, core: Core, delete_delay: float = 0.0) -> None:
         self._core = core
         self._stop = threading.Event()
-        self._next_note = 0.0
+        self._next_note = -math.inf
         self._programs = [
             _Program(name, run, every)
             for name, run, every in (

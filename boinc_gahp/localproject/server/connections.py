@@ -9,8 +9,8 @@ the one whose client has been silent longest is closed.
 from __future__ import annotations
 
 import logging
+import math
 import shutil
-import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from waitress.utilities import InternalServerError, RequestEntityTooLarge
 from boinc_gahp.localproject.server.bodies import Allowance, RequestBody
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from waitress.adjustments import Adjustments
@@ -59,16 +60,19 @@ _TO_BROWSERS = (
 class UnfinishedHeads:
     """The connections that wait for the head of a request. Only for the thread that does the I/O.
 
-    ``head_timeout``: how many seconds a head may take.
+    Args:
+        head_timeout: how many seconds a head may take.
+        clock: seconds, as :func:`time.monotonic`.
     """
 
-    def __init__(self, head_timeout: float) -> None:
+    def __init__(self, head_timeout: float, clock: Callable[[], float]) -> None:
         self._head_timeout = head_timeout
+        self.clock = clock
         self._awaited: dict[Channel, float] = {}
 
     def await_head(self, channel: Channel) -> None:
         """Note that a client still has to send a head; its time runs from the first such call."""
-        self._awaited.setdefault(channel, time.monotonic())
+        self._awaited.setdefault(channel, self.clock())
         if len(self._awaited) > _HEADS:
             next(iter(self._awaited)).handle_close()
 
@@ -84,7 +88,7 @@ class UnfinishedHeads:
 
     def end_late(self, channels: list[Channel]) -> None:
         """Close the connections whose head or body takes too long."""
-        now = time.monotonic()
+        now = self.clock()
         late = [each for each, since in self._awaited.items() if now > since + self._head_timeout]
         for channel in channels:
             request = channel.request
@@ -103,7 +107,7 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc]
         super().__init__(adjustments)
         self._channel = channel
         self._allowed = Allowance()
-        self.began = 0.0
+        self.began = math.inf
 
     def parse_header(self, header_plus: bytes) -> None:
         """Read the head; its last line tells the body's size, and too large a body is refused."""
@@ -112,7 +116,7 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc]
         except ValueError as error:
             # waitress does not expect this from lengths of thousands of digits, or half an IPv6.
             raise ParsingError(str(error)) from error
-        self.began = time.monotonic()
+        self.began = self._channel.crowd.clock()
         self._channel.crowd.let_go(self._channel)
         if self.body_rcv is None:
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import math
 import socket
 import threading
 import time
@@ -17,6 +18,7 @@ from boinc_gahp.localproject.server.bodies import Allowance
 from boinc_gahp.localproject.server.connections import CONNECTIONS, UnfinishedHeads, channel_class
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from _typeshed.wsgi import WSGIApplication
@@ -63,7 +65,8 @@ class WebServer:
         host: the address to listen on.
         spool: the directory for bodies being received.
         allow: decides how much of a request's body is accepted.
-        patience: seconds that the head of a request may take.
+        head_timeout: seconds that the head of a request may take.
+        clock: what counts them, as :func:`time.monotonic`.
 
     Raises:
         OSError: the port is not free, or the address is not one of this machine.
@@ -78,11 +81,12 @@ class WebServer:
         spool: Path,
         allow: Allow = lambda _path, _headers: Allowance(),
         head_timeout: float = _HEAD_TIMEOUT,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         # waitress would leave threads and sockets behind if it could not bind.
         listener = _bound(port, host)
         self._map: dict[int, object] = {}
-        self._unfinished = UnfinishedHeads(head_timeout)
+        self._unfinished = UnfinishedHeads(head_timeout, clock)
         self._poll = min(_POLL, head_timeout)
         self._server = waitress.server.create_server(
             app,
@@ -125,7 +129,7 @@ class WebServer:
         wasyncore.close_all(self._map, ignore_all=True)
 
     def _loop(self) -> None:
-        look = 0.0
+        look = -math.inf
         while not self._stopping.is_set():
             wasyncore.loop(timeout=self._poll, use_poll=True, map=self._map, count=1)
             if time.monotonic() >= look:

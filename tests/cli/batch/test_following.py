@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.cli.batch.conftest import Command, Site
+    from tests.faultproxy import Exchange
 
 
 @pytest.fixture(autouse=True)
@@ -222,17 +223,23 @@ def test_the_command_is_not_run_after_a_timeout(site: Site, batch: Command, here
 def test_a_lease_that_cannot_be_renewed_is_told_at_a_quarter(
     site: Site, batch: Command, tmp_path: Path
 ) -> None:
-    number, name = site.batch("")
+    def refuse(exchange: Exchange) -> bool:
+        abort_all(site)  # so the wait ends
+        return answer_status(500)(exchange)
+
+    told = {}
     with FaultProxy(site.project.url) as proxy:
         config = write_settings(
             tmp_path / "c.toml", proxy.url, site.project.authenticator, "[timeouts]\nretry = 0.1\n"
         )
-        proxy.fail("set_expire_time", answer_status(500), times=1000)
-        words = ("wait", number, "--timeout", "0.5", "--config", config)
-        site.rpc.set_expire_time(time.time() + 5 * 86400, batch_id=number)
-        assert "The lease" not in batch(*words)[2]
-        site.rpc.set_expire_time(time.time() + 3 * 86400 + 60, batch_id=number)
-        err = batch(*words)[2]
+        proxy.fail("set_expire_time", refuse, times=1000)
+        for days in (5, 3):
+            number, name = site.batch("")
+            site.rpc.set_expire_time(time.time() + days * 86400 + 3600, batch_id=number)
+            status, _, told[days] = batch("wait", number, "--config", config)
+            assert status == 4
+    assert "The lease" not in told[5]
+    err = told[3]
     said = rf"The lease of batch {number} \({name}\) ends in 3 days, and cannot be renewed: .*500"
     assert re.search(said, err)
     assert err.count("The lease") == 1

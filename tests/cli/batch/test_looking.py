@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pexpect
 import pytest
 
+from boinc_gahp.backoff import Backoff
 from boinc_gahp.cli.batch import opening
 from boinc_gahp.cli.main import main
 from tests.cli.conftest import write_settings
@@ -35,14 +36,16 @@ def down(site: Site) -> Iterator[None]:
 
 @pytest.mark.parametrize("words", LOOKS, ids=[words[0] for words in LOOKS])
 def test_a_look_that_takes_too_long_is_given_up_and_says_what_did_not_answer(
-    batch: Command, down: None, words: tuple[str, ...]
+    batch: Command, down: None, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    status, out, err = batch(*words, "--timeout", "0.2")
+    # The pause after the first attempt would be longer than the time there is.
+    monkeypatch.setattr("boinc_gahp.rpc.retry.BACKOFF", Backoff(3600.0))
+    status, out, err = batch(*words, "--timeout", "60")
     assert (status, out) == (1, "")
     last = err.splitlines()[-1]
     assert re.fullmatch(
         r"boinc_gahp: 127\.0\.0\.1:\d+ refuses query_batch\w* \(the project is down: try again "
-        r"later\): project down for maintenance; gave up after 0 s; --timeout 5min waits longer "
+        r"later\): project down for maintenance; gave up after \d+ s; --timeout 5min waits longer "
         r"for an answer \[BG-PROJECT-DOWN\]",
         last,
     )
