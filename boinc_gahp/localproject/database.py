@@ -58,7 +58,6 @@ class Database:
         self._connections: list[sqlite3.Connection] = []
         self._registry_lock = threading.Lock()
         self._write_lock = threading.Lock()
-        self._writing_since: float | None = None
         try:
             # It holds authenticators; files that SQLite puts beside it get the same mode.
             if not path.exists():
@@ -96,19 +95,15 @@ class Database:
         """
         connection = self.connection()
         with self._write_lock:
-            self._writing_since = time.time()
+            connection.execute("BEGIN IMMEDIATE")
             try:
-                connection.execute("BEGIN IMMEDIATE")
-                try:
-                    yield connection
-                    connection.execute("COMMIT")
-                except BaseException:
-                    # On a full disk SQLite may already have rolled back.
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
-                    raise
-            finally:
-                self._writing_since = None
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                # On a full disk SQLite may already have rolled back.
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -119,20 +114,6 @@ class Database:
             yield connection
         finally:
             connection.execute("COMMIT")
-
-    def horizon(self) -> float:
-        """Return a time such that a read begun now sees all changes dated before it.
-
-        Changes are dated ``mod_time = clock()``, a function of each of our connections: it reads
-        the clock at that moment, like MariaDB, so never before the transaction begins. The time at
-        which a pass or a request began, or which a host reported, would be too early.
-
-        It knows only this process's transactions. Others make workunits (``create-work``), but
-        change none; the transitioner of this process dates those anew when it makes their results.
-        """
-        now = time.time()
-        since = self._writing_since
-        return now if since is None else min(now, since)
 
     def close(self) -> None:
         """Close all connections; no thread may use the database after that."""

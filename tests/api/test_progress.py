@@ -30,7 +30,6 @@ from boinc_gahp.api import (
 )
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.rpc import BatchState
-from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 from tests.api.simulated_batches import INFO, NOW
 
 if TYPE_CHECKING:

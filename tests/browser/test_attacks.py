@@ -10,11 +10,12 @@ from urllib.parse import quote
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.states import BatchState
 from boinc_gahp.localproject.web import sign_in_link
 from tests.helpers import wait_for
+from tests.inside import batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,10 +34,9 @@ fetch('/test/batches/{batch}').then(answer => answer.text()).then(page => {
 """
 
 
-@pytest.fixture(params=["sane", "as_is"])
-def project(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalProject]:
-    quirks = Quirks.as_is() if request.param == "as_is" else Quirks()
-    with LocalProject(tmp_path / "p", hosts=0, quirks=quirks) as project:
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path / "p", hosts=0, php=STOCK) as project:
         yield project
 
 
@@ -98,7 +98,7 @@ def _all_is_well(browser: Browser, project: LocalProject, batch: int) -> None:
     browser.driver.get(f"{project.url}batches/{batch}")
     assert "it " not in title, title
     assert "Signed in" in browser.driver.page_source or "Sign out" in browser.driver.page_source
-    assert [each[2] for each in project.batches()] == [BatchState.IN_PROGRESS]
+    assert [each[2] for each in batches(project)] == [BatchState.IN_PROGRESS]
     browser.complaints()  # The console tells of scripts that were not allowed.
 
 

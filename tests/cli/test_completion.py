@@ -156,11 +156,11 @@ def test_what_was_told_lately_is_not_asked_again(
     [cache] = (home / ".cache/boinc_gahp").glob("completion-*.json")
     assert project.authenticator not in cache.read_text()
     assert cache.stat().st_mode & 0o077 == 0
-    project.stop_web()
+    project.core.web_stopped = True
     try:
         assert asked("boinc_gahp batch show ") == first
     finally:
-        project.stop_web(False)
+        project.core.web_stopped = False
 
 
 @pytest.mark.parametrize("trouble", ["no-settings", "no-project", "nobody-there", "no-account"])

@@ -52,7 +52,7 @@ def test_trouble_that_stays_leaves_no_partial_file(
 
 
 def test_a_project_that_is_down_is_reported(healthy: Farm, home: Path) -> None:
-    healthy.local.stop_web()
+    healthy.local.core.web_stopped = True
     with healthy.bridge() as bridge, pytest.raises(ProjectDown):
         bridge.fetch_output(everything("upper#1.4", home))
     assert contents(home) == {}

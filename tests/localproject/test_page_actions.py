@@ -182,13 +182,6 @@ def test_how_long_a_batch_would_run_is_told_before_it_is_submitted(
     assert found(page, "//form[contains(@enctype, 'multipart')]//button/text()")[0] == "Submit"
 
 
-def test_a_name_that_is_taken_is_said(visitor: Visitor) -> None:
-    visitor.sign_in().batch("b")
-    answer = visitor.send("submit", {"app": "uppercase", "batch_name": "b"}, FILE)
-    [told] = wrong(answer)
-    assert "there is a batch named b already" in told
-
-
 def test_an_app_that_is_not_there_is_said(visitor: Visitor) -> None:
     visitor.sign_in()
     assert "There is no such app" in visitor.get("submit?app=none").text

@@ -73,7 +73,7 @@ def submit(
             )
         try:
             accounts.check_job_limit(connection, user, len(rows))
-            batch_id = batches.insert(core, connection, user, app, name=batch_name)
+            batch_id = batches.insert(connection, user, app, name=batch_name)
         except RpcFailed as error:
             raise WorkError(error.message, error.message) from error
         except PhpFatal as error:

@@ -350,7 +350,7 @@ def _batch_id(core: Core, given: str) -> int:
     connection = core.db.connection()
     if given.isascii() and given.isdigit() and batches.by_id(connection, int(given)) is not None:
         return int(given)
-    batch = batches.by_name(connection, given, raw=False)
+    batch = batches.by_name(connection, given)
     if batch is None and given.isascii() and given.isdigit():
         raise LocalProjectTrouble(f"--batch {given} was given: there is no such batch")
     return 0 if batch is None else int(batch["id"])

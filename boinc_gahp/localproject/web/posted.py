@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from flask import request
 
-from boinc_gahp.localproject.quirks import PhpLimits
+from boinc_gahp.localproject.php import Php
 from boinc_gahp.localproject.server.forms import BadForm, Form, FormFile, read_form
 from boinc_gahp.localproject.web import access
 
@@ -58,7 +58,7 @@ def posted(core: Core) -> Iterator[Posted]:
             request.stream,
             request.headers.get("Content-Type", ""),
             request.content_length,
-            PhpLimits.none(),
+            Php(),
             core.download.incoming,
         )
     except BadForm as error:

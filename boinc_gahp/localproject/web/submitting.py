@@ -202,7 +202,7 @@ def submitted(core: Core) -> AnyResponse:
     with core.db.write() as connection:
         # The table has no room for longer names; nobody would remove such files.
         for name in dict.fromkeys(name for name in files if len(name) <= MAX_NAME):
-            note_use(core, connection, name, batch_id, 0)
+            note_use(connection, name, batch_id, 0)
     flash(f"Submitted {count(len(jobs), 'job')}.", "good")
     return redirect(url_for("page.batch", batch_id=batch_id), 303)
 
@@ -269,7 +269,7 @@ def _staged(core: Core, filename: str, incoming: IncomingFile, info: InputFileIn
     if info.gzip:
         stage_file(core, core.download.path(name), name, gzip=True)
     with core.db.write() as connection:
-        note_use(core, connection, name, 0, time.time() + _KEEP_FOR)
+        note_use(connection, name, 0, time.time() + _KEEP_FOR)
     return name
 
 
