@@ -273,6 +273,8 @@ class World:
                 f"<batch><batch_id>{batch_id}</batch_id><app_name>{plan.app}</app_name>"
                 f"{''.join(job_element(job, name, more=template) for job in lacking)}</batch>",
             )
+        # njobs is what was sent last, until somebody asks.
+        self.rpc("query_batch", batch_id=batch_id)
         self.facts.plans[batch] = plan
         for job in names:
             self.facts.jobs[job] = batch
