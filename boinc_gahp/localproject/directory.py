@@ -329,7 +329,7 @@ def open_core(directory: Path) -> Core:
 
     Raises:
         ProjectDirectoryError: there is no project in the directory.
-        DatabaseError: the database was made by a newer version, or cannot be opened.
+        DatabaseError: the database was of another version, or cannot be opened.
     """
     if not is_project(directory):
         raise ProjectDirectoryError(

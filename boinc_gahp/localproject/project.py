@@ -63,7 +63,7 @@ class LocalProject:
 
     Raises:
         ProjectDirectoryError: the directory is in use, or holds something else.
-        DatabaseError: the database was made by a newer version.
+        DatabaseError: the database was of another version.
     """
 
     def __init__(
