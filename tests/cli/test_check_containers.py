@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.cli.check import container_checks
-from boinc_gahp.localproject import LocalProject, new_app
+from boinc_gahp.localproject import STOCK, LocalProject, new_app
 from tests import faultproxy
 from tests.cli.conftest import write_settings
 from tests.contract.replay import WIRE
@@ -29,7 +29,7 @@ APP = "container_app = 'docker'\n"
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
     """A local project without volunteers, with an app for container jobs."""
     directory = tmp_path_factory.mktemp("project")
-    with LocalProject(directory, hosts=0) as project:
+    with LocalProject(directory, hosts=0, php=STOCK) as project:
         new_app.add(project.core, new_app.NewApp("docker", container=True))
         yield project
 
