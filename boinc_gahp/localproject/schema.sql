@@ -11,9 +11,9 @@ CREATE TABLE app (
     user_friendly_name TEXT NOT NULL DEFAULT '',
     deprecated INTEGER NOT NULL DEFAULT 0,
     n_size_classes INTEGER NOT NULL DEFAULT 0,
-    -- 'trivial', 'bitwise', the name of an entry point, or module:function.
+    -- 'trivial', 'bitwise', or module:function.
     validator TEXT NOT NULL DEFAULT 'trivial',
-    -- The name of an entry point, or module:function; '': nothing is done with finished workunits.
+    -- module:function; '': nothing is done with finished workunits.
     assimilator TEXT NOT NULL DEFAULT '',
     -- Likewise; it is asked for jobs while fewer than work_low results of the app are unsent.
     work_generator TEXT NOT NULL DEFAULT '',
