@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.core import ProjectFailed as ProjectFailed
     from boinc_gahp.localproject.database import DatabaseError as DatabaseError
     from boinc_gahp.localproject.directory import ProjectDirectoryError as ProjectDirectoryError
+    from boinc_gahp.localproject.php import STOCK as STOCK, Php as Php
     from boinc_gahp.localproject.project import LocalProject as LocalProject
-    from boinc_gahp.localproject.quirks import PhpLimits as PhpLimits, Quirks as Quirks
     from boinc_gahp.localproject.run import init_project as init_project, run_project as run_project
     from boinc_gahp.localproject.states import BatchState as BatchState, ErrorMask as ErrorMask
 
 #: The documented names.
 __all__ = [
+    "STOCK",
     "BatchState",
     "DatabaseError",
     "ErrorMask",
     "LocalProject",
     "NewJob",
-    "PhpLimits",
+    "Php",
     "ProjectDirectoryError",
     "ProjectFailed",
-    "Quirks",
     "RemoteInput",
     "WorkError",
     "WorkRequest",
@@ -55,8 +55,8 @@ __getattr__, __dir__ = exports(
         "core": ["ProjectFailed"],
         "database": ["DatabaseError"],
         "directory": ["ProjectDirectoryError"],
+        "php": ["STOCK", "Php"],
         "project": ["LocalProject"],
-        "quirks": ["PhpLimits", "Quirks"],
         "run": ["init_project", "run_project"],
         "states": ["BatchState", "ErrorMask"],
     },

@@ -121,8 +121,7 @@ def check_job_limit(connection: sqlite3.Connection, user: User, jobs: int) -> No
     """Refuse jobs with which a user would have more than ``max_jobs_in_progress`` results.
 
     The count is the real server's: results that are not over, plus the new jobs. A workunit without
-    results counts as one, or else two requests in a row could both pass. The check is in the
-    transaction that makes the jobs, so two requests at once cannot both pass either.
+    results counts as one, or else two requests in a row could both pass.
 
     Raises:
         RpcFailed: there would be too many.

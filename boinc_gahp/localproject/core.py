@@ -19,7 +19,7 @@ from boinc_gahp.templates import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.localproject.quirks import Quirks
+    from boinc_gahp.localproject.php import Php
 
     #: A file's modification time and inode.
     Stamp = tuple[int, int]
@@ -48,9 +48,9 @@ class Core:
         names: the names that clients may use for it, in the Host header.
     """
 
-    def __init__(self, directory: Path, quirks: Quirks) -> None:
+    def __init__(self, directory: Path, php: Php) -> None:
         self.directory = directory
-        self.quirks = quirks
+        self.php = php
         self.url = "http://127.0.0.1/test/"
         self.web_stopped = False
         self.database_down = False

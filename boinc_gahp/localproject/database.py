@@ -1,7 +1,7 @@
 """The project's database: SQLite, one writer at a time, readers never wait.
 
-One process uses it; each thread has its own connection. The schema is numbered (``schema_<n>.sql``,
-``PRAGMA user_version``); a database of a newer version is refused.
+One process uses it; each thread has its own connection. The schema (``schema.sql``) is numbered
+(``PRAGMA user_version``); a database of another number is refused.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-#: The newest schema that this program knows.
-SCHEMA_VERSION = 5
+#: Changes with schema.sql: a project is for experiments, and a new one is made in a second.
+SCHEMA_VERSION = 6
 
 
 # NORMAL with a write-ahead log survives the end of the process at any point; only a power cut may
@@ -49,7 +49,7 @@ class Database:
     """Connections and transactions.
 
     Raises:
-        DatabaseError: it is of a newer version, or not a database of this program.
+        DatabaseError: it is of another version, or not a database of this program.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,12 +58,11 @@ class Database:
         self._connections: list[sqlite3.Connection] = []
         self._registry_lock = threading.Lock()
         self._write_lock = threading.Lock()
-        self._writing_since: float | None = None
         try:
             # It holds authenticators; files that SQLite puts beside it get the same mode.
             if not path.exists():
                 path.touch(mode=0o600)
-            self._migrate()
+            self._prepare()
         except sqlite3.DatabaseError as error:
             self.close()
             raise DatabaseError(f"{path} cannot be opened: {error}") from error
@@ -96,19 +95,15 @@ class Database:
         """
         connection = self.connection()
         with self._write_lock:
-            self._writing_since = time.time()
+            connection.execute("BEGIN IMMEDIATE")
             try:
-                connection.execute("BEGIN IMMEDIATE")
-                try:
-                    yield connection
-                    connection.execute("COMMIT")
-                except BaseException:
-                    # On a full disk SQLite may already have rolled back.
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
-                    raise
-            finally:
-                self._writing_since = None
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                # On a full disk SQLite may already have rolled back.
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -120,20 +115,6 @@ class Database:
         finally:
             connection.execute("COMMIT")
 
-    def horizon(self) -> float:
-        """Return a time such that a read begun now sees all changes dated before it.
-
-        Changes are dated ``mod_time = clock()``, a function of each of our connections: it reads
-        the clock at that moment, like MariaDB, so never before the transaction begins. The time at
-        which a pass or a request began, or which a host reported, would be too early.
-
-        It knows only this process's transactions. Others make workunits (``create-work``), but
-        change none; the transitioner of this process dates those anew when it makes their results.
-        """
-        now = time.time()
-        since = self._writing_since
-        return now if since is None else min(now, since)
-
     def close(self) -> None:
         """Close all connections; no thread may use the database after that."""
         with self._registry_lock:
@@ -142,17 +123,19 @@ class Database:
             connection.close()
         self._local = threading.local()
 
-    def _migrate(self) -> None:
+    def _prepare(self) -> None:
+        """Make the tables of a new database; refuse one of another version."""
         connection = self.connection()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version > SCHEMA_VERSION:
+        if version not in (0, SCHEMA_VERSION):
             self.close()
             raise DatabaseError(
-                f"{self.path} has schema version {version}, made by a newer boinc_gahp; this one "
-                f"knows versions up to {SCHEMA_VERSION}: use the newer program, or a new directory"
+                f"{self.path} was made by another version of boinc_gahp (its schema is {version}, "
+                f"this one's {SCHEMA_VERSION}): use that version, or make a new project in another "
+                "directory (boinc_gahp local-project init)"
             )
-        for number in range(version + 1, SCHEMA_VERSION + 1):
-            script = (resources.files(__package__) / f"schema_{number}.sql").read_text("utf-8")
+        if version == 0:
+            script = (resources.files(__package__) / "schema.sql").read_text("utf-8")
             connection.executescript(
-                f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;"
+                f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {SCHEMA_VERSION};\nCOMMIT;"
             )

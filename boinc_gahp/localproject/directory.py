@@ -12,7 +12,7 @@ from boinc_gahp.localproject import accounts, buda
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.database import Database
 from boinc_gahp.localproject.hosts.engine import BUDA, CONTAINERS
-from boinc_gahp.localproject.quirks import Quirks
+from boinc_gahp.localproject.php import Php
 from boinc_gahp.localproject.server.addresses import free_port
 from boinc_gahp.localproject.settings import (
     SUBMITTER,
@@ -327,12 +327,12 @@ def open_core(directory: Path) -> Core:
 
     Raises:
         ProjectDirectoryError: there is no project in the directory.
-        DatabaseError: the database was made by a newer version, or cannot be opened.
+        DatabaseError: the database was of another version, or cannot be opened.
     """
     if not is_project(directory):
         raise ProjectDirectoryError(
             f"there is no project in {directory}: make one with boinc_gahp local-project init"
         )
-    core = Core(directory, Quirks())
+    core = Core(directory, Php())
     core.url = project_url(remembered_port(directory))
     return core

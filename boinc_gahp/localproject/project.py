@@ -20,12 +20,10 @@ from boinc_gahp.localproject.core import Core, ProjectFailed
 from boinc_gahp.localproject.hosts import hosts
 from boinc_gahp.localproject.hosts.engine import Containers, engine_notice
 from boinc_gahp.localproject.hosts.volunteer import Volunteer, clean_up
-from boinc_gahp.localproject.names import name_key
-from boinc_gahp.localproject.quirks import Quirks
+from boinc_gahp.localproject.php import Php
 from boinc_gahp.localproject.server.addresses import HOST, names_of
 from boinc_gahp.localproject.server.application import body_allowance, make_app
 from boinc_gahp.localproject.server.server import WebServer, port_is_free
-from boinc_gahp.localproject.states import BatchState, ErrorMask
 from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
@@ -52,7 +50,7 @@ class LocalProject:
         directory: the project's directory.
         port: the port to listen on; 0: the last one, if that is free, or any port.
         hosts: number of volunteers.
-        quirks: which misbehaviours of the real server are on.
+        php: the settings of PHP; None: the recommended ones.
         listen: the address of this machine to listen on.
         names: further names of its machine that clients use; it answers to no other name.
         delete_delay: seconds that the files of a job without ``no_delete`` stay after its last
@@ -64,7 +62,7 @@ class LocalProject:
 
     Raises:
         ProjectDirectoryError: the directory is in use, or holds something else.
-        DatabaseError: the database was made by a newer version.
+        DatabaseError: the database was of another version.
     """
 
     def __init__(
@@ -73,7 +71,7 @@ class LocalProject:
         *,
         port: int = 0,
         hosts: int = 4,
-        quirks: Quirks | None = None,
+        php: Php | None = None,
         listen: str = HOST,
         names: Iterable[str] = (),
         delete_delay: float = 0.0,
@@ -82,7 +80,7 @@ class LocalProject:
         self._lock = layout.DirectoryLock(directory)
         try:
             layout.make(directory)
-            self._core = Core(directory, quirks or Quirks())
+            self._core = Core(directory, php or Php())
             self._core.names = names_of(listen, names)
         except BaseException:
             self._lock.release()
@@ -333,73 +331,6 @@ class LocalProject:
         for volunteer in self._volunteers:
             volunteer.paused.clear()
         self._core.wake.ring()
-
-    def stop_web(self, on: bool = True) -> None:
-        """Answer every RPC with -183, as a project under maintenance; ``on`` False ends it."""
-        self._core.web_stopped = on
-
-    def database_down(self, on: bool = True) -> None:
-        """Answer every RPC with -138; ``on`` False ends it."""
-        self._core.database_down = on
-
-    def workunit_names(self, batch_name: str | None = None) -> list[str]:
-        """Return the names of all workunits, or of those in the oldest batch with a name."""
-        where = ""
-        parameters: tuple[str, ...] = ()
-        if batch_name is not None:
-            where = " WHERE batch = (SELECT id FROM batch WHERE name_key = ? ORDER BY id LIMIT 1)"
-            parameters = (name_key(batch_name),)
-        rows = self._core.db.connection().execute(
-            f"SELECT name FROM workunit{where} ORDER BY id",  # noqa: S608
-            parameters,
-        )
-        return [row["name"] for row in rows]
-
-    def batches(self) -> list[tuple[int, str, BatchState]]:
-        """Return id, name and state (as last stored) of all batches."""
-        rows = self._core.db.connection().execute("SELECT id, name, state FROM batch ORDER BY id")
-        return [(row["id"], row["name"], BatchState(row["state"])) for row in rows]
-
-    def batch_count(self, name: str) -> int:
-        """Return how many batches have a name."""
-        row = (
-            self._core.db.connection()
-            .execute("SELECT count(*) FROM batch WHERE name_key = ?", (name_key(name),))
-            .fetchone()
-        )
-        return int(row[0])
-
-    def staged_files(self) -> list[str]:
-        """Return the physical names of the files that were staged by upload_files."""
-        rows = self._core.db.connection().execute("SELECT name FROM job_file ORDER BY id")
-        return [row["name"] for row in rows]
-
-    def remove_staged(self, physical_name: str) -> None:
-        """Remove a staged file, as the file deleter does after another job has used it."""
-        self._core.download.remove(physical_name)
-
-    def fail_workunit(
-        self, name: str, error_mask: ErrorMask = ErrorMask.TOO_MANY_ERROR_RESULTS
-    ) -> None:
-        """Mark a workunit as failed."""
-        with self._core.db.write() as connection:
-            connection.execute(
-                "UPDATE workunit SET error_mask = error_mask | ?, transition_time = ?, "
-                "mod_time = clock() WHERE name_key = ?",
-                (error_mask, time.time(), name_key(name)),
-            )
-        self._core.wake.ring()
-
-    def unfinished_jobs(self) -> int:
-        """Return how many workunits are neither done nor failed."""
-        row = (
-            self._core.db.connection()
-            .execute(
-                "SELECT count(*) FROM workunit WHERE canonical_resultid = 0 AND error_mask = 0"
-            )
-            .fetchone()
-        )
-        return int(row[0])
 
 
 def _names(names: Iterable[str] | str) -> tuple[str, ...]:

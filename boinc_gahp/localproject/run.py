@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-    from boinc_gahp.localproject.quirks import Quirks
+    from boinc_gahp.localproject.php import Php
 
 _CHECK_EVERY = 1.0
 
@@ -39,7 +39,7 @@ def run_project(
     port: int = 0,
     hosts: int = 4,
     *,
-    quirks: Quirks | None = None,
+    php: Php | None = None,
     listen: str = HOST,
     names: Sequence[str] = (),
     delete_delay: float = 0.0,
@@ -69,7 +69,7 @@ def run_project(
             directory,
             port=port,
             hosts=hosts,
-            quirks=quirks,
+            php=php,
             listen=listen,
             names=names,
             delete_delay=delete_delay,

@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 
 from urllib3 import encode_multipart_formdata
 
-from boinc_gahp.localproject import LocalProject, PhpLimits, Quirks
+from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.backend.create_work import NewJob, create_work
 from boinc_gahp.localproject.backend.transitioner import transition_pass
 from scripts.benchmarks import people
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 #: limits as they are shipped.
 _SERVE = """
 import pathlib, sys
-from boinc_gahp.localproject import LocalProject, PhpLimits, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject, Php
 directory, hosts, limits = sys.argv[1:]
-quirks = Quirks() if limits == "stock" else Quirks(limits=PhpLimits.none())
-with LocalProject(pathlib.Path(directory), hosts=int(hosts), quirks=quirks) as p:
+php = STOCK if limits == "stock" else Php()
+with LocalProject(pathlib.Path(directory), hosts=int(hosts), php=php) as p:
     print(p.url, p.authenticator, flush=True)
     sys.stdin.read()
 """
@@ -91,10 +91,10 @@ class Client:
 
 
 @contextlib.contextmanager
-def running(directory: Path, hosts: int = 0, limits: str = "none") -> Iterator[Client]:
+def running(directory: Path, hosts: int = 0, limits: str = "recommended") -> Iterator[Client]:
     """Run a project in another process until the end of the block.
 
-    ``limits``: PHP's, ``none`` or ``stock``.
+    ``limits``: PHP's, ``recommended`` or ``stock``.
     """
     with subprocess.Popen(
         [sys.executable, "-c", _SERVE, str(directory), str(hosts), limits],
@@ -231,7 +231,7 @@ def _wait_until_done(client: Client) -> None:
 
 def make_project(directory: Path, *, close: bool = True) -> LocalProject:
     """Make a project with one staged file; it is not started."""
-    project = LocalProject(directory, hosts=0, quirks=Quirks(limits=PhpLimits.none()))
+    project = LocalProject(directory, hosts=0)
     project.core.download.add_bytes(_FILE, b"input\n")
     if close:
         project.close()

@@ -1,4 +1,4 @@
-"""A local project, sane and as the real one is, and accounts on it.
+"""A local project, and accounts on it.
 
 ``site`` is an account of its own for each test; its projects go through a proxy that can go wrong.
 """
@@ -15,7 +15,7 @@ import pytest
 from boinc_gahp.api import Batch, Project
 from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from boinc_gahp.localproject.states import Outcome, ServerState
 from boinc_gahp.rpc import BatchSubmission, InputFile, JobSubmission
 from tests.faultproxy import FaultProxy
@@ -87,24 +87,10 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def as_is(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
-    """A project with all its misbehaviours: what survives it survives the sane one.
-
-    Modules import it as ``local_project`` where once is enough for them.
-    """
+def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    """A project whose volunteers sleep, shared by a module; PHP's messages are in its replies."""
     directory = tmp_path_factory.mktemp("project")
-    with LocalProject(directory, hosts=2, quirks=Quirks.as_is()) as project:
-        project.pause_volunteers()
-        yield project
-
-
-@pytest.fixture(scope="module", params=[Quirks(), Quirks.as_is()], ids=["sane", "as-is"])
-def local_project(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LocalProject]:
-    """A project whose volunteers sleep, shared by a module."""
-    directory = tmp_path_factory.mktemp("project")
-    with LocalProject(directory, hosts=2, quirks=request.param) as project:
+    with LocalProject(directory, hosts=2, php=STOCK) as project:
         project.pause_volunteers()
         yield project
 

@@ -26,7 +26,6 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc import JobInfo
 from tests import faultproxy
-from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.errors import BatchConflict, RpcError
 from boinc_gahp.submit.types import SubmitRequest
-from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 from tests.faultproxy import hang, status
 from tests.helpers import wait_for
 

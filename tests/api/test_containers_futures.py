@@ -15,7 +15,7 @@ from boinc_gahp import Project
 from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import JobFailed
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from tests.containers_engine import IMAGE
 from tests.localproject.in_containers import APP, add_container_app
 
@@ -52,7 +52,7 @@ def volunteers(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iter
     with LocalProject(directory, hosts=0):
         pass
     add_container_app(directory)
-    with LocalProject(directory, hosts=4, quirks=Quirks.as_is()) as project:
+    with LocalProject(directory, hosts=4, php=STOCK) as project:
         yield project
 
 

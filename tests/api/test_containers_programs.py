@@ -17,7 +17,7 @@ from boinc_gahp.api.folders import read_note
 from boinc_gahp.config import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BatchConflict
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from tests.containers_engine import IMAGE
 from tests.helpers import wait_for
 from tests.localproject.in_containers import APP, add_container_app
@@ -41,7 +41,7 @@ def local(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     with LocalProject(directory, hosts=0):
         pass
     add_container_app(directory)
-    with LocalProject(directory, hosts=4, quirks=Quirks.as_is()) as project:
+    with LocalProject(directory, hosts=4, php=STOCK) as project:
         yield project
 
 

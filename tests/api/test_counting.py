@@ -14,7 +14,6 @@ from boinc_gahp.api.counting import FEW, JobTracker
 from boinc_gahp.errors import RpcError
 from boinc_gahp.states import JobState
 from tests import faultproxy
-from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 
 if TYPE_CHECKING:
     from boinc_gahp.api import Batch

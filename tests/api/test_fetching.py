@@ -315,11 +315,11 @@ def test_an_output_that_never_comes_is_that_jobs_error(fault: faultproxy.Fault, 
 def test_a_project_that_goes_down_meanwhile_stops_all_with_one_error(desk: Desk) -> None:
     def down(progress: Progress) -> None:
         if progress.unit == "jobs" and progress.done == 0:
-            desk.farm.local.stop_web()
+            desk.farm.local.core.web_stopped = True
 
     with pytest.raises(ProjectDown):
         desk.fetch(progress=down, project=desk.open("cache", retry=0.3))
-    desk.farm.local.stop_web(False)
+    desk.farm.local.core.web_stopped = False
     assert desk.fetch(project=desk.open("other")).is_complete
     assert desk.have() == ALL_UPPER
 

@@ -8,18 +8,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import AmbiguousBatch, ForeignBatch, NoSuchBatch, NoSuchJob
-from boinc_gahp.localproject import Quirks
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit.checks import fold
 from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:
     from tests.api.conftest import Site
-
-#: The sane project refuses a name that is taken.
-takes_names_twice = pytest.mark.parametrize(
-    "local_project", [Quirks.as_is()], ids=["as-is"], indirect=True
-)
 
 
 def test_a_batch_is_found_by_its_id_and_by_its_name(site: Site) -> None:
@@ -33,7 +27,6 @@ def test_a_name_in_other_letters_is_found_if_no_other_is_like_it(site: Site) -> 
     assert site.project.batch("cafe ").id == batch.id
 
 
-@takes_names_twice
 def test_the_exact_name_wins_over_one_that_the_project_thinks_the_same(site: Site) -> None:
     older, newer = site.batch(0, "Sweep"), site.batch(0, "sweep")
     assert site.project.batch("sweep").id == newer.id
@@ -43,7 +36,6 @@ def test_the_exact_name_wins_over_one_that_the_project_thinks_the_same(site: Sit
     assert f"id {newer.id}" in str(caught.value)
 
 
-@takes_names_twice
 def test_two_batches_of_one_name_are_reported_with_id_state_and_time(site: Site) -> None:
     older, newer = site.batch(2, "twice"), site.batch(0, "twice")
     with pytest.raises(AmbiguousBatch) as caught:
@@ -56,7 +48,6 @@ def test_two_batches_of_one_name_are_reported_with_id_state_and_time(site: Site)
     assert site.project.batch(f"id:{older.id}").njobs == 2
 
 
-@takes_names_twice
 def test_what_is_done_to_the_newer_of_two_does_not_touch_the_older(site: Site) -> None:
     older, newer = site.batch(2, "both"), site.batch(3, "both")
     assert newer.counts().queued == newer.njobs == 3
@@ -70,7 +61,6 @@ def test_what_is_done_to_the_newer_of_two_does_not_touch_the_older(site: Site) -
     assert site.project.batch("both").id == older.id
 
 
-@takes_names_twice
 def test_a_foreign_batch_of_the_same_name_does_no_harm(site: Site) -> None:
     site.batch(1, "shared", project=site.somebody_else())
     mine = site.batch(2, "shared")

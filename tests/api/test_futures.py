@@ -25,6 +25,7 @@ from boinc_gahp.rpc import JobInfo
 from boinc_gahp.states import BatchState, JobState
 from tests import faultproxy
 from tests.helpers import wait_for
+from tests.inside import fail_workunit, tell_of_failed_jobs
 
 if TYPE_CHECKING:
     from boinc_gahp.api import JobResult
@@ -130,7 +131,10 @@ def test_another_machine_finds_the_same_batch_too(working: Site) -> None:
     assert [each.parameters for each in again.results(LIMIT)] == [{"n": n} for n in range(4)]
 
 
-def test_a_failed_job_raises_why_with_its_stderr(working: Site) -> None:
+def test_a_failed_job_raises_why_with_its_stderr(
+    working: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell_of_failed_jobs(monkeypatch)
     futures = mapped(working, 3, args="--fail {n}")
     futures.wait(LIMIT)
     error = error_of(futures[2])
@@ -140,11 +144,8 @@ def test_a_failed_job_raises_why_with_its_stderr(working: Site) -> None:
         f"job {futures[2].job_name!r} of batch {futures.batch.name!r} (id {futures.batch.id}) of "
         f"{futures.batch.project.host} failed: exit status 2"
     )
-    if working.local.core.quirks.fatal_failed_job:  # few projects tell a failed job's stderr
-        assert (str(error), error.stderr) == (said, "")
-    else:
-        assert str(error) == f'{said}; the last line of its stderr: "failing with 2 as asked"'
-        assert "starting uppercase" in error.stderr
+    assert str(error) == f'{said}; the last line of its stderr: "failing with 2 as asked"'
+    assert "starting uppercase" in error.stderr
     assert futures[0].exception() is None
     assert [each.job_name for each in futures.failed] == [each.job_name for each in futures[1:]]
     with pytest.raises(JobFailed, match="exit status 1"):
@@ -158,7 +159,7 @@ def test_a_job_that_was_sent_again_counts_as_its_retry(working: Site) -> None:
     # The first instance of a job fails as the project says; its retry runs.
     working.local.pause_volunteers()
     futures = mapped(working, 2)
-    working.local.fail_workunit(futures[1].job_name)
+    fail_workunit(working.local, futures[1].job_name)
     assert isinstance(error_of(futures[1]), JobFailed)
     retry = futures.batch.retry()
     assert retry is not None
@@ -256,12 +257,12 @@ def test_a_closed_project_ends_the_futures_and_not_the_jobs(site: Site) -> None:
 def test_a_project_that_is_down_for_a_while_only_delays_results(working: Site) -> None:
     working.local.pause_volunteers()
     futures = mapped(working, 2, project=working.open(retry=0))
-    working.local.stop_web()
+    working.local.core.web_stopped = True
     try:
         wait_for(lambda: futures.batch.trouble is not None, "a query that fails")
         assert futures.here == 0
     finally:
-        working.local.stop_web(on=False)
+        working.local.core.web_stopped = False
     working.local.resume_volunteers()
     assert len(futures.results(LIMIT)) == 2
 

@@ -12,7 +12,6 @@ import pytest
 from boinc_gahp.api import InlineFile, Job, Parameters, Poll
 from boinc_gahp.localproject.backend import expiry
 from boinc_gahp.templates import write_input_template
-from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 from tests.faultproxy import status
 
 if TYPE_CHECKING:

@@ -28,7 +28,6 @@ from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.config import Settings, State
 from boinc_gahp.errors import StagingError
 from boinc_gahp.submit import SubmitRequest
-from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 
 if TYPE_CHECKING:
     from boinc_gahp.api import SubmittedJob

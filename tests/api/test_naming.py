@@ -9,7 +9,6 @@ import pytest
 from boinc_gahp.api import InlineFile, Job, Parameters, jobs_from
 from boinc_gahp.api.naming import contents_name, free_name, name_of
 from boinc_gahp.submit import MAX_BATCH_NAME
-from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -31,7 +31,6 @@ from boinc_gahp.api.counting import JobTracker
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.states import JobState
-from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 from tests.api.test_forecast import INFO, NOW
 from tests.helpers import wait_for
 

@@ -15,7 +15,6 @@ from boinc_gahp.config import ProjectSettings, Settings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, RpcError, TransportError
 from tests import faultproxy
-from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,12 +52,12 @@ def test_a_project_lists_its_batches_newest_first(site: Site) -> None:
 
 def test_a_ping_tells_whether_the_project_answers(site: Site) -> None:
     site.project.ping()
-    site.local.stop_web()
+    site.local.core.web_stopped = True
     try:
         with pytest.raises(ProjectError, match="the project is down"):
             site.open(retry=0).ping()
     finally:
-        site.local.stop_web(on=False)
+        site.local.core.web_stopped = False
 
 
 def test_the_web_rpcs_are_at_hand(site: Site) -> None:

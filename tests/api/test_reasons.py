@@ -14,6 +14,7 @@ from boinc_gahp.api.reasons import why
 from boinc_gahp.rpc import JobInfo
 from boinc_gahp.states import JobState
 from tests import faultproxy
+from tests.inside import tell_of_failed_jobs
 
 if TYPE_CHECKING:
     from boinc_gahp.api import Batch
@@ -92,23 +93,29 @@ def test_jobs_are_grouped_by_their_reasons_the_most_frequent_first(site: Site) -
     assert batch.reasons(jobs=names[4:]) == []
 
 
-def test_a_reason_has_the_last_line_of_stderr_where_the_project_tells_it(working: Site) -> None:
+@pytest.mark.parametrize("told", ["", "failing with 3 as asked"], ids=["untold", "told"])
+def test_a_reason_has_the_last_line_of_stderr_where_the_project_tells_it(
+    working: Site, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if told:
+        tell_of_failed_jobs(monkeypatch)
     batch = working.batch(2, args="--fail 3").wait(timeout=60, poll=QUICK)
     [reason] = batch.reasons()
-    told = "" if working.local.core.quirks.fatal_failed_job else "failing with 3 as asked"
     assert (reason.text, reason.count, reason.exit_status) == ("exit status 3", 2, 3)
     assert (reason.errors, reason.stderr) == (("too_many_error_results",), told)
     assert batch.reasons(stderr=False)[0].stderr == ""
 
 
-def test_an_image_that_cannot_be_pulled_is_told_in_words(working: Site) -> None:
+def test_an_image_that_cannot_be_pulled_is_told_in_words(
+    working: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell_of_failed_jobs(monkeypatch)
     line = "build command failed: -1"  # what BOINC's wrapper prints
     working.local.add_app("unbuilt", ["sh", "-c", f"echo '{line}' >&2; exit 1"], outputs="out")
     batch = working.project.submit("unbuilt", [Job()]).wait(timeout=60, poll=QUICK)
     [reason] = batch.reasons()
     assert reason.text.startswith("exit status 1")
-    if not working.local.core.quirks.fatal_failed_job:
-        assert (reason.stderr, "could not be pulled" in reason.text) == (line, True)
+    assert (reason.stderr, "could not be pulled" in reason.text) == (line, True)
     error = failed_job(batch, "unbuilt_0", "exit status 1", stderr=f"x\n{line}\n")
     assert f'"{line}" (the image could not be pulled or built; check its name)' in str(error)
 
@@ -139,7 +146,7 @@ def test_logs_have_stderr_and_instances(working: Site) -> None:
     assert (log.state, log.why) == (JobState.FAILED, "exit status 3")
     assert log.exit_statuses == (3,) * len(log.instances)
     assert {each.state for each in log.instances} == {"Error while computing"}
-    assert (log.stderr is None) == working.local.core.quirks.fatal_failed_job
+    assert log.stderr is None
 
 
 def test_jobs_that_are_not_over_are_not_asked_about(site: Site) -> None:

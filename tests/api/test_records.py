@@ -18,7 +18,6 @@ from boinc_gahp.errors import NoSuchJob, NotKnownHere, OutputError
 from boinc_gahp.fetch import NEVER_CANCELLED
 from boinc_gahp.rpc import JobInfo
 from boinc_gahp.submit import SubmitRequest
-from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 
 if TYPE_CHECKING:
     from pathlib import Path

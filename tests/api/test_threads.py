@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.rpc import BatchState
-from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 
 if TYPE_CHECKING:
     from boinc_gahp.api import Batch

@@ -17,7 +17,6 @@ from boinc_gahp import Job, Project, jobs_from
 from boinc_gahp.config import Settings, Timeouts
 from boinc_gahp.errors import BadRequest, GahpError, NoSuchJob, TransportError
 from boinc_gahp.tracebacks import concise, concise_function
-from tests.api.conftest import as_is as local_project  # noqa: F401
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

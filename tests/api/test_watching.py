@@ -13,7 +13,6 @@ from boinc_gahp.api.watching import Poll, PollPauses
 from boinc_gahp.errors import BadRequest, PermissionDenied, ProjectDown, RpcError
 from boinc_gahp.rpc import BatchState
 from tests import faultproxy
-from tests.api.conftest import as_is as local_project  # noqa: F401  (fixture)
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
@@ -133,15 +132,15 @@ def test_a_project_that_is_down_is_waited_out_and_reported(site: Site) -> None:
 
     def progress(now: Batch) -> None:
         if len(said) == 2:
-            site.local.stop_web(on=False)
+            site.local.core.web_stopped = False
             site.project.rpc.abort_batch(batch_id=now.id)
         said.append(f"{type(now.trouble).__name__} {now.trouble}")
 
-    site.local.stop_web()
+    site.local.core.web_stopped = True
     try:
         batch.wait(timeout=60, poll=QUICK, progress=progress)
     finally:
-        site.local.stop_web(on=False)
+        site.local.core.web_stopped = False
     assert "ProjectDown" in said[0]
     assert "the project is down" in said[0]
     assert said[-1] == "NoneType None"
@@ -151,12 +150,12 @@ def test_a_project_that_is_down_is_waited_out_and_reported(site: Site) -> None:
 
 def test_the_trouble_stands_in_the_timeout(site: Site) -> None:
     batch = site.open(retry=0).batch(site.batch(2).id)
-    site.local.database_down()
+    site.local.core.database_down = True
     try:
         with pytest.raises(TimeoutError, match=r"; the last query failed: .*project is down"):
             batch.wait(timeout=0.1, poll=QUICK)
     finally:
-        site.local.database_down(on=False)
+        site.local.core.database_down = False
     assert isinstance(batch.trouble, ProjectDown)
 
 

@@ -22,6 +22,7 @@ from tests.daemon.process import Daemon
 from tests.daemon.test_pipes_blah import Node
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
+from tests.inside import unfinished_jobs, workunit_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,7 +88,7 @@ def neighbours(project: LocalProject, tmp_path: Path) -> Iterator[Neighbours]:
     ):
         neighbours = Neighbours(daemon, project, proxy)
         neighbours.select("healthy")
-        if BATCH not in str(project.workunit_names()):
+        if BATCH not in str(workunit_names(project)):
             jobs: dict[str, tuple[list[str], list[str]]] = {}
             for job in JOBS:
                 path = tmp_path / job
@@ -95,7 +96,7 @@ def neighbours(project: LocalProject, tmp_path: Path) -> Iterator[Neighbours]:
                 jobs[job] = ([], [str(path), "in"])
             words = submission(BATCH, "uppercase", jobs)
             assert neighbours.gridmanager.do("BOINC_SUBMIT", *words) == ["NULL"]
-        wait_for(lambda: project.unfinished_jobs() == 0, "the jobs' end")
+        wait_for(lambda: unfinished_jobs(project) == 0, "the jobs' end")
         yield neighbours
 
 

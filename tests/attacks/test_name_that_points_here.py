@@ -13,7 +13,7 @@ import pytest
 import requests
 from hypothesis import given, strategies as st
 
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.server.addresses import names_of
 from boinc_gahp.localproject.server.application import make_app
@@ -29,12 +29,9 @@ THEIRS = ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "1
 OURS = ("127.0.0.1", "localhost", "LOCALHOST.", "[::1]", "127.0.0.2")
 
 
-@pytest.fixture(scope="module", params=["sane", "as_is"])
-def project(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LocalProject]:
-    quirks = Quirks.as_is() if request.param == "as_is" else Quirks()
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0, quirks=quirks) as project:
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0, php=STOCK) as project:
         stage_file(project.core, b"secret input", "in.dat")
         yield project
 

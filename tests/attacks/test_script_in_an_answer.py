@@ -13,7 +13,7 @@ import pytest
 import requests
 from hypothesis import given, settings, strategies as st
 
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from boinc_gahp.localproject.server.application import make_app
 
 if TYPE_CHECKING:
@@ -45,12 +45,9 @@ ADDRESSES = (
 )
 
 
-@pytest.fixture(scope="module", params=["sane", "as_is"])
-def project(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LocalProject]:
-    quirks = Quirks.as_is() if request.param == "as_is" else Quirks()
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0, quirks=quirks) as project:
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0, php=STOCK) as project:
         yield project
 
 

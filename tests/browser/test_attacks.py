@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject, NewJob, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject, NewJob
 from boinc_gahp.localproject.backend.staging import stage_file
 from tests.helpers import wait_for
 from tests.localproject.visitor import made_batch
@@ -30,10 +30,9 @@ fetch('/test/batches/{batch}').then(answer => answer.text()).then(page => {
 """
 
 
-@pytest.fixture(params=["sane", "as_is"])
-def project(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalProject]:
-    quirks = Quirks.as_is() if request.param == "as_is" else Quirks()
-    with LocalProject(tmp_path / "p", hosts=0, quirks=quirks) as project:
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path / "p", hosts=0, php=STOCK) as project:
         yield project
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import LocalProject
-from boinc_gahp.localproject.quirks import Quirks
 from boinc_gahp.rpc import WebRpcs
 from tests.cli.conftest import write_settings
 from tests.rpc import scripted
@@ -110,14 +109,6 @@ def test_json_has_everything(apps: Apps, project: LocalProject) -> None:
     assert app["outputs"][2] == {"name": "out2", "optional": True}
     assert app["versions"][0]["version"] == 100
     assert json.loads(apps("--json")[1])["apps"][0]["may_submit"] is None
-
-
-def test_as_it_is_the_list_comes_by_the_accounts_cookie(
-    apps: Apps, settings: Path, tmp_path: Path
-) -> None:
-    with LocalProject(tmp_path / "as-is", hosts=0, quirks=Quirks.as_is()) as project:
-        write_settings(settings, project.url, project.authenticator)
-        assert "one text in capitals" in apps()[1]
 
 
 @pytest.mark.parametrize(

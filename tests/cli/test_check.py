@@ -249,21 +249,21 @@ class TestAddress:
 
     @pytest.mark.usefixtures("settings")
     def test_web_stopped(self, check: Check, project: LocalProject) -> None:
-        project.stop_web()
+        project.core.web_stopped = True
         try:
             [(level, text)] = check().of("address")
         finally:
-            project.stop_web(False)
+            project.core.web_stopped = False
         assert level == "FAILED"
         assert "maintenance" in text
 
     @pytest.mark.usefixtures("settings")
     def test_database_down(self, check: Check, project: LocalProject) -> None:
-        project.database_down()
+        project.core.database_down = True
         try:
             report = check()
         finally:
-            project.database_down(False)
+            project.core.database_down = False
         assert report.status == 1
         assert any("down" in text for level, text in report.points if level == "FAILED")
 

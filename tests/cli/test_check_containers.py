@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.cli.check import container_checks
-from boinc_gahp.localproject import LocalProject, Quirks, new_app
+from boinc_gahp.localproject import STOCK, LocalProject, new_app
 from tests import faultproxy
 from tests.cli.conftest import write_settings
 from tests.contract.replay import WIRE
 from tests.faultproxy import FaultProxy
+from tests.inside import batches, staged_files, workunit_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,13 +25,11 @@ pytestmark = pytest.mark.usefixtures("log_stopped")
 APP = "container_app = 'docker'\n"
 
 
-@pytest.fixture(scope="module", params=[Quirks(), Quirks.as_is()], ids=["sane", "as-is"])
-def project(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LocalProject]:
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
     """A local project without volunteers, with an app for container jobs."""
     directory = tmp_path_factory.mktemp("project")
-    with LocalProject(directory, hosts=0, quirks=request.param) as project:
+    with LocalProject(directory, hosts=0, php=STOCK) as project:
         new_app.add(project.core, new_app.NewApp("docker", container=True))
         yield project
 
@@ -75,7 +74,7 @@ def test_nothing_is_stored_by_the_check(
     check: Check, settings: Path, project: LocalProject
 ) -> None:
     check()
-    assert (project.workunit_names(), project.batches(), project.staged_files()) == ([], [], [])
+    assert (workunit_names(project), batches(project), staged_files(project)) == ([], [], [])
 
 
 @pytest.mark.parametrize("both", [True, False], ids=["both templates", "the input template"])

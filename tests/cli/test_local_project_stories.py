@@ -143,35 +143,28 @@ def test_it_answers_under_the_names_that_it_is_given(directory: Path) -> None:
             assert requests.get(url, headers={"Host": name}, timeout=60).status_code == status
 
 
-def asked(directory: Path, rpc: str, fields: str, page: str, files: int = 0) -> str:
-    """Ask the running project as its submitter, and return the reply."""
+def uploaded(directory: Path, contents: str) -> str:
+    """Stage a file on the running project as its submitter, and return the reply."""
     core = open_core(directory)
     url = core.url
     core.db.close()
     (user,) = rows(directory, "SELECT authenticator FROM user WHERE name = 'submitter'")
-    request = f"<{rpc}><authenticator>{user['authenticator']}</authenticator>{fields}</{rpc}>"
-    parts: dict[str, tuple[str | None, str]] = {"request": (None, request)}
-    parts |= {f"file_{n}": (f"f{n}", f"contents {n}") for n in range(files)}
-    return requests.post(url + page, files=parts, timeout=60).text
+    request = (
+        f"<upload_files><authenticator>{user['authenticator']}</authenticator>"
+        "<phys_name>f</phys_name></upload_files>"
+    )
+    parts = {"request": (None, request), "file_0": ("f", contents)}
+    return requests.post(url + "job_file.php", files=parts, timeout=60).text
 
 
 @pytest.mark.parametrize(
-    ("words", "duplicate", "many_files"),
-    [
-        (["--as-is"], "<batch_id>", "# of uploaded files (20) doesn't agree with request (21)"),
-        (["--no-php-limits"], "there is a batch named b already", "<success/>"),
-    ],
-    ids=["as is", "without limits"],
+    ("words", "said"),
+    [([], "<success/>"), (["--stock-php"], "exceeds upload_max_filesize of php.ini")],
+    ids=["recommended", "stock"],
 )
-def test_run_misbehaves_as_it_is_told(
-    home: Path, words: list[str], duplicate: str, many_files: str
-) -> None:
+def test_run_has_the_php_that_it_is_told(home: Path, words: list[str], said: str) -> None:
     with running(home / "p", "--hosts", "0", *words):
-        for expected in ("<batch_id>1</batch_id>", duplicate):
-            fields = "<batch_name>b</batch_name><app_name>uppercase</app_name>"
-            assert expected in asked(home / "p", "create_batch", fields, "submit_rpc_handler.php")
-        names = "".join(f"<phys_name>f{n}</phys_name>" for n in range(21))
-        assert many_files in asked(home / "p", "upload_files", names, "job_file.php", 21)
+        assert said in uploaded(home / "p", "x" * ((2 << 20) + 1))
 
 
 def test_an_address_of_another_machine_is_one_line(do: Do) -> None:

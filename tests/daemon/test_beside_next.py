@@ -22,6 +22,7 @@ from tests.daemon.process import Daemon
 from tests.daemon.test_pipes import Jobs, statuses
 from tests.daemon.test_pipes_blah import Node
 from tests.helpers import wait_for
+from tests.inside import batches, workunit_names
 from tests.next_release import VERSION, next_release  # noqa: F401  (fixture)
 
 if TYPE_CHECKING:
@@ -158,9 +159,9 @@ def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
             assert node.pending() == []
             new.end_input()
             assert new.end() == (0, b"", b"")
-    names = project.workunit_names()
+    names = workunit_names(project)
     assert len(names) == len(set(names)) == 4 + 2 + 3 * 2
-    assert BatchState.ABORTED not in {state for _, _, state in project.batches()}
+    assert BatchState.ABORTED not in {state for _, _, state in batches(project)}
     assert "Traceback" not in node.log()
     assert "the ledger" not in node.log()
 
@@ -196,4 +197,4 @@ def test_what_the_old_one_gave_up_is_aborted_by_the_new_one(
         wait_for(is_settled, "the end of the batch")
         new.end_input()
         assert new.end() == (0, b"", b"")
-    assert [state for _, _, state in project.batches()] == [BatchState.RETIRED]
+    assert [state for _, _, state in batches(project)] == [BatchState.RETIRED]

@@ -16,6 +16,7 @@ from tests.cli.conftest import COMMAND
 from tests.daemon.gridmanager import Gridmanager, submission
 from tests.daemon.process import TIMEOUT, Daemon
 from tests.helpers import wait_for
+from tests.inside import workunit_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +29,8 @@ Jobs = dict[str, tuple[list[str], list[str]]]
 @pytest.fixture(autouse=True)
 def _project_as_ever(project: LocalProject) -> Iterator[None]:
     yield
-    project.stop_web(False)
-    project.database_down(False)
+    project.core.web_stopped = False
+    project.core.database_down = False
     project.resume_volunteers()
 
 
@@ -129,7 +130,7 @@ def test_jobs_go_to_the_project_and_their_outputs_come_back(
             assert "boinc_finish" in (home.directory / str(i) / "job.err").read_text()
             assert (home.directory / str(i) / "job.out").read_bytes() == b""
         assert gridmanager.do("BOINC_RETIRE_BATCH", batch) == ["NULL"]
-    assert sorted(project.workunit_names(batch)) == sorted(jobs)
+    assert sorted(workunit_names(project, batch)) == sorted(jobs)
     assert project.authenticator not in home.log()
 
 
@@ -173,9 +174,9 @@ def test_a_project_selected_in_between_gets_the_requests_after_it(
                     gridmanager.begin("BOINC_SUBMIT", *submission(f"two{i}", "uppercase", jobs))
                 )
             assert [gridmanager.result(one) for one in pending] == [["NULL"]] * 3
-        assert other.workunit_names() == ["two#1"]
-        assert project.workunit_names("two0") == ["two#0"]
-        assert project.workunit_names("two2") == ["two#2"]
+        assert workunit_names(other) == ["two#1"]
+        assert workunit_names(project, "two0") == ["two#0"]
+        assert workunit_names(project, "two2") == ["two#2"]
 
 
 @pytest.fixture(scope="module")
@@ -192,8 +193,8 @@ def test_trouble_with_a_project_is_one_result_that_a_person_understands(
     lasting: Gridmanager, project: LocalProject, trouble: str
 ) -> None:
     url, key = project.url, project.authenticator
-    project.stop_web(trouble == "web")
-    project.database_down(trouble == "database")
+    project.core.web_stopped = trouble == "web"
+    project.core.database_down = trouble == "database"
     key = "0123456789abcdef" if trouble == "key" else key
     url = {
         "page": project.url + "nowhere/",
@@ -237,8 +238,8 @@ def test_sigterm_in_the_middle_of_a_submit_and_the_same_submit_again(
     with home.gridmanager() as gridmanager:
         assert gridmanager.do("BOINC_SUBMIT", *line) == ["NULL"]
         assert gridmanager.do("BOINC_ABORT_JOBS", *jobs) == ["NULL"]
-    assert sorted(project.workunit_names("again")) == sorted(jobs)
-    assert sum(name.startswith("again#") for name in project.workunit_names()) == len(jobs)
+    assert sorted(workunit_names(project, "again")) == sorted(jobs)
+    assert sum(name.startswith("again#") for name in workunit_names(project)) == len(jobs)
 
 
 def test_jobs_that_were_aborted_here_are_left_out_under_a_prefix(

@@ -11,6 +11,7 @@ import pytest
 from tests.daemon.gridmanager import BatchGridmanager, job_ad
 from tests.daemon.test_pipes import Home
 from tests.helpers import wait_for
+from tests.inside import workunit_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +76,7 @@ def node(tmp_path: Path, project: LocalProject) -> Node:
 
 
 def jobs_of(project: LocalProject) -> int:
-    return len(project.workunit_names())
+    return len(workunit_names(project))
 
 
 def test_jobs_go_to_the_project_in_a_batch_and_their_files_come_back(

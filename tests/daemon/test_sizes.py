@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from tests.daemon.gridmanager import submission
 from tests.daemon.test_pipes import Home
+from tests.inside import workunit_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,7 @@ ASKED = ["2e12", "3e15", "4e8", "5e9", "4242.5", "NULL"]
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[LocalProject]:
-    with LocalProject(tmp_path / "project", hosts=0, quirks=Quirks.as_is()) as project:
+    with LocalProject(tmp_path / "project", hosts=0, php=STOCK) as project:
         yield project
 
 
@@ -64,7 +65,7 @@ def test_the_numbers_arrive_or_the_batch_is_refused_with_its_size(
         ):
             assert words in error
     assert kept(project) == [(2e12, 3e15, 4e8, 5e9, 4243)]
-    assert project.workunit_names("large") == []
+    assert workunit_names(project, "large") == []
 
 
 def test_the_parsers_of_past_replies_do_not_pile_up() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.api import BatchState, Project
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import LocalProject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,12 +36,12 @@ with open("pi.txt", "w") as file:
 pytestmark = pytest.mark.timeout(300)
 
 
-@pytest.fixture(params=[Quirks(), Quirks.as_is()], ids=["sane", "as-is"])
-def project(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalProject]:
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[LocalProject]:
     """A project that has the program as an app."""
     program = tmp_path / "pi.py"
     program.write_text(PI, "utf-8")
-    with LocalProject(tmp_path / "project", hosts=4, quirks=request.param) as project:
+    with LocalProject(tmp_path / "project", hosts=4) as project:
         project.add_app("pi", ["{python}", program], outputs="pi.txt")
         yield project
 

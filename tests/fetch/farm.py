@@ -13,7 +13,7 @@ from boinc_gahp.config import Settings, Timeouts
 from boinc_gahp.errors import ProtocolError, RpcError, TransportError
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.fetch.types import FetchRequest
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from boinc_gahp.rpc import ClientOptions, WebRpcs
 from boinc_gahp.submit.control import abort_jobs
 from boinc_gahp.submit.engine import submit
@@ -21,6 +21,7 @@ from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
+from tests.inside import unfinished_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,12 +108,11 @@ def make_batch(context: FetchContext, room: Path, name: str, prefix: str = "") -
 
 @pytest.fixture(scope="module")
 def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
-    """The project with all its misbehaviours; daemons in tests/daemon fetch from a sane one."""
-    quirks = Quirks.as_is()
+    """The project; PHP's messages are in its replies."""
     room = tmp_path_factory.mktemp("inputs")
     directory = tmp_path_factory.mktemp("project")
     with (
-        LocalProject(directory, hosts=3, quirks=quirks) as local,
+        LocalProject(directory, hosts=3, php=STOCK) as local,
         FaultProxy(local.url) as proxy,
     ):
         farm = Farm(local, proxy)
@@ -123,7 +123,7 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
                 make_batch(context, room, name, prefix="foreign" if name == "gzip" else "")
             abort_jobs(context, ["gone#1.0"])
             local.resume_volunteers()
-            wait_for(lambda: local.unfinished_jobs() == 0, "the jobs' end", timeout=60)
+            wait_for(lambda: unfinished_jobs(local) == 0, "the jobs' end", timeout=60)
         yield farm
 
 
@@ -131,10 +131,10 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
 def healthy(farm: Farm) -> Iterator[Farm]:
     """The farm without the faults of the test before."""
     farm.proxy.heal()
-    farm.local.stop_web(False)
+    farm.local.core.web_stopped = False
     yield farm
     farm.proxy.heal()
-    farm.local.stop_web(False)
+    farm.local.core.web_stopped = False
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from boinc_gahp.containers import Program, read_image
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import ContainerFiles, ContainerRequest, ProgramNotRun
 from boinc_gahp.fetch.container_directory import fetch_container
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from boinc_gahp.localproject.supplied import input_template, output_template
 from boinc_gahp.submit import ContainerJob, MadeFiles, make_container_jobs
 from boinc_gahp.submit.engine import submit
@@ -30,6 +30,7 @@ from tests.faultproxy import FaultProxy
 from tests.fetch.farm import Farm, lasting_faults, passing_faults
 from tests.fetch.test_container_directory import found
 from tests.helpers import wait_for
+from tests.inside import unfinished_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -101,7 +102,7 @@ class Containers(Farm):
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containers]:
     room = tmp_path_factory.mktemp("inputs")
     with (
-        LocalProject(tmp_path_factory.mktemp("project"), hosts=2, quirks=Quirks.as_is()) as local,
+        LocalProject(tmp_path_factory.mktemp("project"), hosts=2, php=STOCK) as local,
         FaultProxy(local.url) as proxy,
     ):
         local.add_app(
@@ -121,7 +122,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containers]:
         ran.templates = {name: job.output_template or "" for name, job in jobs}
         with ran.context() as context:
             submit(context, SubmitRequest("c", "docker", jobs))
-            wait_for(lambda: local.unfinished_jobs() == 0, "the jobs' end", timeout=120)
+            wait_for(lambda: unfinished_jobs(local) == 0, "the jobs' end", timeout=120)
         yield ran
 
 

@@ -16,6 +16,7 @@ from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.fetch.farm import TEXT, Farm, contents, everything, some
 from tests.helpers import wait_for
+from tests.inside import unfinished_jobs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -208,7 +209,7 @@ def test_a_job_that_is_not_finished_is_an_error_that_says_so(
                 fetch_output(context, everything(f"{name}#1.0", home))
         finally:
             healthy.local.resume_volunteers()
-        wait_for(lambda: healthy.local.unfinished_jobs() == 0, "the job's end")
+        wait_for(lambda: unfinished_jobs(healthy.local) == 0, "the job's end")
         # The same context: what it has learned of the batch does not hold it back.
         assert fetch_output(context, everything(f"{name}#1.0", home)).exit_status == 0
     assert contents(home)["out"] == b"LATE"
@@ -235,7 +236,7 @@ def test_a_retired_batchs_job_is_still_fetched(
     job = f"{name}-job" if foreign else f"{name}#1.0"
     with healthy.context() as context:
         submit(context, make_late(name, tmp_path, job))
-        wait_for(lambda: healthy.local.unfinished_jobs() == 0, "the job's end")
+        wait_for(lambda: unfinished_jobs(healthy.local) == 0, "the job's end")
         retire_batch(context, name)
     with healthy.context() as context:
         assert fetch_output(context, everything(job, home)).exit_status == 0

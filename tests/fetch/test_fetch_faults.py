@@ -53,7 +53,7 @@ def test_trouble_that_stays_leaves_no_partial_file(
 
 
 def test_a_project_that_is_down_is_reported(healthy: Farm, home: Path) -> None:
-    healthy.local.stop_web()
+    healthy.local.core.web_stopped = True
     with healthy.context() as context, pytest.raises(ProjectDown):
         fetch_output(context, everything("upper#1.4", home))
     assert contents(home) == {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from tests.faultproxy import FaultProxy
 from tests.htcondor.desk import desk_of
 from tests.htcondor.helpers import Site
@@ -26,7 +26,7 @@ _numbers = itertools.count(1)
 def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
     """A project that misbehaves as the real server does, with volunteers at work."""
     directory = tmp_path_factory.mktemp("project")
-    with LocalProject(directory, hosts=2, quirks=Quirks.as_is()) as project:
+    with LocalProject(directory, hosts=2, php=STOCK) as project:
         yield project
 
 

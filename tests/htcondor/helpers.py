@@ -240,8 +240,8 @@ class Site:
     def heal(self) -> None:
         """Let the project work as it should."""
         self.proxy.heal()
-        self.local.stop_web(False)
-        self.local.database_down(False)
+        self.local.core.web_stopped = False
+        self.local.core.database_down = False
         self.local.resume_volunteers()
 
 

@@ -18,6 +18,7 @@ from boinc_gahp.submit.control import retire_batch
 from tests import faultproxy
 from tests.htcondor.desk import Desk, desk_of, for_sending, only_for, refuse
 from tests.htcondor.helpers import change, failed
+from tests.inside import batches
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -205,7 +206,7 @@ def test_a_batch_that_somebody_retired_is_aborted_and_retired_again_if_a_submit_
         ledger.execute("UPDATE job SET state = 'sending'")
     desk.run()
     assert site.proxy.count("abort_batch") == 1
-    states = {name: state.name for _, name, state in site.local.batches()}
+    states = {name: state.name for _, name, state in batches(site.local)}
     assert states[batch.name] == "RETIRED"
     assert len(site.workunits()) == 4
     desk.check_once(ids)

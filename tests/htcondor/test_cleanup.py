@@ -191,7 +191,7 @@ def test_what_is_to_be_sent_to_a_project_that_is_down_stays_pending_and_is_sent_
     assert batch_state(context, batch) == "ended"
     runner = TaskRunner(context)
     if trouble == "stopped":
-        site.local.stop_web()
+        site.local.core.web_stopped = True
     else:
         site.proxy.fail("*", faultproxy.status(503), times=None)
     now = time.time()
@@ -249,10 +249,10 @@ def test_the_last_job_is_done_when_its_batch_is_retired(
 def test_the_last_job_waits_for_the_retirement_only_so_long(
     context: AccountContext, site: Site
 ) -> None:
-    site.local.stop_web(False)
+    site.local.core.web_stopped = False
     batch, ids = submitted(context, site, 1)
     finish(context, batch, ids[0])
-    site.local.stop_web()
+    site.local.core.web_stopped = True
     runner = TaskRunner(context)
     runner.run(time.time())
     until = runner.cleanup.close_overdue(time.time())
@@ -371,9 +371,9 @@ def test_a_lease_that_cannot_be_renewed_is_tried_again(context: AccountContext, 
     later = time.time() + 2 * DAY
     context.jobs.htcondor_polled(ids, later)
     runner = TaskRunner(context)
-    site.local.stop_web()
+    site.local.core.web_stopped = True
     runner.run(later)
-    site.local.stop_web(False)
+    site.local.core.web_stopped = False
     again = runner.due(later)
     assert again > later
     runner.run(again)

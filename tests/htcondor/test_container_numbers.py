@@ -13,7 +13,7 @@ import pytest
 
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.in_container import InContainer, container_job
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from boinc_gahp.submit import Tree, made_files, tree_stamp
 from boinc_gahp.submit.container_jobs import make_container_jobs
 from boinc_gahp.submit.digests import SETTLED
@@ -38,7 +38,7 @@ def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPro
     with LocalProject(directory, hosts=0):
         pass
     add_container_app(directory)
-    with LocalProject(directory, hosts=0, quirks=Quirks.as_is()) as project:
+    with LocalProject(directory, hosts=0, php=STOCK) as project:
         yield project
 
 

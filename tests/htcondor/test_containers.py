@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from tests.containers_engine import IMAGE
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for
@@ -38,7 +38,7 @@ def containers_project(
     with LocalProject(directory, hosts=0):
         pass
     add_container_app(directory)
-    with LocalProject(directory, hosts=2, quirks=Quirks.as_is()) as project:
+    with LocalProject(directory, hosts=2, php=STOCK) as project:
         yield project
 
 

@@ -24,6 +24,7 @@ from tests.helpers import wait_for
 from tests.htcondor.helpers import change
 from tests.htcondor.onproject import follow, send
 from tests.htcondor.process import Gahp, write_settings
+from tests.inside import tell_of_failed_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,8 +94,7 @@ def test_a_job_whose_program_fails_is_completed_with_its_exit_code(site: Site) -
 def test_the_stderr_of_a_failed_job_comes_home_from_a_project_that_gives_it(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mended = site.local.core.quirks.__class__()
-    monkeypatch.setattr(site.local.core, "quirks", mended)
+    tell_of_failed_jobs(monkeypatch)
     job = site.job("--fail 3")
     with daemon(site) as gahp:
         end = end_of(gahp, gahp.submit(job.ad))
@@ -260,7 +260,7 @@ def test_a_failure_that_is_known_is_gone_on_with_by_the_next_daemon(
     follow(context, sent, "finished")
     # The project is not asked again, nor believed if it says something else.
     change(site, "UPDATE workunit SET error_mask = 0 WHERE name = ?", sent.job.job_name)
-    site.local.stop_web(True)
+    site.local.core.web_stopped = True
     asked = len(site.proxy.seen)
     with site.context() as fresh:
         Fetcher(fresh).fetch(sent.job)
@@ -275,7 +275,7 @@ def test_a_failure_that_is_known_is_gone_on_with_by_the_next_daemon(
 def test_of_an_endless_stderr_the_ledger_keeps_both_ends(
     site: Site, context: AccountContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(site.local.core, "quirks", type(site.local.core.quirks)())
+    tell_of_failed_jobs(monkeypatch)
     sent = send(site, context, ("--fail", "5"))
     sent.await_end()
     change(site, "UPDATE result SET stderr_out = ?", "begin" + "x" * 400_000 + "end")

@@ -23,6 +23,7 @@ from tests.helpers import wait_for
 from tests.htcondor.desk import only_for
 from tests.htcondor.helpers import change
 from tests.htcondor.onproject import follow, send
+from tests.inside import fail_workunit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -211,7 +212,7 @@ def test_a_job_that_went_well_after_all_is_not_held(site: Site, context: Account
     site.local.pause_volunteers()
     sent = send(site, context)
     row = sent.job
-    site.local.fail_workunit(row.job_name or "")
+    fail_workunit(site.local, row.job_name or "")
     wait_for(lambda: query_jobs(context.project, _id(sent)).jobs[0][1] == "ERROR", "the error")
     # What a result that comes late does to a job's errors.
     change(site, "UPDATE workunit SET error_mask = 0 WHERE name = ?", row.job_name)

@@ -242,7 +242,7 @@ def test_a_project_that_is_down_for_a_while_costs_time_and_nothing_else(
     service: Service, site: Site, jobs: JobLedger, when: str
 ) -> None:
     if when == "submit":
-        site.local.stop_web()
+        site.local.core.web_stopped = True
     elif when == "poll":
         site.local.pause_volunteers()
     else:

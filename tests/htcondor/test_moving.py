@@ -143,7 +143,7 @@ def test_nothing_is_moved_to_an_account_that_does_not_have_the_batches(
     assert re.search(r"has none of the [12] batch(es)? of", said)
     assert alive(jobs, old.url) == 2
     site.authenticator = mine
-    site.local.stop_web(True)
+    site.local.core.web_stopped = True
     status, said = ledger("move", old.url, elsewhere.url)
     assert (status, "cannot be asked for the account's batches" in said) == (1, True)
     assert ledger("move", old.url, elsewhere.url, "--unchecked")[0] == 0
@@ -228,7 +228,7 @@ def test_a_job_whose_project_is_in_trouble_for_an_hour_is_shown_as_suspended(
 ) -> None:
     monkeypatch.setattr("boinc_gahp.htcondor.service.INTERVAL", 0.1)
     (job_id,) = begun(site, jobs, 1)
-    site.local.stop_web(True)
+    site.local.core.web_stopped = True
     with site.service() as service:
         service.ping()
         wait_for(lambda: jobs.troubles().get(site.owner), "the trouble")
@@ -239,7 +239,7 @@ def test_a_job_whose_project_is_in_trouble_for_an_hour_is_shown_as_suspended(
         assert f'ExitReason = "{site.proxy.url}: ' in service.status(job_id)[1]
         line = re.compile(rf"{re.escape(site.proxy.url)}: .+ \(for 1 h\)$", re.M)
         wait_for(lambda: line.search(caplog.text), "the day's line")
-        site.local.stop_web(False)
+        site.local.core.web_stopped = False
         await_status(service, [job_id], 1)
         assert service.status(job_id)[1] == "[ ExitReason = undefined; ]"
     assert len(line.findall(caplog.text)) == 1

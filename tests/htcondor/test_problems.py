@@ -312,7 +312,7 @@ def test_whose_trouble_an_error_is(site: Site, context: AccountContext) -> None:
     assert site.proxy.count("ping") == 0
     assert not pauses.is_of_project(lost)
     assert site.proxy.count("ping") == 1
-    site.local.stop_web()
+    site.local.core.web_stopped = True
     assert pauses.is_of_project(lost)
     assert pauses.until() > time.time()
     assert pauses.succeeded()

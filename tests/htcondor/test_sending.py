@@ -140,7 +140,7 @@ def test_no_job_is_held_for_a_project_that_is_down_and_all_are_sent_when_it_is_b
 
 def test_a_night_s_jobs_wait_and_go_in_one_batch(site: Site) -> None:
     site.reset(poll_shortest=30.0, poll_longest=30.0)
-    site.local.stop_web(True)
+    site.local.core.web_stopped = True
     with desk_of(site) as desk:
         first = desk.accept(1)
         desk.turn()
@@ -152,7 +152,7 @@ def test_a_night_s_jobs_wait_and_go_in_one_batch(site: Site) -> None:
             ids += desk.accept(1)
             desk.turn()
         assert set(desk.states(ids)) == {"waiting"}
-        site.local.stop_web(False)
+        site.local.core.web_stopped = False
         desk.context.pauses.succeeded()
         desk.sender.send(desk.batches("planned")[0])
         desk.run()

@@ -344,7 +344,7 @@ def test_settings_that_are_put_right_are_found_by_a_daemon_that_runs(
 
 
 def test_a_ping_fails_only_if_no_job_can_be_accepted(site: Site, lock: AccountLock) -> None:
-    site.local.stop_web()
+    site.local.core.web_stopped = True
     with site.service() as service:
         service.ping()
     nobody = replace(site.settings, project=ProjectSettings(ProjectUrl(site.proxy.url)))

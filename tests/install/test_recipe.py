@@ -19,6 +19,7 @@ from tests.daemon.gridmanager import BatchGridmanager
 from tests.daemon.process import Daemon
 from tests.daemon.test_pipes_blah import Node
 from tests.helpers import wait_for
+from tests.inside import workunit_names
 from tests.install.conftest import ROOT, run, tracked_files
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def test_the_same_lines_again_are_an_upgrade_with_jobs_in_flight(
         node = Node(tmp_path / "home", project)
         with Daemon([str(command)], environ=node.environ, cwd=Path("/")) as old:
             jobs = BatchGridmanager(old).submit_all(node.ad(f"1.{number}") for number in range(4))
-            wait_for(lambda: len(project.workunit_names()) == 4, "all jobs on the project")
+            wait_for(lambda: len(workunit_names(project)) == 4, "all jobs on the project")
             recipe = in_prefix(f"{settings}\n{completion}", prefix)
             run("bash", "-c", recipe, cwd=new, env={"PIP_NO_CACHE_DIR": "1"})
             wait_for(lambda: old.process.poll() is not None, "the old program's end")
@@ -212,7 +213,7 @@ def test_the_same_lines_again_are_an_upgrade_with_jobs_in_flight(
             gridmanager = BatchGridmanager(daemon)
             jobs += gridmanager.submit_all([node.ad("2.0")])
             assert {status.word for status in gridmanager.follow(jobs).values()} == {4}
-            assert len(project.workunit_names()) == 5
+            assert len(workunit_names(project)) == 5
     told = run(command, "--version").stdout.split()[1]
     assert f"\\ {told} $" in gridmanager.banner
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev0\+[0-9a-f]{12})?", told)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.localproject import Quirks
+from boinc_gahp.localproject import Php
 from boinc_gahp.localproject.backend.assimilator import assimilate_pass
 from boinc_gahp.localproject.backend.file_deleter import delete_pass
 from boinc_gahp.localproject.backend.scheduler import Report, Scheduler, Task
@@ -44,7 +44,7 @@ class Bench:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.core = Core(directory, Quirks())
+        self.core = Core(directory, Php())
         self.scheduler = Scheduler(self.core)
         self.now = NOW
         with self.core.db.write() as connection:

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 import requests
 
 from tests.helpers import wait_for
+from tests.inside import unfinished_jobs
 
 if TYPE_CHECKING:
     import sqlite3
@@ -59,20 +60,18 @@ class Client:
         return int(value(self.rpc("create_batch", batch_name=name, app_name=app), "batch_id"))
 
     def upload(self, *contents: bytes, batch_id: int = 0) -> list[str]:
-        """Stage files and return their physical names."""
-        names = [f"{hashlib.md5(data).hexdigest()}.dat" for data in contents]
+        """Stage files that are not staged yet; return the physical names of all."""
+        every = {f"{hashlib.md5(data).hexdigest()}.dat": data for data in contents}
+        names = [name for name in every if not self.project.core.download.exists(name)]
         listed = "".join(f"<phys_name>{name}</phys_name>" for name in names)
         reply = self.post(
             f"<upload_files><authenticator>{self.authenticator}</authenticator>"
             f"<batch_id>{batch_id or ''}</batch_id>{listed}</upload_files>",
             "job_file.php",
-            {
-                f"file_{n}": (name, data)
-                for n, (name, data) in enumerate(zip(names, contents, strict=True))
-            },
+            {f"file_{n}": (name, every[name]) for n, name in enumerate(names)},
         )
         assert "<success/>" in reply.text, reply.text
-        return names
+        return [*every]
 
     def begun(self, name: str, app: str = "uppercase") -> tuple[int, str]:
         """Make a batch and stage a file; return the batch's id and the file's name."""
@@ -113,7 +112,7 @@ class Client:
 
     def _finished(self) -> bool:
         self.project.check()
-        return self.project.unfinished_jobs() == 0
+        return unfinished_jobs(self.project) == 0
 
     def statuses(self, *batches: str) -> dict[str, str]:
         """Return the statuses of the jobs of batches."""
@@ -147,6 +146,12 @@ def job(name: str, *files: str, command_line: str = "", more: str = "") -> str:
         f"<job><name>{escape(name)}</name><command_line>{escape(command_line)}</command_line>"
         f"{inputs}{more}</job>"
     )
+
+
+def with_file(name: str, mode: str, source: str) -> str:
+    """Return a ``<job>`` with one input file of another mode."""
+    file = f"<input_file><mode>{mode}</mode><source>{source}</source></input_file>"
+    return f"<job><name>{name}</name>{file}</job>"
 
 
 def value(reply: str, tag: str) -> str:

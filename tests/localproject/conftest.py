@@ -1,4 +1,4 @@
-"""Projects without volunteers: one sane, one as the real server is; emptied before each test.
+"""A project without volunteers, emptied before each test.
 
 ``bench`` is a new project's directory without any threads; ``visitor`` is at its page.
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from boinc_gahp.localproject.directory import make
 from boinc_gahp.localproject.server.application import body_allowance, make_app
 from boinc_gahp.localproject.server.server import WebServer
@@ -27,36 +27,25 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def projects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, LocalProject]]:
-    root = tmp_path_factory.mktemp("projects")
-    with (
-        LocalProject(root / "sane", hosts=0) as sane,
-        LocalProject(root / "as_is", hosts=0, quirks=Quirks.as_is()) as as_is,
-    ):
-        yield {"sane": sane, "as_is": as_is}
-
-
-@pytest.fixture(params=["sane", "as_is"])
-def client(request: pytest.FixtureRequest, projects: dict[str, LocalProject]) -> Iterator[Client]:
-    yield from _client(projects[request.param])
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=0) as project:
+        yield project
 
 
 @pytest.fixture
-def sane(projects: dict[str, LocalProject]) -> Iterator[Client]:
-    yield from _client(projects["sane"])
-
-
-@pytest.fixture
-def as_is(projects: dict[str, LocalProject]) -> Iterator[Client]:
-    yield from _client(projects["as_is"])
-
-
-def _client(project: LocalProject) -> Iterator[Client]:
+def client(project: LocalProject) -> Iterator[Client]:
     stage = Stage(project)
     stage.clear()
     stage.clear_users()
     with Client(project) as client:
         yield client
+
+
+@pytest.fixture
+def stock(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
+    """A project whose PHP is as it is shipped."""
+    monkeypatch.setattr(client.project.core, "php", STOCK)
+    return client
 
 
 @pytest.fixture(scope="session")

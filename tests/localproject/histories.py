@@ -13,13 +13,13 @@ import os
 import re
 import shutil
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from boinc_gahp.localproject import Quirks, directory as layout
+from boinc_gahp.localproject import Php, directory as layout
 from boinc_gahp.localproject.backend.assimilator import assimilate_pass
 from boinc_gahp.localproject.backend.expiry import (
     delete_job_files,
@@ -33,7 +33,7 @@ from boinc_gahp.localproject.backend.validator import validate_pass
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS
 from boinc_gahp.localproject.server.forms import Form
-from boinc_gahp.localproject.server.replies import RpcReply
+from boinc_gahp.localproject.server.replies import PhpFatal, RpcFailed, RpcReply
 from boinc_gahp.localproject.server.request import parse_request
 from boinc_gahp.localproject.states import BatchState, Outcome, ServerState
 from boinc_gahp.templates import (
@@ -90,7 +90,7 @@ def make_base(directory: Path) -> None:
     layout.make(directory)
     (directory / "modules").mkdir(exist_ok=True)
     (directory / "modules" / "notes.py").write_text(_ASSIMILATOR)
-    core = Core(directory, Quirks())
+    core = Core(directory, Php())
     for name, app in APPS.items():
         layout.add_app(
             directory,
@@ -172,7 +172,7 @@ class World:
         self._open()
 
     def _open(self) -> None:
-        self.core = Core(self.directory, Quirks())
+        self.core = Core(self.directory, Php())
         self.scheduler = Scheduler(self.core)
 
     def close(self) -> None:
@@ -239,7 +239,7 @@ class World:
         elements = "".join(f"<{tag}>{text}</{tag}>" for tag, text in fields.items())
         secret = f"<authenticator>{user['authenticator']}</authenticator>"
         request = parse_request(f"<{name}>{secret}{elements}{inner}</{name}>".encode())
-        reply = RpcReply(self.core.quirks)
+        reply = RpcReply(display_errors=False)
         if name in FILE_RPCS:
             FILE_RPCS[name](self.core, request, reply, Form())
         else:
@@ -260,13 +260,21 @@ class World:
         if state == BatchState.INIT:
             self.core.download.add_bytes(name, contents)
             until = self.now + plan.delete_time if plan.delete_time else 0
-            self.rpc("query_files", batch_id=batch_id, delete_time=until, phys_name=name)
+            for _ in range(2):
+                # The first says that a later delete_time has failed, and it has not; a repetition,
+                # also of one before a crash, dies of the association.
+                with suppress(RpcFailed, PhpFatal):
+                    self.rpc("query_files", batch_id=batch_id, delete_time=until, phys_name=name)
+            made = {row["name"] for row in self.rows("SELECT name FROM workunit")}
+            lacking = [job for job in names if job not in made]
             template = write_input_template(_input_template(plan))
             self.rpc(
                 "submit_batch",
                 f"<batch><batch_id>{batch_id}</batch_id><app_name>{plan.app}</app_name>"
-                f"{''.join(job_element(job, name, more=template) for job in names)}</batch>",
+                f"{''.join(job_element(job, name, more=template) for job in lacking)}</batch>",
             )
+        # njobs is what was sent last, until somebody asks.
+        self.rpc("query_batch", batch_id=batch_id)
         self.facts.plans[batch] = plan
         for job in names:
             self.facts.jobs[job] = batch

@@ -60,8 +60,8 @@ class Stage:
 
     def clear(self) -> None:
         """Remove all batches, jobs and files, and put back what was taken away."""
-        self.project.stop_web(False)
-        self.project.database_down(False)
+        self.core.web_stopped = False
+        self.core.database_down = False
         for path, text in self._templates.items():
             path.write_text(text, "utf-8")
         self._templates = {}

@@ -11,46 +11,49 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.localproject.backend.transitioner import transition_pass
-from tests.localproject.client import Client, error, job, value
+from tests.inside import batches, workunit_names
+from tests.localproject.client import Client, error, job, value, with_file
 from tests.localproject.stage import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from tests.localproject.bench import Bench
 
 # create_batch
 
 
 @pytest.mark.parametrize("first", ["other user's", "retired"])
 def test_a_name_leads_to_the_oldest_batch_of_any_user_in_any_state(
-    as_is: Client, first: str
+    client: Client, first: str
 ) -> None:
-    stage = Stage(as_is.project)
+    stage = Stage(client.project)
     if first == "retired":
-        old = as_is.create_batch("b")
+        old = client.create_batch("b")
         stage.job(1, "old", old)
-        as_is.rpc("retire_batch", batch_id=old)
+        client.rpc("retire_batch", batch_id=old)
     else:
-        with Client(as_is.project, as_is.project.add_user("other")) as other:
+        with Client(client.project, client.project.add_user("other")) as other:
             other.create_batch("b")
-    new = as_is.create_batch("b")
+    new = client.create_batch("b")
     stage.job(2, "new", new)
-    reply = as_is.rpc("query_batch2", batch_name="b")
+    reply = client.rpc("query_batch2", batch_name="b")
     if first == "retired":
         assert "<job_name>old</job_name>" in reply
         assert "<job_name>new</job_name>" not in reply
     else:
         assert error(reply) == "not owner of b"
-    assert value(as_is.rpc("retire_batch", batch_id=new), "success") == "1"
+    assert value(client.rpc("retire_batch", batch_id=new), "success") == "1"
 
 
 @pytest.mark.parametrize("quote", ["'", '"', "\\"])
-def test_a_batch_name_with_a_quote_is_taken_and_then_not_found(as_is: Client, quote: str) -> None:
-    batch_id = as_is.create_batch(f"a{quote}b")
+def test_a_batch_name_with_a_quote_is_taken_and_then_not_found(client: Client, quote: str) -> None:
+    batch_id = client.create_batch(f"a{quote}b")
     for rpc in ("query_batch", "abort_batch", "retire_batch", "set_expire_time"):
-        assert error(as_is.rpc(rpc, batch_name=f"a{quote}b")) == "no such batch"
-    reply = as_is.rpc("query_batch2", batch_name=f"a{quote}b")
+        assert error(client.rpc(rpc, batch_name=f"a{quote}b")) == "no such batch"
+    reply = client.rpc("query_batch2", batch_name=f"a{quote}b")
     assert error(reply) == f"no batch named a\\{quote}b"
-    assert value(as_is.rpc("query_batch", batch_id=batch_id), "name") == f"a{quote}b"
+    assert value(client.rpc("query_batch", batch_id=batch_id), "name") == f"a{quote}b"
 
 
 # submit_batch
@@ -77,7 +80,7 @@ def test_what_fails_leaves_a_batch_that_can_be_submitted(
     batch_id = client.create_batch("b")
     assert words in error(client.submit(batch_id, jobs))
     assert value(client.rpc("query_batch", batch_id=batch_id), "state") == "0"
-    assert client.project.workunit_names() == []
+    assert workunit_names(client.project) == []
     assert value(client.submit(batch_id, [job("j", "x.dat")]), "batch_id") == str(batch_id)
 
 
@@ -104,7 +107,7 @@ def test_jobs_without_a_name_are_named_for_app_process_and_time(client: Client) 
     batch_id = client.create_batch("b")
     unnamed = job("", "x.dat").replace("<name></name>", "")
     client.submit(batch_id, [unnamed, unnamed])
-    first, second = client.project.workunit_names()
+    first, second = workunit_names(client.project)
     assert re.fullmatch(r"uppercase_\d+_\d+\.\d+_\d+", first)
     assert first.rpartition("_")[0] == second.rpartition("_")[0]
 
@@ -119,29 +122,29 @@ def test_job_names_are_unique_in_the_whole_project_for_ever(client: Client, ende
     assert "Duplicate entry 'jOB' for key 'name'" in error(reply)
 
 
-def test_a_duplicate_in_the_first_piece_makes_no_job(as_is: Client) -> None:
-    Stage(as_is.project).file("x.dat")
-    batch_id = as_is.create_batch("b")
-    reply = as_is.submit(batch_id, [job("j1", "x.dat"), job("j1", "x.dat")])
+def test_a_duplicate_in_the_first_piece_makes_no_job(client: Client) -> None:
+    Stage(client.project).file("x.dat")
+    batch_id = client.create_batch("b")
+    reply = client.submit(batch_id, [job("j1", "x.dat"), job("j1", "x.dat")])
     assert "Duplicate entry 'j1'" in error(reply)
-    batch = as_is.rpc("query_batch", batch_id=batch_id)
+    batch = client.rpc("query_batch", batch_id=batch_id)
     assert (value(batch, "state"), value(batch, "njobs")) == ("0", "2")
-    assert as_is.project.workunit_names() == []
-    assert value(as_is.submit(batch_id, [job("j1", "x.dat")]), "batch_id") == str(batch_id)
+    assert workunit_names(client.project) == []
+    assert value(client.submit(batch_id, [job("j1", "x.dat")]), "batch_id") == str(batch_id)
 
 
-def test_a_batch_that_was_partly_made_can_be_aborted(as_is: Client) -> None:
-    Stage(as_is.project).file("x.dat")
-    batch_id = as_is.create_batch("b")
+def test_a_batch_that_was_partly_made_can_be_aborted(client: Client) -> None:
+    Stage(client.project).file("x.dat")
+    batch_id = client.create_batch("b")
     names = [f"job_{n:012}" for n in range(2000)]
-    as_is.submit(batch_id, [job(name, "x.dat") for name in [*names, names[0]]])
-    made = as_is.project.workunit_names()
+    client.submit(batch_id, [job(name, "x.dat") for name in [*names, names[0]]])
+    made = workunit_names(client.project)
     # "1337 jobs of this shape", where a URL is a little longer than ours.
     assert 1200 < len(made) < 1700
-    assert set(as_is.statuses("b")) == set(made)
-    as_is.rpc("abort_batch", batch_id=batch_id)
-    assert value(as_is.rpc("query_batch", batch_id=batch_id), "state") == "3"
-    assert set(as_is.statuses("b").values()) == {"ERROR"}
+    assert set(client.statuses("b")) == set(made)
+    client.rpc("abort_batch", batch_id=batch_id)
+    assert value(client.rpc("query_batch", batch_id=batch_id), "state") == "3"
+    assert set(client.statuses("b").values()) == {"ERROR"}
 
 
 @pytest.fixture
@@ -170,44 +173,25 @@ def slow_file() -> Iterator[tuple[str, list[Callable[[], object]]]]:
 
 
 def test_an_abort_during_a_submit_is_undone_by_its_end(
-    sane: Client, as_is: Client, slow_file: tuple[str, list[Callable[[], object]]]
+    client: Client, slow_file: tuple[str, list[Callable[[], object]]]
 ) -> None:
     url, actions = slow_file
-    for client, state in ((as_is, "1"), (sane, "3")):
-        batch_id = client.create_batch("b")
-        with Client(client.project) as other:
-            actions[:] = [partial(other.rpc, "abort_batch", batch_id=batch_id)]
-            reply = client.submit(
-                batch_id,
-                [
-                    "<job><input_file><mode>semilocal</mode>"
-                    f"<source>{url}</source></input_file></job>"
-                ],
-            )
-        assert value(client.rpc("query_batch", batch_id=batch_id), "state") == state
-        if client is sane:
-            assert error(reply) == "batch not in init state"
+    batch_id = client.create_batch("b")
+    with Client(client.project) as other:
+        actions.append(partial(other.rpc, "abort_batch", batch_id=batch_id))
+        client.submit(batch_id, [with_file("j", "semilocal", url)])
+    assert value(client.rpc("query_batch", batch_id=batch_id), "state") == "1"
 
 
 @pytest.mark.parametrize("length", [189, 190, 191])
-def test_a_name_of_190_characters_stops_the_transitioner(
-    as_is: Client, sane: Client, length: int
-) -> None:
-    for client in (as_is, sane):
-        Stage(client.project).file("x.dat")
-        reply = client.submit(client.create_batch("b"), [job("n" * length, "x.dat")])
-        stops = length > 189 and client is as_is
-        assert ("<error>" in reply) == (length > 189 and client is sane)
-        with client.project.core.db.write() as connection:
-            # So that this pass is ours, not the running supervisor's.
-            connection.execute("DELETE FROM result")
-            connection.execute("UPDATE workunit SET transition_time = 5")
-        for _ in range(2):
-            if stops:
-                with pytest.raises(Exception, match="Data too long for column 'name'"):
-                    transition_pass(client.project.core, 6.0)
-            else:
-                transition_pass(client.project.core, 6.0)
+def test_a_name_of_190_characters_stops_the_transitioner(bench: Bench, length: int) -> None:
+    bench.workunit("n" * length)
+    for _ in range(2):
+        if length > 189:
+            with pytest.raises(Exception, match="Data too long for column 'name'"):
+                transition_pass(bench.core, bench.now)
+        else:
+            transition_pass(bench.core, bench.now)
 
 
 # Queries
@@ -238,7 +222,7 @@ def test_an_abort_of_a_done_job_shows_in_its_details_only(client: Client) -> Non
 def test_a_batch_becomes_complete_when_it_is_asked_for(client: Client) -> None:
     Stage(client.project).only("done")
     client.statuses("b")
-    assert client.project.batches() == [(1, "b", 1)]
+    assert batches(client.project) == [(1, "b", 1)]
     reply = client.rpc("query_batches")
     assert (value(reply, "state"), value(reply, "fraction_done")) == ("2", "1")
-    assert client.project.batches() == [(1, "b", 2)]
+    assert batches(client.project) == [(1, "b", 2)]

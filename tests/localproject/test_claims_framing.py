@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import socket
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
 
 from tests.helpers import wait_for
+from tests.inside import workunit_names
 from tests.localproject.client import Client, error, job, value
 from tests.localproject.stage import Stage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_POST = 8 << 20
 
 
-@pytest.fixture
-def quiet(as_is: Client) -> Iterator[Client]:
-    """A production site: the real server's faults, without messages (profile QUIET)."""
-    core = as_is.project.core
-    stock = core.quirks
-    core.quirks = dataclasses.replace(stock, display_errors=False)
-    yield as_is
-    core.quirks = stock
-
-
-def test_a_death_of_php_is_status_500_and_the_beginning_of_a_reply(quiet: Client) -> None:
-    reply = quiet.post(
-        f"<create_batch><authenticator>{quiet.authenticator}</authenticator>"
+def test_a_death_of_php_is_status_500_and_the_beginning_of_a_reply(client: Client) -> None:
+    reply = client.post(
+        f"<create_batch><authenticator>{client.authenticator}</authenticator>"
         f"<batch_name>{'n' * 256}</batch_name><app_name>uppercase</app_name></create_batch>"
     )
     assert reply.status_code == 500
@@ -41,11 +27,11 @@ def test_a_death_of_php_is_status_500_and_the_beginning_of_a_reply(quiet: Client
 
 @pytest.mark.parametrize("state", ["failed", "aborted", "in_progress", "unsent"])
 def test_a_query_of_a_job_that_is_not_done_ends_after_its_error_mask(
-    quiet: Client, state: str
+    client: Client, state: str
 ) -> None:
-    Stage(quiet.project).only(state)
-    auth = f"<authenticator>{quiet.authenticator}</authenticator>"
-    reply = quiet.post(f"<query_completed_job>{auth}<job_name>j</job_name></query_completed_job>")
+    Stage(client.project).only(state)
+    auth = f"<authenticator>{client.authenticator}</authenticator>"
+    reply = client.post(f"<query_completed_job>{auth}<job_name>j</job_name></query_completed_job>")
     assert reply.status_code == 500
     assert re.fullmatch(
         r"<\?xml.*\?>\n<query_completed_job>\n<completed_job>\n +<error_mask>\d+</error_mask>\n",
@@ -66,12 +52,12 @@ def test_the_bytes_are_utf_8_whatever_the_prolog_says(client: Client) -> None:
 
 
 @pytest.mark.parametrize("more", [0, 1], ids=["8 MiB", "a byte more"])
-def test_a_form_of_more_than_8_mib_is_emptied(client: Client, more: int) -> None:
+def test_a_form_of_more_than_8_mib_is_emptied(stock: Client, more: int) -> None:
     head = "--b\r\nContent-Disposition: form-data; name=request\r\n\r\n<ping>"
     tail = "</ping>\r\n--b--\r\n"
     body = head + " " * (MAX_POST + more - len(head) - len(tail)) + tail
-    reply = client.session.post(
-        client.project.url + "submit_rpc_handler.php",
+    reply = stock.session.post(
+        stock.project.url + "submit_rpc_handler.php",
         data=body,
         headers={"Content-Type": "multipart/form-data; boundary=b"},
         timeout=60,
@@ -81,11 +67,11 @@ def test_a_form_of_more_than_8_mib_is_emptied(client: Client, more: int) -> None
     assert ("<error_msg>can't parse request message: </error_msg>" in reply.text) == bool(more)
 
 
-def test_an_error_can_hold_a_megabyte_of_query_that_is_no_xml(as_is: Client) -> None:
-    (name,) = as_is.upload(b"x")
-    as_is.submit(as_is.create_batch("other"), [job("taken", name)])
+def test_an_error_can_hold_a_megabyte_of_query_that_is_no_xml(client: Client) -> None:
+    (name,) = client.upload(b"x")
+    client.submit(client.create_batch("other"), [job("taken", name)])
     jobs = [job(f"a&b{n}", name, command_line="<b") for n in range(2000)]
-    reply = as_is.submit(as_is.create_batch("b"), [job("taken", name), *jobs])
+    reply = client.submit(client.create_batch("b"), [job("taken", name), *jobs])
     words = error(reply)
     assert "query=insert into workunit values (0, " in words
     assert 900_000 < len(words) < 1_100_000
@@ -98,7 +84,7 @@ def test_a_client_that_hangs_up_after_its_request_gets_it_done(client: Client) -
     request = _submit_request(client, batch_id, name)
     with _connection(client) as connection:
         connection.sendall(request)
-    wait_for(lambda: client.project.workunit_names() == ["j"], "the job is made")
+    wait_for(lambda: workunit_names(client.project) == ["j"], "the job is made")
 
 
 @pytest.mark.parametrize("cut", ["in the headers", "in the body", "before the last byte"])
@@ -110,7 +96,7 @@ def test_a_request_that_is_cut_off_does_nothing(client: Client, cut: str) -> Non
         connection.sendall(request[:length])
         connection.shutdown(socket.SHUT_WR)
         assert connection.recv(1) == b""
-    assert client.project.workunit_names() == []
+    assert workunit_names(client.project) == []
     assert value(client.rpc("query_batch", batch_id=batch_id), "state") == "0"
 
 

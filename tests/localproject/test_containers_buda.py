@@ -8,7 +8,7 @@ import pytest
 
 from boinc_gahp.api import Job, Project
 from boinc_gahp.config import load
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from tests.faultproxy import FaultProxy
 from tests.htcondor.helpers import Site, await_status
 from tests.localproject.in_buda import APP, add_buda_app
@@ -24,17 +24,16 @@ pytestmark = [pytest.mark.long, pytest.mark.containers]
 _COMPLETED = 4
 
 
-@pytest.fixture(scope="module", params=[Quirks(), Quirks.as_is()], ids=["sane", "as-is"])
+@pytest.fixture(scope="module")
 def local(
     engine: Engine,
-    request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[LocalProject]:
     directory = tmp_path_factory.mktemp("project") / "project"
     with LocalProject(directory, hosts=0):
         pass
     add_buda_app(directory)
-    with LocalProject(directory, hosts=2, quirks=request.param) as project:
+    with LocalProject(directory, hosts=2, php=STOCK) as project:
         yield project
 
 

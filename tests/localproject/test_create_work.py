@@ -13,7 +13,7 @@ import pytest
 
 from boinc_gahp.localproject import (
     NewJob,
-    Quirks,
+    Php,
     RemoteInput,
     WorkError,
     directory as layout,
@@ -47,7 +47,7 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Core]:
     """A project that nothing runs, with a file ``in.txt`` staged."""
     directory = tmp_path_factory.mktemp("project")
     layout.make(directory)
-    core = Core(directory, Quirks())
+    core = Core(directory, Php())
     stage_file(core, b"hello\n", "in.txt")
     (directory / OPEN).write_text(OPEN_TEMPLATE)
     for name, classes in (("sized", 3), ("versioned", 0)):
@@ -158,11 +158,11 @@ def test_ids_and_names_come_in_the_order_of_the_jobs(core: Core) -> None:
 
 def test_a_command_line_and_a_remote_file_stand_in_the_document(core: Core) -> None:
     remote = RemoteInput("http://127.0.0.1:1/data", 5.0, "0" * 32)
-    job = new(files=("in.txt", remote), command_line="--mode 'a b' <&>", input_template="")
+    job = new(files=("in.txt", remote), command_line='--mode "a b" <&>', input_template="")
     two = NewJob(name=job.name, command_line=job.command_line, files=job.files)
     (workunit_id,) = create_work(core, "multi", [two])
     document = read_workunit(row(core, workunit_id)["xml_doc"])
-    assert document.command_line == "--mode 'a b' <&>"
+    assert document.command_line == '--mode "a b" <&>'
     staged, other = document.files
     assert (staged.name, staged.nbytes) == ("in.txt", 6)
     assert (other.name, other.urls, other.nbytes) == (f"js_{'0' * 32}", (remote.url,), 5)

@@ -15,6 +15,7 @@ from boinc_gahp.templates import (
     write_input_template,
     write_output_template,
 )
+from tests.inside import workunit_names
 from tests.localproject.client import error, job
 
 if TYPE_CHECKING:
@@ -45,4 +46,4 @@ def test_a_job_whose_document_does_not_fit_the_database_is_never_made(
     reply = client.submit(batch_id, [job("small", name), job("large", name, more=text)])
     assert re.search(rf"create_work failed: .*{told}.*it would have 7\d,\d\d\d bytes", error(reply))
     assert "fewer than 65,535" in error(reply)
-    assert client.project.workunit_names() == []
+    assert workunit_names(client.project) == []

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject, Quirks, directory as layout
+from boinc_gahp.localproject import LocalProject, Php, directory as layout
 from boinc_gahp.localproject.backend.generator import generate_pass
 from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.supplied import input_template, output_template
 from tests.helpers import wait_for
+from tests.inside import workunit_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +34,7 @@ def make(tmp_path: Path) -> Iterator[Callable[[str], Core]]:
         directory = tmp_path / "p"
         layout.make(directory)
         (directory / "modules" / "ours.py").write_text(dedent(source))
-        core = Core(directory, Quirks())
+        core = Core(directory, Php())
         cores.append(core)
         layout.add_app(
             directory,
@@ -64,7 +65,7 @@ def error_of(core: Core) -> str:
 
 ENDLESS = """
     from itertools import count
-    from boinc_gahp.localproject import NewJob
+    from boinc_gahp.localproject import NewJob, Php
 
     def generate(request):
         for n in count():
@@ -187,7 +188,7 @@ def test_the_example_sweeps_its_parameters_and_ends(tmp_path: Path) -> None:
             return bool(done == 6)
 
         wait_for(finished, "all six jobs are done", timeout=60)
-        assert sorted(project.workunit_names()) == [f"logistic_{n}" for n in range(2500, 2800, 50)]
+        assert sorted(workunit_names(project)) == [f"logistic_{n}" for n in range(2500, 2800, 50)]
         assert generate_pass(project.core, NOW) == 0
         (orbit,) = project.core.upload.root.glob("*/logistic_2500_0_*")
         assert orbit.read_text() == "0.600000\n" * 8

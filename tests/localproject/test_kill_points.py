@@ -17,12 +17,12 @@ pytestmark = pytest.mark.processes
 ONE_PASS = """
 import sys
 from pathlib import Path
-from boinc_gahp.localproject import Quirks
+from boinc_gahp.localproject import Php
 from boinc_gahp.localproject.core import Core
 from boinc_gahp.localproject.backend.assimilator import assimilate_pass
 from boinc_gahp.localproject.backend.validator import validate_pass
 
-core = Core(Path(sys.argv[1]), Quirks())
+core = Core(Path(sys.argv[1]), Php())
 {program}(core, {now})
 """
 

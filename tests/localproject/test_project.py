@@ -26,11 +26,9 @@ from boinc_gahp.localproject import (
     init_project,
     run_project,
 )
-from boinc_gahp.localproject.commands.apps import add_app
 from boinc_gahp.localproject.states import FileDeleteState
 from tests.helpers import wait_for
 from tests.localproject.client import Client, job, value
-from tests.localproject.visitor import Visitor
 
 if TYPE_CHECKING:
     import sqlite3
@@ -151,33 +149,12 @@ def test_a_directory_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
             init_project(tmp_path / "p")
 
 
-def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [5, 99])
+def test_a_database_of_another_version_is_refused(tmp_path: Path, version: int) -> None:
     with LocalProject(tmp_path / "p", hosts=0) as project:
-        project.core.db.connection().execute("PRAGMA user_version = 99")
-    with pytest.raises(DatabaseError, match="schema version 99, made by a newer boinc_gahp"):
+        project.core.db.connection().execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(DatabaseError, match=f"its schema is {version}.*make a new project"):
         LocalProject(tmp_path / "p", hosts=0)
-
-
-def test_a_project_of_an_older_version_goes_on_and_gets_what_is_new(tmp_path: Path) -> None:
-    with LocalProject(tmp_path / "p", hosts=0) as project:
-        authenticator = project.authenticator
-        connection = project.core.db.connection()
-        for table in ("session", "image"):
-            connection.execute(f"DROP TABLE {table}")
-        for table, column in (
-            ("app_version", "plan_class"),
-            ("host", "core_client_version"),
-            ("host", "docker_version"),
-            ("host", "dont_use_docker"),
-            ("user", "email_addr"),
-            ("user", "passwd_hash"),
-        ):
-            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-        connection.execute("PRAGMA user_version = 2")
-    with LocalProject(tmp_path / "p", hosts=0) as project, Visitor(project.core) as visitor:
-        assert project.authenticator == authenticator
-        assert "No batch yet" in visitor.text()
-        add_app([str(tmp_path / "p"), "docker", "--container"], None)
 
 
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:

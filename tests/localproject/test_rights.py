@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
 from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS
 from tests.helpers import wait_for
+from tests.inside import batches, workunit_names
 from tests.localproject.client import Client, error, job, value
 from tests.localproject.stage import Stage
 
@@ -41,9 +40,9 @@ _WITH_APP = {
 
 
 @pytest.fixture
-def others(sane: Client) -> Iterator[dict[str, Client]]:
+def others(client: Client) -> Iterator[dict[str, Client]]:
     """Users with few rights, each with a client of its own."""
-    project = sane.project
+    project = client.project
     rights: dict[str, dict[str, object]] = {
         "nothing": {"access": False},
         "one_app": {"apps": ["uppercase"]},
@@ -54,8 +53,8 @@ def others(sane: Client) -> Iterator[dict[str, Client]]:
         name: Client(project, project.add_user(name, **right)) for name, right in rights.items()
     }
     yield clients
-    for client in clients.values():
-        client.session.close()
+    for each in clients.values():
+        each.session.close()
 
 
 @pytest.mark.parametrize("rpc", sorted({*SUBMIT_RPCS, *FILE_RPCS} - {"ping"}))
@@ -78,14 +77,14 @@ def test_a_right_to_one_app_is_none_to_another(others: dict[str, Client], rpc: s
 
 @pytest.mark.parametrize("rpc", NOT_MINE)
 def test_other_peoples_batches_are_left_alone(
-    sane: Client, others: dict[str, Client], rpc: str
+    client: Client, others: dict[str, Client], rpc: str
 ) -> None:
-    stage = Stage(sane.project)
+    stage = Stage(client.project)
     stage.job(1, "j", stage.batch(1, "theirs", user="submitter"), "unsent")
     inner, words = NOT_MINE[rpc]
     assert error(others["all_apps"].rpc(rpc, inner)) == words
-    assert sane.statuses("theirs") == {"j": "UNSENT"}
-    assert sane.project.batches() == [(1, "theirs", 1)]
+    assert client.statuses("theirs") == {"j": "UNSENT"}
+    assert batches(client.project) == [(1, "theirs", 1)]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +114,7 @@ def test_unfinished_results_and_the_new_jobs_are_counted(
     reply = client.submit(batch_id, [job(f"j{number}", "x.dat") for number in range(more)])
     if refused:
         assert error(reply) == "limit on jobs in progress exceeded"
-        assert client.project.workunit_names("b") == []
+        assert workunit_names(client.project, "b") == []
     else:
         assert value(reply, "batch_id") == str(batch_id)
 
@@ -129,22 +128,6 @@ def test_a_job_that_has_no_result_yet_counts(others: dict[str, Client]) -> None:
         connection.execute("UPDATE workunit SET transition_time = 4e9")
     reply = client.submit(client.create_batch("two"), [job("b", "x.dat"), job("c", "x.dat")])
     assert error(reply) == "limit on jobs in progress exceeded"
-
-
-def test_submits_at_once_do_not_exceed_the_limit_together(others: dict[str, Client]) -> None:
-    project, authenticator = others["limited"].project, others["limited"].authenticator
-    Stage(project).file("x.dat")
-    ids = [others["limited"].create_batch(f"b{number}") for number in range(8)]
-    start = threading.Barrier(len(ids))
-
-    def submit(batch_id: int) -> None:
-        with Client(project, authenticator) as client:
-            start.wait(60)
-            client.submit(batch_id, [job(f"j{batch_id}", "x.dat")])
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(submit, ids))
-    assert len(project.workunit_names()) == 3
 
 
 def test_a_limit_frees_itself_when_jobs_are_aborted(others: dict[str, Client]) -> None:

@@ -9,12 +9,14 @@ import pytest
 
 from boinc_gahp.errors import ProjectDown, ProjectError, ProtocolError
 from boinc_gahp.localproject import LocalProject
-from boinc_gahp.localproject.quirks import Quirks
 from boinc_gahp.rpc import ClientOptions, ProjectSite
 from boinc_gahp.secret import Authenticator
+from tests.localproject.stage import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.localproject.client import Client
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
 
 @pytest.fixture
 def site(project: LocalProject) -> Iterator[ProjectSite]:
-    with ProjectSite(project.url, options=ClientOptions(retry_total=0)) as site:
+    key = Authenticator(project.authenticator)
+    with ProjectSite(project.url, key, options=ClientOptions(retry_total=0)) as site:
         yield site
 
 
@@ -93,7 +96,7 @@ def test_the_apps_are_listed_with_their_newest_versions(
 def test_the_project_tells_its_address_even_while_it_is_down(
     project: LocalProject, site: ProjectSite
 ) -> None:
-    project.stop_web()
+    project.core.web_stopped = True
     try:
         assert site.about().master_url == project.url
         with pytest.raises(ProjectDown):
@@ -101,20 +104,18 @@ def test_the_project_tells_its_address_even_while_it_is_down(
         with pytest.raises(ProjectDown):
             site.apps()
     finally:
-        project.stop_web(False)
+        project.core.web_stopped = False
 
 
-def test_as_it_is_the_list_is_only_for_those_who_have_logged_in(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    directory = tmp_path_factory.mktemp("as-is")
-    with LocalProject(directory, hosts=0, quirks=Quirks.as_is()) as project:
-        key = Authenticator(project.authenticator)
-        with ProjectSite(project.url, key) as site:
-            assert "uppercase" in {app.name for app in site.apps()}
-        for other in (None, Authenticator("0" * 32)):
-            with (
-                ProjectSite(project.url, other) as site,
-                pytest.raises(ProtocolError, match="Log in"),
-            ):
-                site.apps()
+def test_the_list_of_apps_is_only_for_those_who_have_logged_in(project: LocalProject) -> None:
+    for other in (None, Authenticator("0" * 32)):
+        with ProjectSite(project.url, other) as site, pytest.raises(ProtocolError, match="Log in"):
+            site.apps()
+
+
+def test_the_address_of_an_instance_leads_to_its_jobs_page(client: Client) -> None:
+    Stage(client.project).only("failed")
+    address = f"{client.project.url}result.php"
+    found = client.session.get(address, params={"resultid": 1}, allow_redirects=False, timeout=60)
+    assert (found.status_code, found.headers["Location"]) == (302, "/test/jobs/1")
+    assert client.session.get(address, params={"resultid": "9" * 30}, timeout=60).status_code == 404

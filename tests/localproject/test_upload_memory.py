@@ -20,8 +20,8 @@ pytestmark = pytest.mark.processes
 
 _MEGABYTES = 256
 _RUN = (
-    "import sys, pathlib; from boinc_gahp.localproject import run_project, Quirks, PhpLimits;"
-    "run_project(pathlib.Path(sys.argv[1]), 0, 0, quirks=Quirks(limits=PhpLimits.none()),"
+    "import sys, pathlib; from boinc_gahp.localproject import run_project;"
+    "run_project(pathlib.Path(sys.argv[1]), 0, 0,"
     " announce=lambda line: print(line, flush=True))"
 )
 _BLOCK = bytes(range(256)) * 4096

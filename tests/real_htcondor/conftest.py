@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from tests.real_htcondor.node import CONTAINERS, Node, set_up
 from tests.real_htcondor.pool import Pool
 
@@ -37,5 +37,5 @@ def pool() -> Iterator[Pool]:
 def node(pool: Pool, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """The submit node, with a project that misbehaves as the real server does."""
     base = tmp_path_factory.mktemp("projects")
-    with LocalProject(base / "main", hosts=4, quirks=Quirks.as_is()) as project:
+    with LocalProject(base / "main", hosts=4, php=STOCK) as project:
         yield set_up(pool, project, base, OTHERS)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject import LocalProject, Quirks, new_app
+from boinc_gahp.localproject import STOCK, LocalProject, new_app
 from boinc_gahp.localproject.supplied import input_template, output_template
 from tests.helpers import wait_for
 
@@ -128,9 +128,7 @@ class Other:
     @contextmanager
     def running(self, hosts: int = 2) -> Iterator[LocalProject]:
         """Run it in this process."""
-        with LocalProject(
-            self.directory, port=self.port, hosts=hosts, quirks=Quirks.as_is()
-        ) as project:
+        with LocalProject(self.directory, port=self.port, hosts=hosts, php=STOCK) as project:
             yield project
 
     def start(self, hosts: int = 4, path: str | None = None) -> subprocess.Popen[bytes]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.helpers import wait_for
+from tests.inside import batches
 from tests.real_htcondor.node import command_lines
 from tests.real_htcondor.submit import grid, words
 
@@ -254,7 +255,7 @@ def test_batches_are_retired_when_their_jobs_have_ended(
     for cluster in sent.values():
         cluster.wait()
     wait_for(
-        lambda: all(state.name == "RETIRED" for _, _, state in node.project.batches()),
+        lambda: all(state.name == "RETIRED" for _, _, state in batches(node.project)),
         "all batches are retired",
         pause=0.5,
     )

@@ -14,11 +14,12 @@ from boinc_gahp.config import JobSettings, ProjectSettings, Settings, StagingSet
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.ledger import Ledger
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from boinc_gahp.rpc import ClientOptions, WebRpcs
 from boinc_gahp.submit import MadeFiles, trees
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.faultproxy import FaultProxy
+from tests.inside import workunit_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,20 +97,18 @@ class Site:
     def workunits(self, request: SubmitRequest) -> list[str]:
         """Return the project's workunits whose names begin with the batch's."""
         prefix = request.batch_name + "#"
-        return sorted(name for name in self.local.workunit_names() if name.startswith(prefix))
+        return sorted(name for name in workunit_names(self.local) if name.startswith(prefix))
 
     def names(self, request: SubmitRequest) -> list[str]:
         """Return the names of the request's jobs."""
         return sorted(name for name, _ in request.jobs)
 
 
-@pytest.fixture(scope="module", params=[Quirks(), Quirks.as_is()], ids=["sane", "as-is"])
-def local_project(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LocalProject]:
+@pytest.fixture(scope="module")
+def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
     """A project whose volunteers sleep, shared by a module."""
     directory = tmp_path_factory.mktemp("project")
-    with LocalProject(directory, hosts=2, quirks=request.param) as project:
+    with LocalProject(directory, hosts=2, php=STOCK) as project:
         project.pause_volunteers()
         yield project
 

@@ -16,7 +16,6 @@ from boinc_gahp.errors import (
     RpcError,
     StagingError,
 )
-from boinc_gahp.localproject import Quirks
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.engine import submit
@@ -30,12 +29,6 @@ if TYPE_CHECKING:
     from boinc_gahp.submit.types import SubmitRequest
     from tests.faultproxy import Exchange
     from tests.submit.conftest import Site
-
-
-#: The project with all its misbehaviours: what is kept there is kept on the sane one.
-pytestmark = pytest.mark.parametrize(
-    "local_project", [Quirks.as_is()], ids=["as-is"], indirect=True, scope="module"
-)
 
 
 def half_made(site: Site, jobs: int = 6) -> SubmitRequest:

@@ -13,7 +13,7 @@ from boinc_gahp.api import InlineFile, Job, Project
 from boinc_gahp.config import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, JobRefused
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from boinc_gahp.localproject.hosts.command_line import split_command_line
 from boinc_gahp.localproject.server.job_line import read_job_line, through_sql
 from boinc_gahp.localproject.server.request import parse_request
@@ -156,9 +156,7 @@ TABLE: Sequence[tuple[bool, tuple[str, ...]]] = [
 @pytest.fixture(scope="module")
 def telling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
     """A project as the real one is, with an app that tells its arguments."""
-    with LocalProject(
-        tmp_path_factory.mktemp("telling"), hosts=2, quirks=Quirks.as_is()
-    ) as project:
+    with LocalProject(tmp_path_factory.mktemp("telling"), hosts=2, php=STOCK) as project:
         project.add_app(
             "tell",
             command=["{python}", "-I", "-S", "-c", _TELL],

@@ -10,12 +10,13 @@ import pytest
 from boinc_gahp.config import Settings
 from boinc_gahp.errors import NotFound
 from boinc_gahp.fetch.context import FetchContext
-from boinc_gahp.localproject import BatchState, LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, BatchState, LocalProject
 from boinc_gahp.rpc import ClientOptions, WebRpcs
 from boinc_gahp.submit.control import abort_jobs, reconcile, retire_batch, set_lease
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.query import query_batches
 from boinc_gahp.submit.types import Client, Job, LocalFile, SubmitRequest
+from tests.inside import batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,12 +27,9 @@ if TYPE_CHECKING:
 GRIDMANAGER = Client(gridmanager=True)
 
 
-@pytest.fixture(scope="module", params=["sane", "as_is"])
-def local(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LocalProject]:
-    quirks = Quirks() if request.param == "sane" else Quirks.as_is()
-    with LocalProject(tmp_path_factory.mktemp("project"), hosts=1, quirks=quirks) as local:
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
+    with LocalProject(tmp_path_factory.mktemp("project"), hosts=1, php=STOCK) as local:
         local.pause_volunteers()
         yield local
 
@@ -69,7 +67,7 @@ def names(context: FetchContext, batch: str, client: Client) -> list[str]:
 
 
 def state(local: LocalProject, batch: str) -> BatchState:
-    [found] = [state for _, name, state in local.batches() if name == batch]
+    [found] = [state for _, name, state in batches(local) if name == batch]
     return found
 
 
@@ -134,7 +132,7 @@ def test_an_event_that_the_database_dates_before_the_answer_is_not_lost(
 def test_a_pending_abort_is_sent_by_the_next_process(
     local: LocalProject, ledger: Ledger, context: FetchContext, batch: str
 ) -> None:
-    [batch_id] = [number for number, name, _ in local.batches() if name == batch]
+    [batch_id] = [number for number, name, _ in batches(local) if name == batch]
     owner = context.owner
     ledger.record_abort(*owner, batch, batch_id, time.time() - 1)
     ledger.store.write(lambda connection: connection.execute("UPDATE batch SET sent = 1"))

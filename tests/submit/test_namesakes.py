@@ -11,13 +11,14 @@ import pytest
 from boinc_gahp.errors import BatchConflict, NotFound, PermissionDenied
 from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.types import FetchRequest
-from boinc_gahp.localproject import BatchState, Quirks
+from boinc_gahp.localproject import BatchState
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.control import abort_jobs, retire_batch, set_lease
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.query import query_batches
 from boinc_gahp.submit.types import Client
 from tests.helpers import wait_for
+from tests.inside import batches, unfinished_jobs
 from tests.submit.test_submit import answer_by
 
 if TYPE_CHECKING:
@@ -26,12 +27,6 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.submit.types import SubmitRequest
     from tests.submit.conftest import Site
-
-
-#: The sane project takes a name only once.
-pytestmark = pytest.mark.parametrize(
-    "local_project", [Quirks.as_is()], ids=["as-is"], indirect=True, scope="module"
-)
 
 
 @pytest.fixture
@@ -54,7 +49,7 @@ def names(context: FetchContext, batch: str, since: str = "0") -> list[str]:
 
 
 def states(site: Site, name: str) -> list[BatchState]:
-    return [state for _, found, state in site.local.batches() if found == name]
+    return [state for _, found, state in batches(site.local) if found == name]
 
 
 def test_each_has_a_batch_that_is_followed_and_retired_by_its_owner_alone(
@@ -124,7 +119,7 @@ def test_outputs_come_from_the_accounts_own_batch(site: Site, second: Site, tmp_
         boinc_submit(other, theirs, answer_by())
     site.local.resume_volunteers()
     try:
-        wait_for(lambda: site.local.unfinished_jobs() == 0, "the jobs' end")
+        wait_for(lambda: unfinished_jobs(site.local) == 0, "the jobs' end")
     finally:
         site.local.pause_volunteers()
     for where, request in ((site, mine), (second, theirs)):

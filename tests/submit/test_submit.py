@@ -268,8 +268,8 @@ def test_unknown_app_bad_authenticator_and_missing_rights_are_told_apart(site: S
 
 def test_a_project_that_is_down_for_a_moment_is_waited_for(site: Site) -> None:
     request = site.batch()
-    site.local.stop_web(True)
-    timer = threading.Timer(0.7, lambda: site.local.stop_web(False))
+    site.local.core.web_stopped = True
+    timer = threading.Timer(0.7, setattr, (site.local.core, "web_stopped", False))
     timer.start()
     with site.context() as context:
         submit(context, request)

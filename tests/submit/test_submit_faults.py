@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import GahpError
-from boinc_gahp.localproject import LocalProject, Quirks
+from boinc_gahp.localproject import STOCK, LocalProject
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.submit.engine import submit
 from tests import faultproxy
@@ -57,9 +57,9 @@ FAULTS_AT_STEPS = [
 
 @pytest.fixture(scope="module")
 def local_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalProject]:
-    """The project with all its misbehaviours: what survives it survives the sane one."""
+    """A project with PHP's messages in its replies."""
     directory = tmp_path_factory.mktemp("project")
-    with LocalProject(directory, hosts=2, quirks=Quirks.as_is()) as project:
+    with LocalProject(directory, hosts=2, php=STOCK) as project:
         project.pause_volunteers()
         yield project
 

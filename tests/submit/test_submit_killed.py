@@ -19,6 +19,7 @@ from boinc_gahp.submit.query import query_batches
 from boinc_gahp.submit.types import Client, SubmitRequest
 from tests import faultproxy
 from tests.helpers import wait_for
+from tests.inside import staged_files
 from tests.submit.test_submit_faults import local_project, state_of  # noqa: F401  (fixture)
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def test_jobs_that_appear_after_the_abort_of_a_killed_submit_are_aborted_too(sit
         settle_when_due(context)
         assert alive() == 0
         # PHP was killed; what it had started goes on to insert jobs.
-        job = NewJob(name=f"{request.batch_name}#late", files=(site.local.staged_files()[-1],))
+        job = NewJob(name=f"{request.batch_name}#late", files=(staged_files(site.local)[-1],))
         site.local.create_work("uppercase", [job])
         with site.local.core.db.write() as connection:
             connection.execute(

@@ -14,6 +14,7 @@ from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import InlineFile, Job, Parameters, Progress, StagedFile, SubmitRequest
 from boinc_gahp.submit.validate import BatchValidator
 from tests import faultproxy
+from tests.inside import batches
 from tests.submit.scripted import error
 from tests.submit.test_submit_faults import local_project  # noqa: F401  (fixture)
 from tests.submit.test_submit_jobs import OWN_INPUT, OWN_OUTPUT, workunit
@@ -59,7 +60,7 @@ def test_a_file_on_the_project_and_text_in_the_request_are_inputs_like_others(si
 
 def test_a_file_that_is_not_on_the_project_is_named_before_anything_is_created(site: Site) -> None:
     job = ("absent-0", Job(inputs={"in": StagedFile("nosuchfile.txt")}))
-    before = site.local.batch_count("absent")
+    before = [name for _, name, _ in batches(site.local)].count("absent")
     with (
         site.context() as context,
         pytest.raises(
@@ -67,7 +68,7 @@ def test_a_file_that_is_not_on_the_project_is_named_before_anything_is_created(s
         ),
     ):
         submit(context, SubmitRequest("absent", "uppercase", [job]))
-    assert site.local.batch_count("absent") == before
+    assert [name for _, name, _ in batches(site.local)].count("absent") == before
     assert site.proxy.count("create_batch") == 0
 
 

@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import format_datetime
-from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.names import name_key
@@ -17,20 +16,19 @@ if TYPE_CHECKING:
     import sqlite3
 
     from boinc_gahp.localproject.accounts import AppRow, User
-    from boinc_gahp.localproject.core import Core
     from boinc_gahp.localproject.server.request import RpcRequest
 
 
 _MAX_NAME = 255
 
 
-def by_name(connection: sqlite3.Connection, name: str, *, raw: bool) -> sqlite3.Row | None:
+def by_name(connection: sqlite3.Connection, name: str) -> sqlite3.Row | None:
     """Return the oldest batch with a name, of any user and in any state.
 
-    ``raw``: the name is escaped twice on its way into the query, so a name with a quote or
-    backslash is never found (``web-rpcs.rst``, "create_batch").
+    The name is escaped twice on its way into the query, so a name with a quote or backslash is
+    never found (``web-rpcs.rst``, "create_batch").
     """
-    if raw and any(char in name for char in "'\"\\"):
+    if any(char in name for char in "'\"\\"):
         return None
     row: sqlite3.Row | None = connection.execute(
         "SELECT * FROM batch WHERE name_key = ? ORDER BY id LIMIT 1", (name_key(name),)
@@ -47,7 +45,6 @@ def by_id(connection: sqlite3.Connection, batch_id: int) -> sqlite3.Row | None:
 
 
 def insert(
-    core: Core,
     connection: sqlite3.Connection,
     user: User,
     app: AppRow,
@@ -57,21 +54,15 @@ def insert(
 ) -> int:
     """Insert a batch in state INIT and return its id; a batch without a name is given one.
 
+    There may be another batch of that name (``web-rpcs.rst``, "create_batch").
+
     Raises:
-        RpcFailed: there is a batch with that name.
         PhpFatal: the name is too long.
     """
     if not name:
-        stem = f"{user.name}:{app.name}:{format_datetime(datetime.now(timezone.utc))}"
-        # One user can make several in a second; the real server accepts that.
-        names = chain([stem], (f"{stem} ({number})" for number in count(2)))
-        plain = core.quirks.duplicate_batch_names
-        name = next(new for new in names if plain or by_name(connection, new, raw=False) is None)
+        name = f"{user.name}:{app.name}:{format_datetime(datetime.now(timezone.utc))}"
     if len(name) > _MAX_NAME:
         raise PhpFatal("Uncaught mysqli_sql_exception: Data too long for column 'name' at row 1")
-    taken = by_name(connection, name, raw=False) is not None
-    if taken and not core.quirks.duplicate_batch_names:
-        raise RpcFailed(f"there is a batch named {name} already")
     cursor = connection.execute(
         "INSERT INTO batch (user_id, create_time, name, name_key, app_id, expire_time) "
         "VALUES (?, ?, ?, ?, ?, ?)",
@@ -85,7 +76,6 @@ def owned(
     request: RpcRequest,
     user: User,
     *,
-    raw: bool,
     refusal: str = "not owner of batch",
 ) -> sqlite3.Row:
     """Return the batch that a request names by id or name; it must belong to the user."""
@@ -93,7 +83,7 @@ def owned(
     if request.text("batch_id") not in ("", "0"):
         batch = by_id(connection, request.integer("batch_id"))
     elif request.text("batch_name") not in ("", "0"):
-        batch = by_name(connection, request.text("batch_name"), raw=raw)
+        batch = by_name(connection, request.text("batch_name"))
     else:
         raise RpcFailed("batch not specified")
     if batch is None:
@@ -179,8 +169,8 @@ def describe(
         "completion_time": php_number(now.completion_time),
         "credit_estimate": php_number(batch["credit_estimate"]),
         "credit_canonical": php_number(now.credit_canonical),
-        "name": reply.text(batch["name"]),
-        "app_name": reply.text(app["name"] if app else ""),
+        "name": batch["name"],
+        "app_name": app["name"] if app else "",
     }
     if cpu_time:
         (total,) = connection.execute(

@@ -13,7 +13,6 @@ from lxml import etree
 from boinc_gahp.localproject.names import name_key
 from boinc_gahp.localproject.server.request import as_integer
 from boinc_gahp.localproject.states import Outcome
-from boinc_gahp.templates import TemplateError, read_result
 
 if TYPE_CHECKING:
     import sqlite3
@@ -152,12 +151,9 @@ def _result_file(
         raise OutputFailed(f"no job instance {name}")
     _check(auth_str, _md5(_owner_authenticator(connection, result["batch"]) + name))
     files = uploaded_files(result)
-    if core.quirks.shifted_file_numbers:
-        if not 0 <= number < len(files):
-            raise OutputFailed(f"bad file num: {number} > {len(files)}")
-        file = files[number]
-    else:
-        file = _numbered(result, files, number)
+    if not 0 <= number < len(files):
+        raise OutputFailed(f"bad file num: {number} > {len(files)}")
+    file = files[number]
     if not core.upload.exists(file.name):
         raise OutputFailed(f"no such file {core.upload.path(file.name)}")
     return _stored(core, file)
@@ -176,30 +172,12 @@ def _workunit_file(
     _check(auth_str, _owner_authenticator(connection, job["batch"]))
     result = _canonical(connection, job)
     files = uploaded_files(result)
-    if core.quirks.shifted_file_numbers:
-        if not 0 <= number < len(files):
-            return SentFile(None, "d9", 4096, number=number)
-        file = files[number]
-    else:
-        file = _numbered(result, files, number)
+    if not 0 <= number < len(files):
+        return SentFile(None, "d9", 4096, number=number)
+    file = files[number]
     if not core.upload.exists(file.name):
         raise OutputFailed(f"no such file: {core.upload.path(file.name)}")
     return _stored(core, file)
-
-
-def _numbered(result: sqlite3.Row, files: list[UploadedFile], number: int) -> UploadedFile:
-    """Return the file with that number in the output template."""
-    try:
-        declared = read_result(result["xml_doc_in"])
-    except TemplateError as error:
-        raise OutputFailed(str(error)) from error
-    if not 0 <= number < len(declared):
-        raise OutputFailed(f"bad file num: {number} > {len(declared)}")
-    name = declared[number].name
-    for file in files:
-        if file.name == name:
-            return file
-    raise OutputFailed(f"no such file: {name}")
 
 
 def _canonical(connection: sqlite3.Connection, job: sqlite3.Row) -> sqlite3.Row:
@@ -224,7 +202,8 @@ def _workunit_files(
     if job is None:
         raise OutputFailed(f"no workunit {number}")
     _check(auth_str, _md5(_owner_authenticator(connection, job["batch"]) + str(number)))
-    if core.quirks.dots_empty_archives and "." in job["name"]:
+    if "." in job["name"]:
+        # zip takes the temporary name for an archive's, and writes to a file that nobody sends.
         _canonical(connection, job)
         return _zip(core, f"boinc_wu_{job['name']}_", [])
     return job_zip(core, connection, job)

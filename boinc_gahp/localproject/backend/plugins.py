@@ -3,8 +3,6 @@
 An app's settings name them with a text, which is one of
 
 - a supplied name (validators ``trivial`` and ``bitwise``);
-- an entry point's name in the group (:data:`VALIDATORS`, :data:`ASSIMILATORS`,
-  :data:`WORK_GENERATORS`) of an installed package;
 - ``module:function``, or ``module`` alone if a validator is a whole module. The module is looked
   for in the project's own directory ``modules`` first, then where Python looks for modules.
 
@@ -20,8 +18,7 @@ import importlib
 import re
 import sys
 import threading
-from functools import lru_cache, reduce
-from importlib import metadata
+from functools import reduce
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +32,7 @@ if TYPE_CHECKING:
     Stamps = dict[Path, tuple[int, int, int]]
     from boinc_gahp.localproject.backend.views import Result
 
-VALIDATORS = "boinc_gahp.validators"
-ASSIMILATORS = "boinc_gahp.assimilators"
-WORK_GENERATORS = "boinc_gahp.work_generators"
+VALIDATORS, ASSIMILATORS, WORK_GENERATORS = "validator", "assimilator", "work generator"
 
 _SPEC = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*)(:(?P<name>[^\W\d]\w*(\.[^\W\d]\w*)*))?")
 
@@ -61,18 +56,11 @@ def load(core: Core, spec: str, group: str) -> Any:
     if spec in supplied:
         return supplied[spec]
     match = _SPEC.fullmatch(spec)
-    found = _MISSING
-    if match is None or match["name"] is None:
-        found = _entry_point(spec, group)
-    if found is _MISSING:
-        if match is None:
-            names = ", ".join(map(repr, supplied)) + ", " if supplied else ""
-            raise PluginError(
-                f"{_asked(spec, group)}: expected {names}the name of an entry point of the group "
-                f"{group}, or module:function"
-            )
-        module = _module(core, spec, group, match["module"])
-        found = _attribute(module, spec, group, match["name"])
+    if match is None:
+        names = ", ".join(map(repr, supplied)) + " or " if supplied else ""
+        raise PluginError(f"{_asked(spec, group)}: expected {names}module:function")
+    module = _module(core, spec, group, match["module"])
+    found = _attribute(module, spec, group, match["name"])
     if callable(found) or (group == VALIDATORS and is_check_set(found)):
         return found
     expected = "a function"
@@ -86,33 +74,12 @@ def is_check_set(found: object) -> bool:
     return all(callable(getattr(found, name, None)) for name in ("check_set", "check_pair"))
 
 
-_MISSING = object()
-
-
 def _asked(spec: str, group: str) -> str:
-    return f"the {group.rpartition('.')[2][:-1].replace('_', ' ')} {spec!r}"
+    return f"the {group} {spec!r}"
 
 
 def _kind(found: object) -> str:
     return "a module" if isinstance(found, ModuleType) else f"of type {type(found).__name__}"
-
-
-@lru_cache(maxsize=64)
-def _entry_points(spec: str, group: str) -> tuple[metadata.EntryPoint, ...]:
-    return tuple(metadata.entry_points(group=group, name=spec))
-
-
-def _entry_point(spec: str, group: str) -> object:
-    points = _entry_points(spec, group)
-    if not points:
-        return _MISSING
-    try:
-        return points[0].load()
-    except (Exception, SystemExit) as error:
-        raise PluginError(
-            f"{_asked(spec, group)} is the entry point {points[0].value!r}, which cannot be "
-            f"loaded: {_cause(error)}: fix or reinstall the package"
-        ) from error
 
 
 def _cause(error: BaseException) -> str:

@@ -241,7 +241,7 @@ class _Transition:
         for number in range(first, first + needed):
             name = f"{row['name']}_{number}"
             random = secrets.randbelow(2**31)
-            if len(name) > MAX_NAME and self.core.quirks.long_names_stop_transitioner:
+            if len(name) > MAX_NAME:
                 # The real one quits, and each time it is started again, it quits at the same
                 # workunit (wire/FACT_long_job_names_kill_transitioner.json).
                 raise sqlite3.OperationalError(

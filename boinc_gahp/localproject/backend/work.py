@@ -2,7 +2,7 @@
 
 The input template's values override those that create_work gets from options or from
 ``job_params``: those count only if the template lacks the element (``web-rpcs.rst``, "The template
-wins"; BOINC's ``process_workunit()``). So it is in every profile.
+wins"; BOINC's ``process_workunit()``).
 """
 
 from __future__ import annotations
@@ -45,8 +45,6 @@ _MOST_SECONDS = 2**31 - 1
 #: Those that may be 0; the others must be more.
 _MAY_BE_ZERO = {"rsc_memory_bound", "rsc_bandwidth_bound"}
 _LIMITS = ("max_error_results", "max_total_results", "max_success_results")
-#: The place of max_total_results in the result of ``_counts``.
-_MAX_TOTAL = 3
 #: The names of a result and its files are at most this suffix longer than the workunit's.
 _RESULT_NUMBER = "_99"
 _SUFFIX = f"r{2**31}"
@@ -133,7 +131,7 @@ class WorkMaker:
         """
         template = self._template(job)
         name = job.name or f"{self.app.name}_{os.getpid()}_{self.now:.6f}_{self._made}"
-        if self.core.quirks.raw_sql and not as_sql:
+        if not as_sql:
             name = through_sql(name)
         if len(name) > MAX_NAME and not as_sql:
             raise WorkError(
@@ -142,12 +140,10 @@ class WorkMaker:
                 "wu.insert_batch() failed: 1\n",
             )
         counts = _counts(template, job)
-        if not self.core.quirks.long_names_stop_transitioner:
-            _check_result_names(name, counts[_MAX_TOTAL])
         self._made += not as_sql
         try:
             document = self._document(template, job, job.command_line)
-            if self.core.quirks.raw_sql and not as_sql:
+            if not as_sql:
                 document = through_sql(document)
             output_template = self._checked_output_template(job, name)
         except TemplateError as error:
@@ -358,16 +354,6 @@ def _counts(template: InputTemplate, job: NewJob) -> tuple[int, ...]:
             )
         limits[name] = given
     return quorum, target, *limits.values()
-
-
-def _check_result_names(name: str, max_total_results: int) -> None:
-    """Refuse a job whose results' names would not fit: a real transitioner always quits at it."""
-    most = MAX_NAME - len(f"_{max_total_results - 1}")
-    if len(name) > most:
-        raise WorkError(
-            f"the job's name has {len(name)} characters: expected at most {most}, so that its "
-            f"results' names fit into {MAX_NAME}"
-        )
 
 
 def insert(

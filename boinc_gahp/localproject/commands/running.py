@@ -51,14 +51,13 @@ def init_parser(_config: str | None = None) -> Parser:
 def run(arguments: list[str], _config: str | None) -> int:
     """Run a project until it is interrupted."""
     options = run_parser().read(arguments)
-    from boinc_gahp.localproject import PhpLimits, Quirks, run_project
+    from boinc_gahp.localproject import STOCK, Php, run_project
 
-    limits = PhpLimits.none() if options.no_php_limits else PhpLimits()
     return run_project(
         options.directory,
         options.port,
         options.hosts,
-        quirks=Quirks.as_is(limits) if options.as_is else Quirks(limits),
+        php=STOCK if options.stock_php else Php(),
         delete_delay=options.delete_delay,
         listen=options.listen,
         names=options.name,
@@ -78,7 +77,7 @@ def run_parser(_config: str | None = None) -> Parser:
         (
             "boinc_gahp local-project run ~/project",
             "boinc_gahp local-project run ~/project --hosts 10 --port 8080",
-            "boinc_gahp local-project run ~/project --as-is",
+            "boinc_gahp local-project run ~/project --stock-php",
         ),
         "DIR [OPTION]...",
     )
@@ -97,17 +96,10 @@ def run_parser(_config: str | None = None) -> Parser:
         help="number of volunteers (default: 4)",
     )
     parser.add_argument(
-        "--as-is",
+        "--stock-php",
         action="store_true",
-        help="behave like a real server, with its faults: PHP warnings in replies, "
-        "unclosed elements, duplicate batch names, partly created batches",
-    )
-    parser.add_argument(
-        "--no-php-limits",
-        action="store_true",
-        help="accept more than 20 files per request, files of more than 2 MiB, and "
-        "requests of more than 8 MiB, like a server whose admin has raised PHP's "
-        "limits",
+        help="PHP's own settings instead of those recommended to admins: its messages are in "
+        "replies, a file has at most 2 MiB and a request 8 MiB",
     )
     parser.add_argument(
         "--delete-delay",

@@ -101,6 +101,7 @@ def make_app(core: Core) -> Flask:
         ("/test/apps.php", lambda: site_pages.apps(core)),
         ("/test/get_project_config.php", lambda: site_pages.project_config(core)),
         ("/test/login_form.php", site_pages.login_form),
+        ("/test/result.php", lambda: site_pages.instance(core)),
         ("/test/download/<directory>/<name>", lambda directory, name: _download(core, name)),  # noqa: ARG005
     )
     for number, (rule, view) in enumerate(rules):
@@ -124,8 +125,8 @@ def body_allowance(core: Core) -> Allow:
     def allow(path: str, headers: Mapping[str, str]) -> Allowance:
         if not path.endswith(".php"):
             return Allowance(0, _READ)
-        most = core.quirks.limits.post_max_size
-        read = None if most is None or "CONTENT_LENGTH" in headers else most + _READ
+        most = core.php.post_max_size
+        read = None if "CONTENT_LENGTH" in headers else most + _READ
         return Allowance(most, read)
 
     return allow
@@ -176,7 +177,7 @@ def _form(core: Core) -> Form:
             request.stream,
             request.headers.get("Content-Type", ""),
             request.content_length,
-            core.quirks.limits,
+            core.php,
             core.download.incoming,
         )
     except BadForm as error:
@@ -193,7 +194,7 @@ def _rpc(core: Core, form: Form, page: str, unknown: str, handlers: dict[str, Ha
     handler = handlers.get(parsed.name)
     if handler is None:
         return _xml(PROLOG + error_element(unknown, -1))
-    reply = RpcReply(core.quirks)
+    reply = RpcReply(display_errors=core.php.display_errors)
     root = parsed.name
     begin, end = f"{PROLOG}<{root}>\n", f"</{root}>\n"
     try:
@@ -201,9 +202,7 @@ def _rpc(core: Core, form: Form, page: str, unknown: str, handlers: dict[str, Ha
         handler(core, parsed, reply)
     except RpcFailed as failed:
         log.info("%s: %s", root, failed.message)
-        return _xml(
-            begin + str(reply) + error_element(reply.text(failed.message), failed.number) + end
-        )
+        return _xml(begin + str(reply) + error_element(failed.message, failed.number) + end)
     except PhpFatal as fatal:
         log.info("%s: %s", root, fatal)
         return _died(core, begin + str(reply), page, str(fatal))
@@ -216,7 +215,7 @@ def _rpc(core: Core, form: Form, page: str, unknown: str, handlers: dict[str, Ha
 
 def _died(core: Core, begun: str, page: str, message: str) -> Response:
     """Answer like PHP when it dies in the middle of a reply."""
-    if core.quirks.display_errors:
+    if core.php.display_errors:
         return _xml(begun + php_message(escape(message), page, 67, "Fatal error"))
     return _xml(begun, 500)
 
@@ -231,7 +230,7 @@ def _check_up(core: Core) -> None:
 def _malformed(core: Core, data: bytes | None, page: str, complaint: tuple[str, ...]) -> Response:
     """Answer an invalid request: the echo contains the bytes as they came."""
     messages = ""
-    if core.quirks.display_errors:
+    if core.php.display_errors:
         messages = _no_request(page) if data is None else _no_xml(complaint)
     more = f"    <file>/srv/{page}</file>\n    <line>302</line>\n" if page == _FILE_PAGE else ""
     # Latin-1 maps bytes to characters and back, so that the echo is what was sent.
@@ -281,21 +280,15 @@ def _output_page(core: Core) -> AnyResponse | str:
     try:
         output = get_output(core, request.values)
     except OutputFailed as failed:
-        return _output_failed(core, str(failed))
+        # The words repeat the request, which may be a script. The server's own text contains a ">",
+        # which it does not escape.
+        text = htmlspecialchars(str(failed)).replace("&gt;", ">")
+        return Response(text, content_type="text/html; charset=UTF-8")
     except NotHandled:
         return web.error_page("Unable to handle request")
     except MissingArgument as missing:
         return redirect(f"/test/missing_arg_{missing.name}.html")
     return _attachment(core, output)
-
-
-def _output_failed(core: Core, words: str) -> Response:
-    """Say why there is no output. The words repeat the request, which may be a script."""
-    if core.quirks.errors_as_html:
-        # The server's own text contains a ">", which it does not escape.
-        text = htmlspecialchars(words).replace("&gt;", ">")
-        return Response(text, content_type="text/html; charset=UTF-8")
-    return Response(words, content_type="text/plain; charset=UTF-8")
 
 
 def _failed(error: Exception) -> tuple[Response, int]:
@@ -315,7 +308,7 @@ def _attachment(core: Core, output: SentFile) -> Response:
     }
     if output.path is None:
         # The connection ends before the promised length, as it does on the real server.
-        body = _no_such_number(output.number).encode() if core.quirks.display_errors else b""
+        body = _no_such_number(output.number).encode() if core.php.display_errors else b""
         return Response([body], headers=headers, content_type="application/octet-stream")
     file = output.path.open("rb")
     if output.temporary:

@@ -126,7 +126,9 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc]
         self._allowed = self._channel.allow(self.path, self.headers)
         spool = self._channel.spool
         self.body_rcv.buf = RequestBody(spool, self._allowed.kept)
-        if self._allowed.kept is None and self.content_length > shutil.disk_usage(spool).free:
+        kept = self._allowed.kept
+        fits = kept is None or self.content_length <= kept
+        if fits and self.content_length > shutil.disk_usage(spool).free:
             self._refuse(RequestEntityTooLarge("the project's disk has no room for the body"))
         self._check(self.content_length)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import IO
 
-    from boinc_gahp.localproject.quirks import PhpLimits
+    from boinc_gahp.localproject.php import Php
     from boinc_gahp.localproject.store import IncomingFile
 
 log = logging.getLogger("boinc_gahp.localproject")
@@ -66,7 +66,7 @@ def read_form(
     stream: IO[bytes],
     content_type: str,
     content_length: int | None,
-    limits: PhpLimits,
+    php: Php,
     new_file: Callable[[], IncomingFile],
 ) -> Form:
     """Read a multipart or urlencoded form.
@@ -78,8 +78,7 @@ def read_form(
         BadForm: the body cannot be read as its content type says.
     """
     form = Form()
-    most = limits.post_max_size
-    if most is not None and content_length is not None and content_length > most:
+    if content_length is not None and content_length > php.post_max_size:
         return form
     kind, options = parse_options_header(content_type)
     if kind == "application/x-www-form-urlencoded":
@@ -91,7 +90,7 @@ def read_form(
             form.fields[_unquoted(name).decode("latin-1")] = _unquoted(value)
     elif kind == "multipart/form-data" and options.get("boundary"):
         try:
-            _Multipart(form, limits, new_file).read(stream, options["boundary"].encode())
+            _Multipart(form, php, new_file).read(stream, options["boundary"].encode())
         except (ValueError, RequestEntityTooLarge) as error:
             form.discard()
             raise BadForm(str(error)) from error
@@ -117,9 +116,9 @@ def _unquoted(text: bytes) -> bytes:
 class _Multipart:
     """Reads one multipart body into a form."""
 
-    def __init__(self, form: Form, limits: PhpLimits, new_file: Callable[[], IncomingFile]) -> None:
+    def __init__(self, form: Form, php: Php, new_file: Callable[[], IncomingFile]) -> None:
         self._form = form
-        self._limits = limits
+        self._php = php
         self._new_file = new_file
         self._field: tuple[str, bytearray] | None = None
         self._file: FormFile | None = None
@@ -142,8 +141,7 @@ class _Multipart:
                 return
 
     def _begin_file(self, name: str, filename: str) -> None:
-        most = self._limits.max_file_uploads
-        if most is None or len(self._form.files) < most:
+        if len(self._form.files) < self._php.max_file_uploads:
             self._file = FormFile(name, filename, None)
             self._form.files.append(self._file)
             with _on_disk(self._file):
@@ -155,8 +153,7 @@ class _Multipart:
             if len(self._field[1]) > _MAX_FIELD:
                 raise ValueError("a field is too large")
         elif self._file is not None and self._file.incoming is not None:
-            most = self._limits.upload_max_filesize
-            if most is not None and self._file.incoming.nbytes + len(data) > most:
+            if self._file.incoming.nbytes + len(data) > self._php.upload_max_filesize:
                 self._file.refuse("The uploaded file exceeds upload_max_filesize of php.ini.")
                 return
             with _on_disk(self._file):

@@ -7,22 +7,16 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.names import MAX_NAME
 from boinc_gahp.localproject.server.replies import PhpFatal
 
-if TYPE_CHECKING:
-    from boinc_gahp.localproject.core import Core
 
-
-def note_use(
-    core: Core, connection: sqlite3.Connection, name: str, batch_id: int, delete_time: float
-) -> bool:
+def note_use(connection: sqlite3.Connection, name: str, batch_id: int, delete_time: float) -> bool:
     """Record that a batch uses a file; return whether its delete_time was put off.
 
     Raises:
-        PhpFatal: its name is too long for the column.
+        PhpFatal: its name is too long for the column, or this was recorded before.
     """
     postponed = False
     row = _find(connection, name)
@@ -37,22 +31,21 @@ def note_use(
             )
             postponed = True
     if batch_id:
-        _associate(core, connection, batch_id, file_id)
+        _associate(connection, batch_id, file_id)
     return postponed
 
 
 def note_upload(
-    core: Core, connection: sqlite3.Connection, name: str, batch_id: int, delete_time: float
+    connection: sqlite3.Connection, name: str, batch_id: int, delete_time: float
 ) -> None:
     """Record that a file was uploaded, for a batch if ``batch_id`` is not 0.
 
     Raises:
-        PhpFatal: its name is too long for the column; or it was uploaded before, and the project
-            has this quirk.
+        PhpFatal: its name is too long for the column, or it was uploaded before.
     """
-    if core.quirks.fatal_rows and _find(connection, name) is not None:
+    if _find(connection, name) is not None:
         raise PhpFatal(f"Uncaught mysqli_sql_exception: Duplicate entry '{name}' for key 'jf_name'")
-    note_use(core, connection, name, batch_id, delete_time)
+    note_use(connection, name, batch_id, delete_time)
 
 
 def _find(connection: sqlite3.Connection, name: str) -> sqlite3.Row | None:
@@ -62,18 +55,17 @@ def _find(connection: sqlite3.Connection, name: str) -> sqlite3.Row | None:
     return row
 
 
-def _associate(core: Core, connection: sqlite3.Connection, batch_id: int, file_id: int) -> None:
+def _associate(connection: sqlite3.Connection, batch_id: int, file_id: int) -> None:
     try:
         connection.execute(
             "INSERT INTO batch_file_assoc (batch_id, job_file_id) VALUES (?, ?)",
             (batch_id, file_id),
         )
     except sqlite3.IntegrityError as error:
-        if core.quirks.fatal_rows:
-            raise PhpFatal(
-                f"Uncaught mysqli_sql_exception: Duplicate entry '{file_id}-{batch_id}' "
-                "for key 'job_file_id'"
-            ) from error
+        raise PhpFatal(
+            f"Uncaught mysqli_sql_exception: Duplicate entry '{file_id}-{batch_id}' "
+            "for key 'job_file_id'"
+        ) from error
 
 
 def _insert(connection: sqlite3.Connection, name: str, delete_time: float) -> int:

@@ -1,8 +1,7 @@
 """The line that submit_batch passes to ``create_work`` for each job, and its parsing there.
 
 The real server puts names and command lines into the line without quoting, so a space in a name or
-a ``"`` in a command line changes the meaning (``web-rpcs.rst``, "Command lines"). Clients have to
-know this, so it is not among the quirks that can be switched off.
+a ``"`` in a command line changes the meaning (``web-rpcs.rst``, "Command lines").
 """
 
 from __future__ import annotations

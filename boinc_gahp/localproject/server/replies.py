@@ -13,8 +13,6 @@ from xml.sax.saxutils import escape
 if TYPE_CHECKING:
     import sqlite3
 
-    from boinc_gahp.localproject.quirks import Quirks
-
 PROLOG = '<?xml version="1.0" encoding="ISO-8859-1" ?>\n'
 CONTENT_TYPE = "text/xml;charset=UTF-8"
 
@@ -23,7 +21,6 @@ GENERAL = -1
 DATABASE_DOWN = -138
 PROJECT_DOWN = -183
 
-_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _INC = "/srv/boinc/projects/test/html/"
 
 
@@ -41,10 +38,13 @@ class PhpFatal(Exception):
 
 
 class RpcReply:
-    """The inner part of a reply, written piece by piece."""
+    """The inner part of a reply, written piece by piece.
 
-    def __init__(self, quirks: Quirks) -> None:
-        self._quirks = quirks
+    The server does not escape names and messages (``web-rpcs.rst``, "Transport and framing").
+    """
+
+    def __init__(self, *, display_errors: bool) -> None:
+        self._display_errors = display_errors
         self._parts: list[str] = []
 
     def add(self, xml: str) -> None:
@@ -55,17 +55,9 @@ class RpcReply:
         """Append the usual answer of most RPCs."""
         self.add("<success>1</success>\n")
 
-    def text(self, text: str) -> str:
-        """Return a name or message as the server puts it into a reply."""
-        return text if self._quirks.unescaped_names else escape(self.readable(text))
-
-    def readable(self, text: str) -> str:
-        """Return a text without the characters that XML forbids."""
-        return text if self._quirks.unescaped_names else _NOT_XML.sub("?", text)
-
     def warn(self, message: str, place: str, line: int, kind: str = "Warning") -> None:
         """Append one of PHP's messages, if they are shown. ``place`` is below ``html/``."""
-        if self._quirks.display_errors:
+        if self._display_errors:
             self.add(php_message(message, place, line, kind))
 
     def __str__(self) -> str:
@@ -89,7 +81,7 @@ def uncaught(error: sqlite3.Error | OSError) -> str:
 
 
 def error_element(message: str, number: int, more: str = "") -> str:
-    """Return an ``<error>``; ``message`` is already XML."""
+    """Return an ``<error>``; ``message`` is not escaped."""
     return (
         f"<error>\n    <error_num>{number}</error_num>\n"
         f"    <error_msg>{message}</error_msg>\n{more}</error>\n"

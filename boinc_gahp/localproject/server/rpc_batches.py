@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.accounts import authenticate, find_app
@@ -28,7 +29,6 @@ def create_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
         app = find_app(connection, request.text("app_name"))
         user = authenticate(connection, request.text("authenticator"), app)
         batch_id = batches.insert(
-            core,
             connection,
             user,
             app,
@@ -60,7 +60,7 @@ def query_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Describe a batch and its jobs."""
     with core.db.write() as connection:
         user = authenticate(connection, request.text("authenticator"))
-        batch = batches.owned(connection, request, user, raw=core.quirks.raw_sql)
+        batch = batches.owned(connection, request, user)
         batches.deprecated(reply)
         now = batches.progress(connection, batch)
         batches.note_progress(connection, batch, now)
@@ -77,7 +77,7 @@ def query_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
         ):
             reply.add(
                 f"        <job>\n        <id>{job['id']}</id>\n"
-                f"        <name>{reply.text(job['name'])}</name>\n"
+                f"        <name>{job['name']}</name>\n"
                 f"        <canonical_instance_id>{job['canonical_resultid']}"
                 "</canonical_instance_id>\n"
             )
@@ -124,18 +124,15 @@ def _job_details(job: sqlite3.Row, results: list[sqlite3.Row]) -> str:
 
 def query_batch2(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Give the statuses of the jobs of batches, in the order of the request."""
-    server_time = core.db.horizon()
+    server_time = time.time()
     since = request.real("min_mod_time")
-    # The real server: whole seconds and "greater". Else: nothing between two queries is lost.
-    changed = "cast(w.mod_time AS INTEGER) > ?" if core.quirks.whole_seconds else "w.mod_time >= ?"
     with core.db.read() as connection:
         user = authenticate(connection, request.text("authenticator"))
         found = []
         for name in request.texts("batch_name"):
-            batch = batches.by_name(connection, name, raw=core.quirks.raw_sql)
+            batch = batches.by_name(connection, name)
             if batch is None:
-                shown = _addslashes(name) if core.quirks.raw_sql else name
-                raise RpcFailed(f"no batch named {shown}")
+                raise RpcFailed(f"no batch named {_addslashes(name)}")
             if batch["user_id"] != user.id:
                 raise RpcFailed(f"not owner of {name}")
             found.append(batch["id"])
@@ -144,13 +141,14 @@ def query_batch2(core: Core, request: RpcRequest, reply: RpcReply) -> None:
             jobs = connection.execute(
                 "SELECT w.name, w.canonical_resultid, w.error_mask, EXISTS (SELECT 1 FROM result r "  # noqa: S608
                 f"WHERE r.workunitid = w.id AND r.server_state > {ServerState.UNSENT:d}) AS sent "
-                f"FROM workunit w WHERE w.batch = ? AND {changed} ORDER BY w.id",
+                "FROM workunit w WHERE w.batch = ? AND cast(w.mod_time AS INTEGER) > ? "
+                "ORDER BY w.id",
                 (batch_id, since),
             ).fetchall()
             reply.add(f"   <batch_size>{len(jobs)}</batch_size>\n")
             for job in jobs:
                 reply.add(
-                    f"    <job>\n        <job_name>{reply.text(job['name'])}</job_name>\n"
+                    f"    <job>\n        <job_name>{job['name']}</job_name>\n"
                     f"        <status>{_status(job)}</status>\n    </job>\n"
                 )
 
@@ -176,8 +174,7 @@ def abort_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Abort a batch, in whatever state it is."""
     with core.db.write() as connection:
         user = authenticate(connection, request.text("authenticator"))
-        raw = core.quirks.raw_sql
-        batch = batches.owned(connection, request, user, raw=raw, refusal="not owner")
+        batch = batches.owned(connection, request, user, refusal="not owner")
         batches.abort(connection, batch["id"])
     core.wake.ring()
     reply.success()
@@ -187,7 +184,7 @@ def retire_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Abort the rest of a batch and retire it; doing it twice does no harm."""
     with core.db.write() as connection:
         user = authenticate(connection, request.text("authenticator"))
-        batch = batches.owned(connection, request, user, raw=core.quirks.raw_sql)
+        batch = batches.owned(connection, request, user)
         batches.deprecated(reply)
         if batch["state"] != BatchState.RETIRED:
             batches.retire(connection, batch)
@@ -199,7 +196,7 @@ def set_expire_time(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     """Set the time at which a batch is aborted and retired; 0 means never."""
     with core.db.write() as connection:
         user = authenticate(connection, request.text("authenticator"))
-        batch = batches.owned(connection, request, user, raw=core.quirks.raw_sql)
+        batch = batches.owned(connection, request, user)
         connection.execute(
             "UPDATE batch SET expire_time = ? WHERE id = ?",
             (request.real("expire_time"), batch["id"]),

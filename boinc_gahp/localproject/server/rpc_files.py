@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.accounts import authenticate
-from boinc_gahp.localproject.names import MAX_NAME, valid_physical_name
+from boinc_gahp.localproject.names import valid_physical_name
 from boinc_gahp.localproject.server import job_files
 from boinc_gahp.localproject.server.replies import PhpFatal, RpcFailed
 from boinc_gahp.localproject.store import ImmutabilityViolation
@@ -29,8 +29,8 @@ def query_files(core: Core, request: RpcRequest, reply: RpcReply, _form: Form) -
             absent.append(place)
         elif batch_id or delete_time:
             with core.db.write() as connection:
-                postponed = job_files.note_use(core, connection, name, batch_id, delete_time)
-            if postponed and core.quirks.failing_delete_time:
+                postponed = job_files.note_use(connection, name, batch_id, delete_time)
+            if postponed:
                 raise RpcFailed("job_file->update() failed: ")
     reply.add("<absent_files>\n")
     reply.add("".join(f"<file>{place}</file>\n" for place in absent))
@@ -47,14 +47,14 @@ def upload_files(core: Core, request: RpcRequest, reply: RpcReply, form: Form) -
         )
     by_field = {file.field_name: file for file in form.files}
     files = [by_field.get(f"file_{place}") for place in range(len(names))]
-    incoming = [_checked(core, file, name, reply) for file, name in zip(files, names, strict=True)]
+    incoming = [_checked(file, name, reply) for file, name in zip(files, names, strict=True)]
     batch_id, delete_time = request.integer("batch_id"), request.real("delete_time")
     failed: Exception | None = None
     with core.db.write() as connection:
         for file, name in zip(incoming, names, strict=True):
             try:
                 core.download.add(name, file)
-                job_files.note_upload(core, connection, name, batch_id, delete_time)
+                job_files.note_upload(connection, name, batch_id, delete_time)
             except ImmutabilityViolation:
                 failed = RpcFailed(f"file immutability violation for {name}")
                 break
@@ -66,9 +66,7 @@ def upload_files(core: Core, request: RpcRequest, reply: RpcReply, form: Form) -
     reply.add("<success/>\n")
 
 
-def _checked(core: Core, file: FormFile | None, name: str, reply: RpcReply) -> IncomingFile:
-    if len(name) > MAX_NAME and not core.quirks.fatal_rows:
-        raise RpcFailed("bad filename")
+def _checked(file: FormFile | None, name: str, reply: RpcReply) -> IncomingFile:
     if file is None:
         raise RpcFailed(f"{name} upload failed because: No file was uploaded.")
     if file.incoming is None:

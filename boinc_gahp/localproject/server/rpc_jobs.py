@@ -47,7 +47,7 @@ def query_job(core: Core, request: RpcRequest, reply: RpcReply) -> None:
             "SELECT * FROM result WHERE workunitid = ? ORDER BY id", (job["id"],)
         ):
             reply.add(
-                f"    <instance>\n        <name>{reply.text(result['name'])}</name>\n"
+                f"    <instance>\n        <name>{result['name']}</name>\n"
                 f"        <id>{result['id']}</id>\n"
                 f"        <state>{state_words(result)}</state>\n"
             )
@@ -91,7 +91,7 @@ def state_words(result: sqlite3.Row) -> str:
 
 
 def query_completed_job(core: Core, request: RpcRequest, reply: RpcReply) -> None:
-    """Describe a job's canonical instance, or else its last failed one."""
+    """Describe a job's canonical instance."""
     with core.db.read() as connection:
         user = authenticate(connection, request.text("authenticator"))
         job = find_job(connection, request.text("job_name"))
@@ -100,29 +100,18 @@ def query_completed_job(core: Core, request: RpcRequest, reply: RpcReply) -> Non
         if _owner(connection, job) != user.id:
             raise RpcFailed("not owner")
         reply.add(f"<completed_job>\n   <error_mask>{job['error_mask']}</error_mask>\n")
-        if job["canonical_resultid"]:
-            result = connection.execute(
-                "SELECT * FROM result WHERE id = ?", (job["canonical_resultid"],)
-            ).fetchone()
-            number = job["canonical_resultid"]
-            reply.add(f"   <canonical_resultid>{number}</canonical_resultid>\n")
-        else:
-            if core.quirks.fatal_failed_job:
-                reply.warn("Undefined variable $job_id", "user/submit_rpc_handler.php", 890)
-                raise PhpFatal(
-                    "Uncaught mysqli_sql_exception: You have an error in your SQL syntax; check "
-                    "the manual that corresponds to your MariaDB server version for the right "
-                    "syntax to use near '' at line 1"
-                )
-            result = connection.execute(
-                "SELECT * FROM result WHERE workunitid = ? AND outcome = ? "
-                "ORDER BY id DESC LIMIT 1",
-                (job["id"], Outcome.CLIENT_ERROR),
-            ).fetchone()
-            if result is not None:
-                reply.add(f"   <error_resultid>{result['id']}</error_resultid>\n")
+        number = job["canonical_resultid"]
+        if not number:
+            reply.warn("Undefined variable $job_id", "user/submit_rpc_handler.php", 890)
+            raise PhpFatal(
+                "Uncaught mysqli_sql_exception: You have an error in your SQL syntax; check the "
+                "manual that corresponds to your MariaDB server version for the right syntax to "
+                "use near '' at line 1"
+            )
+        reply.add(f"   <canonical_resultid>{number}</canonical_resultid>\n")
+        result = connection.execute("SELECT * FROM result WHERE id = ?", (number,)).fetchone()
         if result is not None:
-            stderr = htmlspecialchars(reply.readable(result["stderr_out"]))
+            stderr = htmlspecialchars(result["stderr_out"])
             reply.add(
                 f"   <exit_status>{result['exit_status']}</exit_status>\n"
                 f"   <elapsed_time>{php_number(result['elapsed_time'])}</elapsed_time>\n"
@@ -133,26 +122,15 @@ def query_completed_job(core: Core, request: RpcRequest, reply: RpcReply) -> Non
 
 
 def abort_jobs(core: Core, request: RpcRequest, reply: RpcReply) -> None:
-    """Abort jobs; an unknown one is an error."""
-    aborted = False
+    """Abort jobs; at an unknown one it ends with an error, and those before it are aborted."""
+    user = authenticate(core.db.connection(), request.text("authenticator"))
     try:
-        if core.quirks.partial_abort:
-            for name in request.texts("job_name"):
-                with core.db.write() as connection:
-                    user = authenticate(connection, request.text("authenticator"))
-                    _abort_job(connection, user, name)
-                    aborted = True
-                _say_aborted(core, reply, name)
-        with core.db.write() as connection:
-            user = authenticate(connection, request.text("authenticator"))
-            if not core.quirks.partial_abort:
-                for name in request.texts("job_name"):
-                    _abort_job(connection, user, name)
-                    _say_aborted(core, reply, name)
-                aborted = True
+        for name in request.texts("job_name"):
+            with core.db.write() as connection:
+                _abort_job(connection, user, name)
+            reply.add(f"<aborted {name}>\n")
     finally:
-        if aborted:
-            core.wake.ring()
+        core.wake.ring()
     reply.success()
 
 
@@ -163,11 +141,6 @@ def _abort_job(connection: sqlite3.Connection, user: User, name: str) -> None:
     if _owner(connection, job) != user.id:
         raise RpcFailed("not owner of batch")
     batches.cancel_jobs(connection, "id = ?", (job["id"],))
-
-
-def _say_aborted(core: Core, reply: RpcReply, name: str) -> None:
-    if core.quirks.unclosed_aborted:
-        reply.add(f"<aborted {reply.text(name)}>\n")
 
 
 def get_templates(core: Core, request: RpcRequest, reply: RpcReply) -> None:

@@ -28,19 +28,15 @@ from boinc_gahp.templates import (
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from boinc_gahp.localproject.backend.new_job import NewJob
+    from boinc_gahp.localproject.backend.work import NewWorkunit
     from boinc_gahp.localproject.core import Core
     from boinc_gahp.localproject.server.replies import RpcReply
     from boinc_gahp.localproject.server.request import InputFileRequest, JobRequest, RpcRequest
 
-    #: Checks or makes a request's batch, in the transaction that makes its jobs.
-    Begin = Callable[[sqlite3.Connection], int]
-    from collections.abc import Iterable
-
-    from boinc_gahp.localproject.backend.work import NewWorkunit
 
 #: The real server inserts about a megabyte of SQL at a time, each in its own transaction.
 _PIECE_BYTES = 1_000_000
@@ -84,27 +80,21 @@ def submit_batch(core: Core, request: RpcRequest, reply: RpcReply) -> None:
     # A name too long for a file system would be an error in pathlib's method.
     needed = not all(job.output_template for job in request.jobs)
     if needed and not os.path.isfile(core.directory / maker.output_template):  # noqa: PTH113
-        if not core.quirks.missing_template_succeeds:
-            raise RpcFailed(f"create_work failed: can't open {maker.output_template}\n")
+        # The real server does not look at how create_work ended.
         lines = []
-
-    def begin(connection: sqlite3.Connection) -> int:
-        if batch_id:
-            # The real server has checked it once, and does not check again.
-            if not core.quirks.partial_creation:
-                _check_batch(connection, batch_id, user)
-            return batch_id
-        name = request.batch.get("batch_name", "")
-        return batches.insert(core, connection, user, app, name=name)
-
-    jobs = (job for line in lines for job in read_job_line(line))
-    if core.quirks.partial_creation:
-        made_in = _create_in_pieces(core, maker, begin, jobs, len(request.jobs))
-    else:
-        rows = [maker.row(job, batch_id) for job in jobs]
-        made_in = _create(core, user, begin, rows)
+    with core.db.write() as connection:
+        if not batch_id:
+            name = request.batch.get("batch_name", "")
+            batch_id = batches.insert(connection, user, app, name=name)
+        connection.execute("UPDATE batch SET njobs = ? WHERE id = ?", (len(request.jobs), batch_id))
+    _create(core, maker, batch_id, (job for line in lines for job in read_job_line(line)))
+    with core.db.write() as connection:
+        # Whatever has become of the batch since it was checked.
+        connection.execute(
+            "UPDATE batch SET state = ? WHERE id = ?", (BatchState.IN_PROGRESS, batch_id)
+        )
     core.wake.ring()
-    reply.add(f"<batch_id>{made_in}</batch_id>\n")
+    reply.add(f"<batch_id>{batch_id}</batch_id>\n")
 
 
 def _maker(core: Core, request: RpcRequest, app: AppRow) -> work.WorkMaker:
@@ -120,23 +110,8 @@ def _maker(core: Core, request: RpcRequest, app: AppRow) -> work.WorkMaker:
     )
 
 
-def _create(core: Core, user: User, begin: Begin, rows: list[work.NewWorkunit]) -> int:
-    """Make a batch's jobs, and the batch if it is new: all of it, or nothing."""
-    with core.db.write() as connection:
-        check_job_limit(connection, user, len(rows))
-        batch_id = begin(connection)
-        work.insert(connection, rows, batch_id)
-        work.begin_batch(connection, batch_id)
-    return batch_id
-
-
-def _create_in_pieces(
-    core: Core, maker: work.WorkMaker, begin: Begin, jobs: Iterator[NewJob], njobs: int
-) -> int:
-    """Make a batch's jobs like the real server: piece by piece, each in a transaction."""
-    with core.db.write() as connection:
-        batch_id = begin(connection)
-        connection.execute("UPDATE batch SET njobs = ? WHERE id = ?", (njobs, batch_id))
+def _create(core: Core, maker: work.WorkMaker, batch_id: int, jobs: Iterator[NewJob]) -> None:
+    """Make a batch's jobs, piece by piece, each in a transaction."""
     for piece in _pieces(maker, batch_id, jobs):
         try:
             rows = [maker.row(job, batch_id) for job in piece]
@@ -145,11 +120,6 @@ def _create_in_pieces(
         except RpcFailed as error:
             query = (maker.row(job, batch_id, as_sql=True) for job in piece)
             raise with_query(error, query) from error
-    with core.db.write() as connection:
-        connection.execute(
-            "UPDATE batch SET state = ? WHERE id = ?", (BatchState.IN_PROGRESS, batch_id)
-        )
-    return batch_id
 
 
 def _pieces(maker: work.WorkMaker, batch_id: int, jobs: Iterator[NewJob]) -> Iterator[list[NewJob]]:
@@ -296,7 +266,7 @@ class _Stager:
         if file.mode == "semilocal":
             return self._semilocal(file.source)
         if file.mode == "sandbox":
-            self._say_no_sandbox(self._reply.text(file.source))
+            self._say_no_sandbox(file.source)
             raise RpcFailed(f"sandbox link file {file.source} not found")
         raise RpcFailed(f"unsupported file mode: {file.mode}")
 
@@ -329,8 +299,7 @@ class _Stager:
             self._core.download.add_file(f"jf_{md5}", path)
         except OSError as error:
             self._reply.warn(
-                f"md5_file({self._reply.text(source)}): Failed to open stream: "
-                "No such file or directory",
+                f"md5_file({source}): Failed to open stream: No such file or directory",
                 "user/submit_rpc_handler.php",
                 172,
             )

@@ -16,9 +16,9 @@ from boinc_gahp.localproject.server.replies import (
     DATABASE_DOWN,
     PROJECT_DOWN,
     PROLOG,
-    RpcReply,
     error_element,
 )
+from boinc_gahp.localproject.server.request import as_integer, php_float
 
 if TYPE_CHECKING:
     import sqlite3
@@ -38,8 +38,6 @@ _WORDS = {
     PROJECT_DOWN: "Project is temporarily offline",
     BAD_PASSWORD: "Invalid password",
 }
-#: Seconds for which the real server sleeps after a wrong password.
-_FAILED_LOGIN = 5.0
 
 _LOGIN_PAGE = """<!DOCTYPE html>
 <html><head><title>Log in</title></head><body><h1>Log in</h1>
@@ -59,12 +57,12 @@ def lookup_account(core: Core) -> AnyResponse:
     with core.db.read() as connection:
         key = accounts.authenticator_of_email(connection, email)
         if key is None:
-            return _failed_login(core, NOT_FOUND)
+            return _error(NOT_FOUND)
         digest = request.args.get("passwd_hash")
         if not digest:
             return _xml("<account_out>\n   <success/>\n</account_out>\n")
         if not accounts.is_password_of(connection, email, digest):
-            return _failed_login(core, BAD_PASSWORD)
+            return _error(BAD_PASSWORD)
     return _xml(f"<account_out>\n<authenticator>{key}</authenticator>\n</account_out>\n")
 
 
@@ -75,11 +73,11 @@ def apps(core: Core) -> AnyResponse:
     if core.database_down:
         return web.error_page("Unable to handle request")
     with core.db.read() as connection:
-        if core.quirks.apps_need_login and not _is_logged_in(connection):
+        if not _is_logged_in(connection):
             return redirect("/test/login_form.php?next_url=apps.php%3Fxml%3D1")
         if not request.args.get("xml"):
             return web.error_page("This project shows its apps only to programs: apps.php?xml=1")
-        return _xml("".join(("<app_versions>\n", *_applications(core, connection), _APPS_END)))
+        return _xml("".join(("<app_versions>\n", *_applications(connection), _APPS_END)))
 
 
 _APPS_END = "</app_versions>\n"
@@ -110,16 +108,21 @@ def login_form() -> Response:
     return Response(_LOGIN_PAGE, content_type="text/html; charset=utf-8")
 
 
+def instance(core: Core) -> AnyResponse:
+    """Lead to the page of an instance's job, which has what the real page has of the instance."""
+    number = as_integer(php_float(request.args.get("resultid", "")))
+    row = (
+        core.db.connection()
+        .execute("SELECT workunitid FROM result WHERE id = ?", (number,))
+        .fetchone()
+    )
+    return web.not_found() if row is None else redirect(f"/test/jobs/{row['workunitid']}")
+
+
 def _trouble(core: Core) -> int:
     if core.web_stopped:
         return PROJECT_DOWN
     return DATABASE_DOWN if core.database_down else 0
-
-
-def _failed_login(core: Core, number: int) -> Response:
-    if core.quirks.slow_failed_logins:
-        time.sleep(_FAILED_LOGIN)
-    return _error(number)
 
 
 def _is_logged_in(connection: sqlite3.Connection) -> bool:
@@ -128,8 +131,7 @@ def _is_logged_in(connection: sqlite3.Connection) -> bool:
     return connection.execute(query, (key,)).fetchone() is not None
 
 
-def _applications(core: Core, connection: sqlite3.Connection) -> Iterator[str]:
-    reply = RpcReply(core.quirks)
+def _applications(connection: sqlite3.Connection) -> Iterator[str]:
     versions = connection.execute(
         "SELECT appid, plan_class, max(version_num) AS version_num, create_time "
         "FROM app_version GROUP BY appid, plan_class ORDER BY appid, plan_class"
@@ -139,8 +141,8 @@ def _applications(core: Core, connection: sqlite3.Connection) -> Iterator[str]:
     for app in connection.execute("SELECT * FROM app WHERE deprecated = 0 ORDER BY id"):
         yield (
             "<application>\n"
-            f"    <user_friendly_name>{reply.text(app['user_friendly_name'])}"
-            f"</user_friendly_name>\n    <name>{reply.text(app['name'])}</name>\n"
+            f"    <user_friendly_name>{app['user_friendly_name']}"
+            f"</user_friendly_name>\n    <name>{app['name']}</name>\n"
             f"    <id>{app['id']}</id>\n"
         )
         for row in by_app.get(app["id"], ()):
@@ -149,7 +151,7 @@ def _applications(core: Core, connection: sqlite3.Connection) -> Iterator[str]:
                 f"    <version>\n        <platform_short>{name}</platform_short>\n"
                 f"        <platform_long>{long_name}</platform_long>\n"
                 f"        <version_num>{row['version_num']}</version_num>\n"
-                f"        <plan_class>{reply.text(row['plan_class'])}</plan_class>\n"
+                f"        <plan_class>{row['plan_class']}</plan_class>\n"
                 f"        <date>{date}</date>\n"
                 f"        <date_unix>{int(row['create_time'])}</date_unix>\n    </version>\n"
             )

@@ -22,6 +22,7 @@ from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.states import BatchState
 from tests.cli.conftest import COMMAND, write_settings
 from tests.helpers import hang_up, wait_for
+from tests.inside import unfinished_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +64,7 @@ class Site:
     def work(self) -> None:
         """Let the volunteers work until no job is left."""
         self.project.resume_volunteers()
-        wait_for(lambda: not self.project.unfinished_jobs(), "the end of all jobs")
+        wait_for(lambda: not unfinished_jobs(self.project), "the end of all jobs")
         self.project.pause_volunteers()
 
     def finished(self, *lines: str) -> tuple[int, str]:

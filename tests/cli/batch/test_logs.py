@@ -9,8 +9,8 @@ import pytest
 
 from boinc_gahp.api import JobLog
 from boinc_gahp.cli.batch import logs as logs_module
-from boinc_gahp.localproject import Quirks
 from boinc_gahp.states import JobState
+from tests.inside import tell_of_failed_jobs
 
 if TYPE_CHECKING:
     from tests.cli.batch.conftest import Command, Site
@@ -34,7 +34,10 @@ def test_one_job_has_its_stderr_alone(batch: Command, mixed: tuple[int, str]) ->
     assert batch("logs", name, f"{name}_0", "--lines", "1")[1] == "called boinc_finish(0)\n"
 
 
-def test_several_jobs_have_a_head_each(batch: Command, mixed: tuple[int, str]) -> None:
+def test_several_jobs_have_a_head_each(
+    batch: Command, mixed: tuple[int, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell_of_failed_jobs(monkeypatch)
     number, name = mixed
     status, out, err = batch("logs", number)
     assert (status, err) == (0, "")
@@ -54,10 +57,9 @@ def test_several_jobs_have_a_head_each(batch: Command, mixed: tuple[int, str]) -
 
 
 def test_a_project_that_does_not_tell_has_pages_for_people(
-    batch: Command, site: Site, mixed: tuple[int, str], monkeypatch: pytest.MonkeyPatch
+    batch: Command, site: Site, mixed: tuple[int, str]
 ) -> None:
     number, name = mixed
-    monkeypatch.setattr(site.project.core, "quirks", Quirks.as_is())
     status, out, err = batch("logs", number, f"{name}_1")
     assert status == 0
     assert "failing with" not in out

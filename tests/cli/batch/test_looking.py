@@ -29,9 +29,9 @@ GAVE_UP = "; gave up after "
 @pytest.fixture
 def down(site: Site) -> Iterator[None]:
     """Stops the project's web server."""
-    site.project.stop_web()
+    site.project.core.web_stopped = True
     yield
-    site.project.stop_web(False)
+    site.project.core.web_stopped = False
 
 
 @pytest.mark.parametrize("words", LOOKS, ids=[words[0] for words in LOOKS])
@@ -71,7 +71,7 @@ def test_a_pipe_waits_longer(
     monkeypatch.setattr(opening, "_PAUSE", 0.0)
     site.batch("")
     statuses: list[int] = []
-    site.project.stop_web()
+    site.project.core.web_stopped = True
     try:
         looking = threading.Thread(target=lambda: statuses.append(main(["batch", "list"])))
         looking.start()
@@ -84,7 +84,7 @@ def test_a_pipe_waits_longer(
 
         wait_for(is_told, "the first attempt")
     finally:
-        site.project.stop_web(False)
+        site.project.core.web_stopped = False
     looking.join(60)
     assert statuses == [0]
     assert GAVE_UP not in told + capsys.readouterr().err

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject, Quirks
-from tests.cli.batch.conftest import Site
+from boinc_gahp.localproject import STOCK
 from tests.cli.conftest import write_settings
 from tests.faultproxy import FaultProxy, status
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.cli.batch.conftest import Command
+    from tests.cli.batch.conftest import Command, Site
 
 
 @pytest.fixture
@@ -25,25 +24,6 @@ def tag(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.txt").write_text(str(tmp_path))
     return f"t{abs(hash(tmp_path))}"
-
-
-@pytest.fixture(scope="module")
-def _as_is(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    directory = tmp_path_factory.mktemp("as-is")
-    with LocalProject(directory / "project", hosts=1, quirks=Quirks.as_is()) as project:
-        project.pause_volunteers()
-        config = directory / "boinc_gahp.toml"
-        write_settings(config, project.url, project.authenticator)
-        site = Site(project, config)
-        yield site
-        site.rpc.close()
-
-
-@pytest.fixture
-def as_is(_as_is: Site, tag: str, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """A project that answers as a real one does, in the settings."""
-    monkeypatch.setenv("BOINC_GAHP_CONFIG", str(_as_is.config))
-    return _as_is
 
 
 @pytest.fixture
@@ -73,8 +53,15 @@ def batches(site: Site) -> dict[str, str]:
 
 @pytest.mark.parametrize("named", [False, True])
 def test_a_file_that_the_project_does_not_take_leaves_no_batch_and_its_name_free(
-    site: Site, batch: Command, tag: str, tmp_path: Path, named: bool
+    site: Site,
+    batch: Command,
+    tag: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    named: bool,
 ) -> None:
+    monkeypatch.setattr(site.project.core, "php", STOCK)
     (tmp_path / "large.txt").write_bytes(b"x" * ((2 << 20) + 1))
     words = ("submit", "uppercase", "--input", "in=large.txt", *(("--name", tag) if named else ()))
     before = batches(site)
@@ -90,18 +77,10 @@ def test_a_file_that_the_project_does_not_take_leaves_no_batch_and_its_name_free
     assert batch(*told(again))[0] == 0
 
 
-@pytest.mark.parametrize("kind", ["site", "as_is"])
 @pytest.mark.parametrize("place", ["first", "last"])
 def test_a_name_in_use_is_noticed_before_a_batch_is_made(
-    request: pytest.FixtureRequest,
-    batch: Command,
-    tag: str,
-    tmp_path: Path,
-    *,
-    place: str,
-    kind: str,
+    site: Site, batch: Command, tag: str, tmp_path: Path, place: str
 ) -> None:
-    site: Site = request.getfixturevalue(kind)
     rows(tmp_path, f"{tag}-a", f"{tag}-b")
     words = ("submit", "uppercase", "--rows", "rows.csv", "--name")
     assert batch(*words, f"{tag}-1")[0] == 0
@@ -147,7 +126,7 @@ def test_a_batch_whose_jobs_are_refused_for_good_is_retired(
 
 @pytest.mark.long
 def test_jobs_that_were_made_before_one_is_refused_are_aborted(
-    as_is: Site, batch: Command, tag: str, tmp_path: Path
+    site: Site, batch: Command, tag: str, tmp_path: Path
 ) -> None:
     rows(tmp_path, f"{tag}-a")
     words = ("submit", "uppercase", "--rows", "rows.csv", "--name")
@@ -159,7 +138,7 @@ def test_jobs_that_were_made_before_one_is_refused_are_aborted(
     # A busy project may not answer at once, which is told, too.
     *_, refusal, again = err.splitlines()
     assert (exit_status, "rows.csv:2502: job name" in refusal) == (1, True)
-    assert f"{tag}-2" not in batches(as_is)
+    assert f"{tag}-2" not in batches(site)
     assert told(again)[-1] == f"{tag}-3"
 
 
@@ -192,15 +171,15 @@ def test_a_batch_that_an_earlier_submit_made_stays_for_a_corrected_table(
 
 
 def test_an_output_template_that_is_not_there_leaves_nothing(
-    as_is: Site, batch: Command, tag: str
+    site: Site, batch: Command, tag: str
 ) -> None:
     words = ("submit", "uppercase", "--input", "in=in.txt")
     wrong = ("--output-template", "project:nosuch")
-    before = batches(as_is)
+    before = batches(site)
     exit_status, _, err = batch(*words, "--name", tag, *wrong)
     refusal, again = err.splitlines()
     assert (exit_status, "[BG-JOBS-NOT-LISTED]" in refusal) == (1, True)
-    assert batches(as_is) == before
+    assert batches(site) == before
     assert told(again) == [*words, *wrong, "--name", f"{tag}-2"]
     assert batch(*words, "--name", told(again)[-1])[0] == 0
 

@@ -111,11 +111,11 @@ def test_a_project_that_is_down_is_not_asked_for_longer_than_the_timeout(
     # The pause after the first attempt would be longer than the time there is.
     monkeypatch.setattr("boinc_gahp.rpc.retry.BACKOFF", Backoff(3600.0))
     number, _ = site.batch("")
-    site.project.stop_web()
+    site.project.core.web_stopped = True
     try:
         status, out, err = batch("wait", number, "--timeout", "0.1")
     finally:
-        site.project.stop_web(False)
+        site.project.core.web_stopped = False
     assert (status, out) == (5, "")
     assert err.startswith("boinc_gahp: ")
     told = "project down for maintenance; --timeout has passed [BG-PROJECT-DOWN]"
@@ -136,11 +136,11 @@ def test_a_project_that_is_down_is_reported_and_waited_out(
     waiting = threading.Thread(target=lambda: statuses.append(main(words)))
     waiting.start()
     wait_for(lambda: "0 of 1 job over" in out.getvalue(), "the first line")
-    site.project.stop_web()
+    site.project.core.web_stopped = True
     try:
         wait_for(lambda: "cannot be asked at present" in out.getvalue(), "word of the trouble")
     finally:
-        site.project.stop_web(False)
+        site.project.core.web_stopped = False
     wait_for(lambda: out.getvalue().count("0 of 1 job over") == 2, "word of its end")
     site.rpc.abort_batch(batch_id=number)
     waiting.join(60)

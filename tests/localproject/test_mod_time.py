@@ -1,17 +1,13 @@
-"""What query_batch2 relies on: no change is dated before a moment at which it was not yet seen."""
+"""What query_batch2 relies on: each change of a workunit is dated when it is made."""
 
 from __future__ import annotations
 
 import time
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import Quirks
 from boinc_gahp.localproject.backend import batches
-from boinc_gahp.localproject.backend.create_work import NewJob, create_work
-from boinc_gahp.localproject.core import Core
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,25 +68,3 @@ def test_a_change_is_dated_when_it_is_made_not_when_its_pass_began(
     begin = time.time()
     change(bench)
     assert begin <= bench.wu["mod_time"] <= time.time()
-
-
-def test_the_horizon_is_not_after_the_begin_of_a_change_that_is_not_yet_seen(bench: Bench) -> None:
-    with bench.core.db.write() as connection:
-        horizon = bench.core.db.horizon()
-        (dated,) = connection.execute("SELECT clock()").fetchone()
-        assert bench.core.db.horizon() == horizon <= dated
-    assert bench.core.db.horizon() >= dated
-
-
-def test_jobs_that_another_process_makes_are_dated_anew_once_they_can_be_seen(
-    bench: Bench,
-) -> None:
-    bench.core.download.add_bytes("in.txt", b"x")
-    other = Core(bench.directory, Quirks())
-    with closing(other.db):
-        create_work(other, "uppercase", [NewJob(name="j", files=("in.txt",))])
-    # Of a query between the moment at which the other one dated them and its commit.
-    horizon = bench.core.db.horizon()
-    bench.now = time.time()
-    assert bench.transition() == 1
-    assert bench.wu["mod_time"] >= horizon

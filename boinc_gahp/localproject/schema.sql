@@ -1,32 +1,52 @@
 -- BOINC's tables, column names and values (db/schema.sql and schema_condor.sql of the real server),
--- as far as this project uses them. Times are seconds since the epoch. Columns of our own:
--- name_key, mod_time as a number, app_version.command.
+-- as far as this project uses them. Times are seconds since the epoch. Of our own are the columns
+-- name_key, mod_time as a number, app.validator, assimilator, work_generator and work_*,
+-- app_version.command, workunit.failures and retry_time, result.behaviour and refusals, host.active
+-- and files; and the tables behaviour, program, session and image.
 
 CREATE TABLE app (
     id INTEGER PRIMARY KEY,
     create_time REAL NOT NULL,
     name TEXT NOT NULL UNIQUE,
     user_friendly_name TEXT NOT NULL DEFAULT '',
-    deprecated INTEGER NOT NULL DEFAULT 0
+    deprecated INTEGER NOT NULL DEFAULT 0,
+    n_size_classes INTEGER NOT NULL DEFAULT 0,
+    -- 'trivial', 'bitwise', or module:function.
+    validator TEXT NOT NULL DEFAULT 'trivial',
+    -- module:function; '': nothing is done with finished workunits.
+    assimilator TEXT NOT NULL DEFAULT '',
+    -- Likewise; it is asked for jobs while fewer than work_low results of the app are unsent.
+    work_generator TEXT NOT NULL DEFAULT '',
+    work_low INTEGER NOT NULL DEFAULT 10,
+    -- How often in a row it has failed, with what, and when it is asked again.
+    work_failures INTEGER NOT NULL DEFAULT 0,
+    work_error TEXT NOT NULL DEFAULT '',
+    work_retry_time REAL NOT NULL DEFAULT 0
 );
 
 -- command: the program that a volunteer starts, a JSON list; {python} is this interpreter, {apps}
--- the directory of the supplied apps, {project} the project's directory.
+-- the directory of the supplied apps, {project} the project's directory. A version whose plan_class
+-- has "docker" in its name goes only to hosts with a container engine (``containers.rst``).
 CREATE TABLE app_version (
     id INTEGER PRIMARY KEY,
     create_time REAL NOT NULL,
     appid INTEGER NOT NULL REFERENCES app (id),
     version_num INTEGER NOT NULL,
     command TEXT NOT NULL,
+    plan_class TEXT NOT NULL DEFAULT '',
     UNIQUE (appid, version_num)
 );
 
+-- For lookup_account.php: email_addr is in lower case, '' if there is none; passwd_hash is salt and
+-- digest of what clients make of a password.
 CREATE TABLE user (
     id INTEGER PRIMARY KEY,
     create_time REAL NOT NULL,
     name TEXT NOT NULL UNIQUE,
     authenticator TEXT NOT NULL UNIQUE,
-    total_credit REAL NOT NULL DEFAULT 0
+    total_credit REAL NOT NULL DEFAULT 0,
+    email_addr TEXT NOT NULL DEFAULT '',
+    passwd_hash TEXT NOT NULL DEFAULT ''
 );
 
 CREATE TABLE user_submit (
@@ -43,6 +63,11 @@ CREATE TABLE user_submit_app (
     PRIMARY KEY (user_id, app_id)
 );
 
+-- active: whether the host works in this run; its speed stays when it does not. files: the physical
+-- names of the sticky files it has, one a line, as it reported them last. core_client_version: as
+-- BOINC's number, 80300 is 8.3.0. docker_version: the engine's name and version; '': there is none;
+-- NULL: the host has not looked for one in this run, for nobody needed it. dont_use_docker: the host
+-- has one, and does not offer it.
 CREATE TABLE host (
     id INTEGER PRIMARY KEY,
     create_time REAL NOT NULL,
@@ -53,7 +78,12 @@ CREATE TABLE host (
     d_free REAL NOT NULL,
     n_bwdown REAL NOT NULL,
     rpc_time REAL NOT NULL DEFAULT 0,
-    total_credit REAL NOT NULL DEFAULT 0
+    total_credit REAL NOT NULL DEFAULT 0,
+    active INTEGER NOT NULL DEFAULT 1,
+    files TEXT NOT NULL DEFAULT '',
+    core_client_version INTEGER NOT NULL DEFAULT 72005,
+    docker_version TEXT,
+    dont_use_docker INTEGER NOT NULL DEFAULT 0
 );
 
 CREATE TABLE batch (
@@ -79,6 +109,8 @@ CREATE TABLE batch (
 CREATE INDEX batch_name ON batch (name_key, id);
 CREATE INDEX batch_user ON batch (user_id);
 
+-- failures: how often a validator or an assimilator of ours has raised for this workunit.
+-- retry_time: when it is called again.
 CREATE TABLE workunit (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     create_time INTEGER NOT NULL,
@@ -109,14 +141,25 @@ CREATE TABLE workunit (
     priority INTEGER NOT NULL DEFAULT 0,
     size_class INTEGER NOT NULL DEFAULT -1,
     app_version_num INTEGER NOT NULL DEFAULT 0,
-    mod_time REAL NOT NULL
+    mod_time REAL NOT NULL,
+    failures INTEGER NOT NULL DEFAULT 0,
+    retry_time REAL NOT NULL DEFAULT 0
 );
 CREATE INDEX wu_batch ON workunit (batch, id);
 CREATE INDEX wu_timeout ON workunit (transition_time);
 CREATE INDEX wu_val ON workunit (id) WHERE need_validate = 1;
 CREATE INDEX wu_assim ON workunit (id) WHERE assimilate_state = 1;
 CREATE INDEX wu_filedel ON workunit (id) WHERE file_delete_state = 1;
+CREATE INDEX wu_failing ON workunit (id) WHERE failures > 0;
+-- The scheduler goes through the unsent results, and what they need, in this index and res_unsent
+-- alone: the rows themselves have documents of up to 64 KB.
+CREATE INDEX wu_bounds ON workunit (id, rsc_memory_bound, rsc_disk_bound, rsc_bandwidth_bound,
+    rsc_fpops_est, delay_bound, size_class);
+-- For counting a batch's jobs by state without reading their documents.
+CREATE INDEX wu_state ON workunit (batch, error_mask, canonical_resultid);
 
+-- behaviour: what the host was told to do wrong with this result. refusals: how many requests could
+-- not have it because of its bounds.
 CREATE TABLE result (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     create_time INTEGER NOT NULL,
@@ -144,10 +187,15 @@ CREATE TABLE result (
     app_version_num INTEGER NOT NULL DEFAULT 0,
     appid INTEGER NOT NULL,
     exit_status INTEGER NOT NULL DEFAULT 0,
-    priority INTEGER NOT NULL DEFAULT 0
+    priority INTEGER NOT NULL DEFAULT 0,
+    size_class INTEGER NOT NULL DEFAULT -1,
+    behaviour TEXT NOT NULL DEFAULT '',
+    refusals INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX res_wuid ON result (workunitid, server_state, outcome);
-CREATE INDEX res_unsent ON result (priority DESC, id) WHERE server_state = 2;
+CREATE INDEX res_unsent ON result (priority DESC, id, workunitid, appid, refusals)
+    WHERE server_state = 2;
+CREATE INDEX res_inactive ON result (appid, size_class, id) WHERE server_state = 1;
 CREATE INDEX res_host ON result (hostid) WHERE server_state = 4;
 CREATE INDEX res_filedel ON result (id) WHERE file_delete_state = 1;
 
@@ -164,3 +212,50 @@ CREATE TABLE batch_file_assoc (
     PRIMARY KEY (job_file_id, batch_id)
 );
 CREATE INDEX bfa_batch ON batch_file_assoc (batch_id);
+
+-- target_type: 1 a host, 2 a user; a workunit with rows here goes to nobody else.
+CREATE TABLE assignment (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    create_time INTEGER NOT NULL,
+    target_type INTEGER NOT NULL,
+    target_id INTEGER NOT NULL,
+    workunitid INTEGER NOT NULL REFERENCES workunit (id)
+);
+CREATE INDEX asg_wu ON assignment (workunitid);
+
+-- What hosts have been told to do wrong. hostid 0: every host; name_key '': every job. times: how
+-- many results it is still for; NULL: all.
+CREATE TABLE behaviour (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    hostid INTEGER NOT NULL DEFAULT 0,
+    name_key TEXT NOT NULL DEFAULT '',
+    kind TEXT NOT NULL,
+    value REAL NOT NULL DEFAULT 0,
+    times INTEGER
+);
+
+-- The work of each back-end program, for people.
+CREATE TABLE program (
+    name TEXT PRIMARY KEY,
+    passes INTEGER NOT NULL DEFAULT 0,
+    handled INTEGER NOT NULL DEFAULT 0,
+    last_time REAL NOT NULL DEFAULT 0,
+    last_seconds REAL NOT NULL DEFAULT 0,
+    last_handled INTEGER NOT NULL DEFAULT 0,
+    error TEXT NOT NULL DEFAULT ''
+);
+
+-- The page's sessions, which end here when somebody signs out: the cookie alone is worth nothing.
+-- A session of an authenticator that its user no longer has is none. expires: seconds since 1970.
+CREATE TABLE session (
+    id TEXT PRIMARY KEY,
+    user_id INTEGER NOT NULL REFERENCES user (id) ON DELETE CASCADE,
+    authenticator TEXT NOT NULL,
+    expires REAL NOT NULL
+) WITHOUT ROWID;
+
+-- Images that hosts of this project have built, and that are removed when it ends; names as in
+-- job.toml.
+CREATE TABLE image (
+    name TEXT PRIMARY KEY
+) WITHOUT ROWID;

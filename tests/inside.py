@@ -1,0 +1,98 @@
+"""What tests read, and what they do, in a running local project's database."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.localproject.names import name_key
+from boinc_gahp.localproject.server import rpc_jobs
+from boinc_gahp.localproject.server.application import SUBMIT_RPCS
+from boinc_gahp.localproject.server.replies import htmlspecialchars
+from boinc_gahp.localproject.states import BatchState, ErrorMask, Outcome
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    import pytest
+
+    from boinc_gahp.localproject import LocalProject
+    from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.server.replies import RpcReply
+    from boinc_gahp.localproject.server.request import RpcRequest
+
+
+def _rows(project: LocalProject, query: str, *parameters: object) -> list[sqlite3.Row]:
+    return project.core.db.connection().execute(query, parameters).fetchall()
+
+
+def workunit_names(project: LocalProject, batch_name: str | None = None) -> list[str]:
+    """Return the names of all workunits, or of those in the oldest batch with a name."""
+    rows = _rows(
+        project,
+        "SELECT name FROM workunit WHERE ?1 IS NULL OR batch = "
+        "(SELECT min(id) FROM batch WHERE name_key = ?1) ORDER BY id",
+        None if batch_name is None else name_key(batch_name),
+    )
+    return [row["name"] for row in rows]
+
+
+def batches(project: LocalProject) -> list[tuple[int, str, BatchState]]:
+    """Return id, name and state (as last stored) of all batches."""
+    rows = _rows(project, "SELECT id, name, state FROM batch ORDER BY id")
+    return [(row["id"], row["name"], BatchState(row["state"])) for row in rows]
+
+
+def staged_files(project: LocalProject) -> list[str]:
+    """Return the physical names of the files that were staged by upload_files."""
+    return [row["name"] for row in _rows(project, "SELECT name FROM job_file ORDER BY id")]
+
+
+def fail_workunit(project: LocalProject, name: str) -> None:
+    """Mark a workunit as failed."""
+    with project.core.db.write() as connection:
+        connection.execute(
+            "UPDATE workunit SET error_mask = error_mask | ?, transition_time = ?, "
+            "mod_time = clock() WHERE name_key = ?",
+            (ErrorMask.TOO_MANY_ERROR_RESULTS, time.time(), name_key(name)),
+        )
+    project.core.wake.ring()
+
+
+def unfinished_jobs(project: LocalProject) -> int:
+    """Return how many workunits are neither done nor failed."""
+    query = "SELECT count(*) FROM workunit WHERE canonical_resultid = 0 AND error_mask = 0"
+    return int(_rows(project, query)[0][0])
+
+
+def tell_of_failed_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let query_completed_job describe failed jobs too, as BOINC's code means to do.
+
+    In today's BOINC it fails for them (``web-rpcs.rst``, "query_completed_job").
+    """
+
+    def answer(core: Core, request: RpcRequest, reply: RpcReply) -> None:
+        row = (
+            core.db.connection()
+            .execute(
+                "SELECT r.*, w.error_mask FROM workunit w JOIN result r ON r.workunitid = w.id "
+                "WHERE w.name = ? AND w.canonical_resultid = 0 AND r.outcome = ? "
+                "ORDER BY r.id DESC",
+                (request.text("job_name"), Outcome.CLIENT_ERROR),
+            )
+            .fetchone()
+        )
+        if row is None:
+            rpc_jobs.query_completed_job(core, request, reply)
+            return
+        reply.add(
+            f"<completed_job><error_mask>{row['error_mask']}</error_mask>"
+            f"<error_resultid>{row['id']}</error_resultid>"
+            f"<exit_status>{row['exit_status']}</exit_status>"
+            f"<elapsed_time>{row['elapsed_time']}</elapsed_time>"
+            f"<cpu_time>{row['cpu_time']}</cpu_time>"
+            f"<stderr_out><![CDATA[{htmlspecialchars(row['stderr_out'])}]]></stderr_out>"
+            "</completed_job>"
+        )
+
+    monkeypatch.setitem(SUBMIT_RPCS, "query_completed_job", answer)
