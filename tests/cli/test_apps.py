@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.cli.main import main
-from boinc_gahp.localproject import LocalProject
 from boinc_gahp.rpc import WebRpcs
 from tests.cli.conftest import write_settings
 from tests.rpc import scripted
@@ -18,6 +17,8 @@ from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from boinc_gahp.localproject import LocalProject
 
     Apps = Callable[..., tuple[int, str, str]]
 
