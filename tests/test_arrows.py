@@ -95,8 +95,13 @@ def room_of(path: Path) -> str:
     return "" if parts[0] == "__init__" else parts[0]
 
 
-def imported(source: str, path: Path) -> Iterator[tuple[int, str]]:
-    """Yield line and dotted name of everything that a module imports, names of packages whole."""
+@cache
+def imported(source: str, path: Path) -> list[tuple[int, str]]:
+    """Return line and dotted name of everything that a module imports, names of packages whole."""
+    return list(_imported(source, path))
+
+
+def _imported(source: str, path: Path) -> Iterator[tuple[int, str]]:
     package = ("boinc_gahp", *path.relative_to(PACKAGE).parent.parts)
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -107,10 +112,15 @@ def imported(source: str, path: Path) -> Iterator[tuple[int, str]]:
             module = ".".join(filter(None, (base, node.module)))
             for alias in node.names:
                 yield node.lineno, f"{module}.{alias.name}"
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        elif isinstance(node, ast.Call) and name_of(node.func).endswith("import_module"):
             argument = node.args[0]
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 yield node.lineno, argument.value
+
+
+def name_of(function: ast.expr) -> str:
+    """Return the last name in what is called."""
+    return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
 def rooms_imported(source: str, path: Path) -> Iterator[tuple[int, str]]:
