@@ -89,11 +89,11 @@ def test_a_pipe_gets_a_line_for_each_change_and_json_an_object(
     site: Site, batch: Command, often: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, one_name = site.batch("", "")
-    with started(monkeypatch, "wait", str(one), "--config", str(site.config)) as (out, statuses):
-        wait_for(lambda: "0 of 2 jobs over" in out.getvalue(), "the first line")
+    with started(monkeypatch, "wait", str(one), "--config", str(site.config)) as (said, statuses):
+        wait_for(lambda: "0 of 2 jobs over" in said.getvalue(), "the first line")
         site.work()
     assert statuses == [0]
-    lines = [line for line in out.getvalue().splitlines() if re.match(r"2\d{3}-", line)]
+    lines = [line for line in said.getvalue().splitlines() if re.match(r"2\d{3}-", line)]
     assert len(set(lines)) == len(lines) >= 2
     when = r"2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d"
     assert re.fullmatch(rf"{when}  batch {one} {one_name}: complete, 2 of 2 jobs over", lines[-1])
