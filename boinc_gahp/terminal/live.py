@@ -132,16 +132,12 @@ class Work:
 
     Args:
         stream: where to draw; default: stderr.
-        pause: seconds between two plain lines, if nothing is drawn.
         quiet: whether to show no progress, and only print lines from say().
     """
 
-    def __init__(
-        self, *, stream: TextIO | None = None, pause: float = PAUSE, quiet: bool = False
-    ) -> None:
+    def __init__(self, *, stream: TextIO | None = None, quiet: bool = False) -> None:
         self._live = Live(self._lines, stream=sys.stderr if stream is None else stream)
         self._quiet = quiet
-        self._pause = pause
         self._lock = threading.Lock()
         self._now: tuple[str, float, float, str, bool] | None = None
         self._said = time.monotonic()
@@ -183,7 +179,7 @@ class Work:
         with self._lock:
             self._now = (what, done, total, text, left)
             self._begun.setdefault(what, now)
-            if self._quiet or self._live.is_live or now < self._said + self._pause:
+            if self._quiet or self._live.is_live or now < self._said + PAUSE:
                 return
             self._said = now
         part = f" {words.percent(done / total)}" if total else ""

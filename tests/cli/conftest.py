@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ from boinc_gahp.cli.check import project_checks
 from boinc_gahp.cli.main import main
 from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.directory import open_core
+from boinc_gahp.terminal import live
 from tests.cli.condor_tools import Condor
 from tests.localproject.visitor import made_batch
 
@@ -31,6 +33,12 @@ if TYPE_CHECKING:
     Do = Callable[..., tuple[int, str, str]]
 
 COMMAND = str(Path(sys.executable).with_name("boinc_gahp"))
+
+
+@pytest.fixture(autouse=True)
+def no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keeps them out of the errors, however long a command takes on this machine."""
+    monkeypatch.setattr(live, "PAUSE", math.inf)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp.terminal import live
 from boinc_gahp.terminal.live import Live, Work
 from tests.helpers import wait_for
 
@@ -57,15 +58,17 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
     made.close()
 
 
-def test_elsewhere_there_is_a_line_now_and_then() -> None:
+def test_elsewhere_there_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "PAUSE", 0.0)
     out = io.StringIO()
-    with Work(stream=out, pause=0) as work:
+    with Work(stream=out) as work:
         work.show("staging", 1, 3)
         work.show("reading", 5, 0, "5 kB")
         work.say("done")
     assert out.getvalue() == "staging 33%: 1 of 3\nreading: 5 kB\ndone\n"
+    monkeypatch.setattr(live, "PAUSE", 3600.0)
     out = io.StringIO()
-    with Work(stream=out, pause=3600) as work:
+    with Work(stream=out) as work:
         for number in range(100):
             work.show("staging", number, 100)
     assert out.getvalue() == ""
@@ -101,6 +104,7 @@ def test_lines_stay_if_they_are_to_be_kept(terminal: Terminal) -> None:
 
 def test_a_dumb_terminal_gets_lines(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
-    with Work(stream=terminal.stream, pause=0) as work:
+    monkeypatch.setattr(live, "PAUSE", 0.0)
+    with Work(stream=terminal.stream) as work:
         work.show("staging", 1, 4)
     wait_for(lambda: terminal.text == "staging 25%: 1 of 4\r\n", "the line")

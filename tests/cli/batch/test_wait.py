@@ -7,6 +7,7 @@ import json
 import re
 import signal
 import threading
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
@@ -28,18 +29,24 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def volunteers(site: Site) -> Iterator[None]:
-    """Lets the volunteers work while the test runs."""
-    site.project.resume_volunteers()
-    yield
-    site.project.pause_volunteers()
-
-
-@pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has the project asked more often than anybody should."""
     monkeypatch.setattr(waiting_module, "SHORTEST", 0.05)
     monkeypatch.setattr(waiting_module, "LONGEST", 0.2)
+
+
+@contextmanager
+def started(
+    monkeypatch: pytest.MonkeyPatch, *words: str
+) -> Iterator[tuple[io.StringIO, list[int]]]:
+    """Run a command beside the test to its end; yield what it prints, and its exit status."""
+    out, statuses = io.StringIO(), list[int]()
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stdout", out)
+        running = threading.Thread(target=lambda: statuses.append(main(["batch", *words])))
+        running.start()
+        yield out, statuses
+        running.join(60)
 
 
 def test_a_batch_that_is_still_being_made_is_said_to_be_never_over_by_itself(
@@ -79,12 +86,14 @@ def test_the_exit_status_tells_success_and_partial_failure_and_failure(
 
 
 def test_a_pipe_gets_a_line_for_each_change_and_json_an_object(
-    site: Site, batch: Command, volunteers: None, often: None
+    site: Site, batch: Command, often: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, one_name = site.batch("", "--sleep 0.7")
-    status, out, _ = batch("wait", one)
-    assert status == 0
-    lines = [line for line in out.splitlines() if re.match(r"2\d{3}-", line)]
+    one, one_name = site.batch("", "")
+    with started(monkeypatch, "wait", str(one), "--config", str(site.config)) as (said, statuses):
+        wait_for(lambda: "0 of 2 jobs over" in said.getvalue(), "the first line")
+        site.work()
+    assert statuses == [0]
+    lines = [line for line in said.getvalue().splitlines() if re.match(r"2\d{3}-", line)]
     assert len(set(lines)) == len(lines) >= 2
     when = r"2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d"
     assert re.fullmatch(rf"{when}  batch {one} {one_name}: complete, 2 of 2 jobs over", lines[-1])
@@ -129,21 +138,15 @@ def test_a_project_that_is_down_is_reported_and_waited_out(
     more = "[timeouts]\nretry = 0.1\n"
     write_settings(config, site.project.url, site.project.authenticator, more)
     number, _ = site.batch("")
-    out = io.StringIO()
-    monkeypatch.setattr("sys.stdout", out)
-    statuses: list[int] = []
-    words = ["batch", "wait", str(number), "--config", str(config)]
-    waiting = threading.Thread(target=lambda: statuses.append(main(words)))
-    waiting.start()
-    wait_for(lambda: "0 of 1 job over" in out.getvalue(), "the first line")
-    site.project.core.web_stopped = True
-    try:
-        wait_for(lambda: "cannot be asked at present" in out.getvalue(), "word of the trouble")
-    finally:
-        site.project.core.web_stopped = False
-    wait_for(lambda: out.getvalue().count("0 of 1 job over") == 2, "word of its end")
-    site.rpc.abort_batch(batch_id=number)
-    waiting.join(60)
+    with started(monkeypatch, "wait", str(number), "--config", str(config)) as (out, statuses):
+        wait_for(lambda: "0 of 1 job over" in out.getvalue(), "the first line")
+        site.project.core.web_stopped = True
+        try:
+            wait_for(lambda: "cannot be asked at present" in out.getvalue(), "word of the trouble")
+        finally:
+            site.project.core.web_stopped = False
+        wait_for(lambda: out.getvalue().count("0 of 1 job over") == 2, "word of its end")
+        site.rpc.abort_batch(batch_id=number)
     assert statuses == [4]
 
 
