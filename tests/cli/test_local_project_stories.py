@@ -10,7 +10,6 @@ import subprocess
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import psutil
 import pytest
 import requests
 
@@ -81,40 +80,6 @@ def test_an_app_is_added_fed_and_watched_while_its_project_runs(
     results = rows(directory, "SELECT hostid, validate_state FROM result ORDER BY workunitid")
     assert [row["validate_state"] for row in results] == [1] * 8
     assert all(results[n]["hostid"] != results[n + 1]["hostid"] for n in range(0, 8, 2))
-
-
-def test_a_project_killed_in_the_middle_of_100_jobs_ends_them_all_and_none_twice(
-    do: Do, directory: Path
-) -> None:
-    assert do("add-app", "copies", "--command", "cp in out", "--in", "in", "--out", "out")[0] == 0
-    before = counts(directory)["jobs"]
-    lines = "data.txt\n" * 100
-    assert do("create-work", "copies", "--stdin", stdin=lines)[0] == 0
-    with running(directory, "--hosts", "4") as process:
-        wait_for(lambda: counts(directory)["done"] > before + 10, "some jobs are done")
-        children = psutil.Process(process.pid).children(recursive=True)
-        process.kill()
-    done = counts(directory)["done"]
-    assert before + 10 < done < before + 100
-    with running(directory, "--hosts", "4"):
-        wait_for(lambda: counts(directory)["done"] == before + 100, "all jobs are done")
-    psutil.wait_procs(children, timeout=60)
-    assert counts(directory) == {"jobs": before + 100, "done": before + 100, "failed": 0}
-    results = rows(
-        directory,
-        "SELECT r.* FROM result r JOIN workunit w ON w.id = r.workunitid JOIN app a "
-        "ON a.id = w.appid WHERE a.name = 'copies'",
-    )
-    assert len(results) == 100
-    assert {(row["server_state"], row["outcome"], row["validate_state"]) for row in results} == {
-        (5, 1, 1)
-    }
-    (credit,) = rows(
-        directory,
-        "SELECT total(granted_credit) AS granted, (SELECT total_credit FROM user "
-        "WHERE name = 'volunteers') AS got FROM result",
-    )
-    assert credit["granted"] == pytest.approx(credit["got"])
 
 
 def test_it_listens_where_it_is_told_to_and_all_settings_follow(do: Do, directory: Path) -> None:

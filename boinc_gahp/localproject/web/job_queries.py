@@ -179,7 +179,7 @@ class ShownJob:
 def job(core: Core, connection: sqlite3.Connection, job_id: int) -> ShownJob | None:
     """Return a job with its instances and what is known of its history."""
     row = connection.execute(
-        "SELECT w.*, b.name AS batch_name, b.user_id, u.name AS user_name, a.name AS app_name "
+        "SELECT w.*, b.name AS batch_name, b.user_id, u.name AS user_name, a.name AS app "
         "FROM workunit w LEFT JOIN batch b ON b.id = w.batch LEFT JOIN user u ON u.id = b.user_id "
         "LEFT JOIN app a ON a.id = w.appid WHERE w.id = ?",
         (job_id,),
@@ -198,7 +198,7 @@ def job(core: Core, connection: sqlite3.Connection, job_id: int) -> ShownJob | N
         document = WorkunitDocument((), "")
     state = _state(row, results)
     return ShownJob(
-        it=views.job(row, row["app_name"] or ""),
+        it=views.job(row, row["app"] or ""),
         row=row,
         state=state,
         command_line=document.command_line,
