@@ -8,7 +8,6 @@ from boinc_gahp.api.folders import folder_name, note_of
 from boinc_gahp.api.logs import log_of
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import NotKnownHere, OutputError
-from boinc_gahp.tracebacks import concise
 
 if TYPE_CHECKING:
     import os
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from boinc_gahp.submit import Parameter
 
 
-@concise
 class BatchJob:
     """A job of a batch, as the project described it when it was asked.
 
