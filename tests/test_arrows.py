@@ -55,7 +55,6 @@ ARROWS = {
     "secret": set(),
     "lazy": set(),
     "text": set(),
-    "tracebacks": set(),
     "backoff": set(),
     "threads": set(),
     "states": set(),
@@ -65,7 +64,6 @@ ARROWS = {
     "files": set(),
     "_version": set(),
     # The name that api had.
-    "remote": {"api"},
     # The package itself hands out the Python API.
     "": {"api"},
 }
@@ -75,7 +73,6 @@ OPEN_TO_ALL = {
     "secret",
     "text",
     "threads",
-    "tracebacks",
     "files",
     "backoff",
     "states",

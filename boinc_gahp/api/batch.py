@@ -23,7 +23,6 @@ from boinc_gahp.api.progress import of_steps, of_waiting
 from boinc_gahp.api.types import JobState
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.errors import NoSuchJob
-from boinc_gahp.tracebacks import concise, offered
 
 if TYPE_CHECKING:
     import os
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 _OFFERED = 1000
 
 
-@concise
 class Batch(KnownBatch):
     """One of the account's batches, as methods of :class:`Project` return it.
 
@@ -412,9 +410,6 @@ class Batch(KnownBatch):
             RpcError: the project could not be asked, or refused.
         """
         control.extend(self, until)
-
-    def __dir__(self) -> Iterable[str]:
-        return offered(self, super().__dir__(), "renew_from")
 
 
 def _several(

@@ -44,7 +44,6 @@ from boinc_gahp.functions import (
 )
 from boinc_gahp.rpc import BatchState
 from boinc_gahp.text import count, shorten
-from boinc_gahp.tracebacks import concise, offered
 
 if TYPE_CHECKING:
     import os
@@ -73,7 +72,6 @@ _AT_WORK = 70.0
 _BACKOFF = Backoff(0.2, 5.0)
 
 
-@concise
 class Function(Generic[T]):
     """A Python function that volunteers call; made by :meth:`Project.function`.
 
@@ -297,9 +295,6 @@ class Function(Generic[T]):
         batch.existed = batch.compared = True
         control.renew(batch)
         return batch
-
-    def __dir__(self) -> Iterable[str]:
-        return offered(self, super().__dir__())
 
     def __repr__(self) -> str:
         return f"<Function {self.name!r} in {self.image} on {self._project.host}>"

@@ -19,7 +19,6 @@ from boinc_gahp.api.gathering import Gathering
 from boinc_gahp.api.progress import of_gathering
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.quantities import SPAN
-from boinc_gahp.tracebacks import concise, offered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -96,7 +95,6 @@ class JobResult:
         return cls(name, parameters, folder, outputs, status, note.failure, *files)
 
 
-@concise
 class JobFuture(concurrent.futures.Future[T]):
     """The result of a job that may not be over: a :class:`concurrent.futures.Future`.
 
@@ -183,11 +181,6 @@ class JobFuture(concurrent.futures.Future[T]):
                 # Waiting threads are told by this only.
                 self.set_running_or_notify_cancel()
 
-    def __dir__(self) -> Iterable[str]:
-        # What concurrent.futures has for those that make futures.
-        internal = ("set_result", "set_exception", "set_running_or_notify_cancel")
-        return offered(self, super().__dir__(), *internal)
-
     def __repr__(self) -> str:
         return f"<JobFuture {self.job_name!r} {self._words()}>"
 
@@ -200,7 +193,6 @@ class JobFuture(concurrent.futures.Future[T]):
         return "done" if error is None else f"failed: {error}"
 
 
-@concise
 class JobFutures(Sequence[JobFuture[T]], Generic[T]):
     """The futures of a batch's jobs, in the order of the jobs.
 

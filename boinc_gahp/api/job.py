@@ -9,7 +9,6 @@ from boinc_gahp.api.logs import log_of
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import NotKnownHere, OutputError
 from boinc_gahp.fetch.failures import look_up_failure
-from boinc_gahp.tracebacks import concise
 
 if TYPE_CHECKING:
     import os
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from boinc_gahp.submit import Parameter
 
 
-@concise
 class BatchJob:
     """A job of a batch, as the project described it when it was asked.
 

@@ -12,7 +12,6 @@ from boinc_gahp.api.forecast import Forecast
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.progress import state_words
 from boinc_gahp.states import BatchState
-from boinc_gahp.tracebacks import concise
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 _OVER = (BatchState.COMPLETE, BatchState.ABORTED, BatchState.RETIRED)
 
 
-@concise
 class KnownBatch:
     """The part of a :class:`~boinc_gahp.api.Batch` that asks nothing."""
 

@@ -17,7 +17,6 @@ from boinc_gahp.api.types import Parameters
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.config import authenticator_of, find_project
 from boinc_gahp.errors import GahpError
-from boinc_gahp.tracebacks import concise, offered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from boinc_gahp.submit import OnProgress, Progress
 
 
-@concise
 class Project(ProjectRuns):
     """A BOINC project, as one account sees it.
 
@@ -350,9 +348,6 @@ class Project(ProjectRuns):
 
     def __exit__(self, *_exc_info: object) -> None:
         self.close()
-
-    def __dir__(self) -> Iterable[str]:
-        return offered(self, super().__dir__(), "session")
 
     def __repr__(self) -> str:
         called = f"{self.name!r} " if self.name else ""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.tracebacks import concise
 
 if TYPE_CHECKING:
     import os
@@ -28,7 +27,6 @@ __all__ = ["ProjectRuns", "name_of_app"]
 T = TypeVar("T")
 
 
-@concise
 class ProjectRuns:
     """The part of a :class:`~boinc_gahp.api.Project` that returns futures."""
 

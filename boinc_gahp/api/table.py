@@ -13,7 +13,6 @@ from boinc_gahp.api.row_jobs import RowJobs
 from boinc_gahp.api.row_values import Values, no_parameter
 from boinc_gahp.api.rows import read_rows
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.tracebacks import concise_function
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from boinc_gahp.submit import Parameter
 
 
-@concise_function
 def jobs_from(
     rows: str | os.PathLike[str] | Iterable[Mapping[str, Any]],
     *,

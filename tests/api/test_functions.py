@@ -158,12 +158,9 @@ def test_wrong_calls_are_refused_before_anything_is_sent(
     assert project.batches() == ()
 
 
-def test_a_single_call_with_wrong_arguments_has_a_short_traceback(
-    function: Function[float],
-) -> None:
-    with pytest.raises(BadRequest) as found:
+def test_a_single_call_with_wrong_arguments_is_refused(function: Function[float]) -> None:
+    with pytest.raises(BadRequest, match="too many positional arguments"):
         function(1, 2, 3)  # type: ignore[call-arg, arg-type, unused-ignore]
-    assert len(found.traceback) == 2
     with pytest.raises(BadRequest, match="argument 2 of map is of the type int: expected a list"):
         function.map([1], 2)  # type: ignore[arg-type, unused-ignore]
     with pytest.raises(BadRequest, match="an iterable for each argument"):

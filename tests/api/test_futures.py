@@ -199,9 +199,8 @@ def test_a_cancelled_future_aborts_its_job_only(site: Site) -> None:
     assert futures[1].cancelled()
     done, _ = concurrent.futures.wait(futures, LIMIT, concurrent.futures.FIRST_COMPLETED)
     assert done == {futures[1]}
-    with pytest.raises(concurrent.futures.CancelledError, match="was cancelled here") as raised:
+    with pytest.raises(concurrent.futures.CancelledError, match="was cancelled here"):
         futures[1].result()
-    assert len(raised.traceback) == 2
     with pytest.raises(concurrent.futures.CancelledError, match=futures[1].job_name):
         futures[1].exception()
     assert futures.batch.counts().failed == 1

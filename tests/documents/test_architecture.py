@@ -24,7 +24,7 @@ def test_the_arrows_are_those_that_the_test_of_imports_sees() -> None:
         for path in test_arrows.SOURCES
         for _, other in test_arrows.rooms_imported(path.read_text("utf-8"), path)
     }
-    no_rooms = {"", "_version", "remote"}
+    no_rooms = {"", "_version"}
     expected = {(a, b) for a, b in seen if a != b and not {a, b} & no_rooms}
     assert set(rooms.arrows()) == expected
 
