@@ -85,7 +85,11 @@ if TYPE_CHECKING:
         SubmittedInput as SubmittedInput,
         SubmittedJob as SubmittedJob,
     )
-    from boinc_gahp.api.manifest_files import Manifests as Manifests
+    from boinc_gahp.api.manifest_files import (
+        Manifests as Manifests,
+        SubmittedBatch as SubmittedBatch,
+        submitted_batches as submitted_batches,
+    )
     from boinc_gahp.api.patterns import Patterns as Patterns
     from boinc_gahp.api.programs import (
         ProgramBatch as ProgramBatch,
@@ -189,7 +193,7 @@ __getattr__, __dir__ = exports(
         "logs": ["JobLog", "logs_of", "page_of"],
         "progress": ["StepView", "counts_words", "longest_words", "rest_words", "state_words"],
         "manifest": ["Lineage", "Manifest", "SubmittedInput", "SubmittedJob"],
-        "manifest_files": ["Manifests"],
+        "manifest_files": ["Manifests", "SubmittedBatch", "submitted_batches"],
         "patterns": ["Patterns"],
         "programs": [
             "ProgramBatch",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.api.types import InlineFile, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.errors import BadRequest
+from boinc_gahp.secret import hide_logins
 from boinc_gahp.text import nearest, quoted
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def read_file(text: str) -> Input:
     kind, rest = (found[1].lower(), found[2]) if found else ("", "")
     if kind in {"http", "https"}:
         raise BadRequest(
-            f"input file {quoted(text)}: a project needs its size and MD5, too: write "
+            f"input file {quoted(hide_logins(text))}: a project needs its size and MD5, too: write "
             "remote:URL,NBYTES,MD5 (wc -c and md5sum tell these)"
         )
     if kind == "remote":

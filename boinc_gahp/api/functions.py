@@ -61,8 +61,7 @@ T = TypeVar("T")
 
 #: What cannot be in the name of a batch.
 _STEM = re.compile(r"[^A-Za-z0-9_]")
-#: In what the manifest keeps of a job: the function's name, and a name for all contents.
-_OF_FUNCTION = "function"
+#: In what the manifest keeps of a job: a name for all contents.
 _CONTENTS = "contents"
 #: The most characters of an argument among a job's parameters, and of all in an error.
 _SHOWN = 60
@@ -238,7 +237,7 @@ class Function(Generic[T]):
         while (found := self._found(calls, batch_name, contents, name)) is None:
             if made is None:
                 made = self._program(calls.real(), {**options, "name": batch_name})
-                jobs = [_as_kept(job, self.name, contents) for job in made.jobs]
+                jobs = [_as_kept(job, contents) for job in made.jobs]
             try:
                 return self._project.submit(made.app, jobs, **made.options)
             except BatchConflict:
@@ -353,11 +352,11 @@ class _Calls(NamedTuple):
         return "the image, the input files or the options"
 
 
-def _as_kept(job: Job, function: str, contents: str) -> Job:
+def _as_kept(job: Job, contents: str) -> Job:
     """Return a job whose manifest tells of the call, and not the bytes of its arguments."""
     if job.program is None:
         return job
-    told = {**json.loads(job.program.shared), _OF_FUNCTION: function, _CONTENTS: contents}
+    told = {**json.loads(job.program.shared), _CONTENTS: contents}
     return replace(job, program=ProgramWords(job.program.command[:-1], json.dumps(told)))
 
 

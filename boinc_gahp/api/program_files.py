@@ -148,7 +148,7 @@ class FileFinder:
         return self._sources[key]
 
     def given(self, text: str) -> Source:
-        """Return the input that ``PATH``, ``URL`` or ``NAME=FILE`` describes.
+        """Return the input that ``PATH``, ``NAME=FILE`` or ``remote:…`` describes.
 
         A path keeps its directories, as in a command line.
 

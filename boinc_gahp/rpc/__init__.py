@@ -18,18 +18,11 @@ from boinc_gahp.states import BatchState
 if TYPE_CHECKING:
     from boinc_gahp.rpc.client import WebRpcs as WebRpcs
     from boinc_gahp.rpc.command_lines import command_line as command_line
-    from boinc_gahp.rpc.foreign_errors import FOREIGN as FOREIGN, chain as chain
-    from boinc_gahp.rpc.limits import TimeLimits as TimeLimits
     from boinc_gahp.rpc.options import ClientOptions as ClientOptions
     from boinc_gahp.rpc.outputs import OutputStream as OutputStream
     from boinc_gahp.rpc.retry import BACKOFF as BACKOFF, dropped as dropped
     from boinc_gahp.rpc.site import ProjectSite as ProjectSite, must_be_private as must_be_private
     from boinc_gahp.rpc.spool import NoRoom as NoRoom
-    from boinc_gahp.rpc.transport import (
-        HttpReply as HttpReply,
-        HttpRequest as HttpRequest,
-        HttpTransport as HttpTransport,
-    )
     from boinc_gahp.rpc.types import (
         OVERLAP as OVERLAP,
         AppInfo as AppInfo,
@@ -76,14 +69,11 @@ _get, __dir__ = exports(
     {
         "client": ["WebRpcs"],
         "command_lines": ["command_line"],
-        "foreign_errors": ["FOREIGN", "chain"],
-        "limits": ["TimeLimits"],
         "options": ["ClientOptions"],
         "outputs": ["OutputStream"],
         "retry": ["BACKOFF", "dropped"],
         "site": ["ProjectSite", "must_be_private"],
         "spool": ["NoRoom"],
-        "transport": ["HttpReply", "HttpRequest", "HttpTransport"],
         "types": [
             "OVERLAP",
             "AppInfo",

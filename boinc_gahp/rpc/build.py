@@ -159,8 +159,6 @@ def _head(submission: BatchSubmission) -> Iterator[str]:
     if bounds:
         yield f"<job_params>{''.join(bounds)}</job_params>"
     yield from numbers([("priority", submission.priority)], "batch: ")
-    if submission.allocation_priority:
-        yield leaf("allocation_priority", "1")
     if submission.batch_id is None and submission.batch_name is not None:
         yield leaf("batch_name", submission.batch_name)
     if submission.input_template_filename is not None:
@@ -196,14 +194,8 @@ class _Jobs:
         return "".join(parts)
 
     def _rare(self, job: JobSubmission, where: str) -> Iterator[str]:
-        for tag, given in (
-            ("priority", job.priority),
-            ("target_team", job.target_team),
-            ("target_user", job.target_user),
-            ("target_host", job.target_host),
-        ):
-            if given is not None:
-                yield leaf(tag, str(given), where)
+        if job.priority is not None:
+            yield leaf("priority", str(job.priority), where)
         for tag, text in (
             ("input_template", job.input_template),
             ("output_template", job.output_template),
@@ -268,7 +260,9 @@ def flags(**wanted: bool) -> Iterable[str]:
     return (leaf(name, "1") for name, on in wanted.items() if on)
 
 
-def files(names: Sequence[str], batch_id: int | None, delete_time: float | None) -> Iterable[str]:
+def files(
+    names: Sequence[str], batch_id: int | None, delete_time: float | None = None
+) -> Iterable[str]:
     """Return the elements for files in query_files and upload_files."""
     if batch_id is not None:
         yield leaf("batch_id", str(batch_id))

@@ -340,18 +340,17 @@ class WebRpcs:
         physical_names: Sequence[str],
         *,
         batch_id: int | None = None,
-        delete_time: float | None = None,
     ) -> tuple[int, ...]:
         """Return the indices of the names that the project does not have.
 
         With ``batch_id``, the files that it has are associated with the batch, and PHP crashes if
-        one already was (``web-rpcs.rst``, "Files", also for why not to send ``delete_time``).
+        one already was (``web-rpcs.rst``, "Files", also for why no ``delete_time`` is sent).
         """
         absent = RepeatedElements(("file",), results.index, table.MOST_FILES)
         return self._simple(
             table.QUERY_FILES,
             lambda root: results.absent(root, absent.items, len(physical_names)),
-            *build.files(physical_names, batch_id, delete_time and self._to_project(delete_time)),
+            *build.files(physical_names, batch_id),
             records=absent,
         )
 
@@ -400,28 +399,6 @@ class WebRpcs:
             {"wu_name": build.check_text(wu_name, "wu_name"), "file_num": str(file_num)},
             self._authenticator.reveal(),
             f"file {file_num} of {wu_name!r}",
-        )
-
-    def workunit_files(self, wu_id: int) -> OutputStream:
-        """Return all outputs of a job, as a zip archive.
-
-        Reading it raises ProtocolError if there is none: servers send 0 bytes for a job without
-        outputs, and also for a job whose name has a dot. Use :meth:`result_file` for these.
-        """
-        return self._output(
-            table.WORKUNIT_FILES,
-            {"wu_id": str(wu_id)},
-            self._derived(str(wu_id)),
-            f"job {wu_id}",
-        )
-
-    def batch_files(self, batch_id: int) -> OutputStream:
-        """Return all outputs of a batch, as a zip archive; 0 bytes if there are none."""
-        return self._output(
-            table.BATCH_FILES,
-            {"batch_id": str(batch_id)},
-            self._derived(str(batch_id)),
-            f"batch {batch_id}",
         )
 
     # -- what they have in common

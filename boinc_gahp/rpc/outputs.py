@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import ProtocolError, RpcError
 from boinc_gahp.rpc.caller import beginning
 from boinc_gahp.rpc.pages import is_page, page_beginning
-from boinc_gahp.rpc.table import RESULT_FILE, WORKUNIT_FILE, WORKUNIT_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,7 +58,7 @@ class OutputStream:
         """Yield the contents once, at most ``size`` bytes at a time.
 
         Raises:
-            ProtocolError: fewer or more bytes came than announced, or none instead of an archive.
+            ProtocolError: fewer or more bytes came than announced.
             TransportError: the connection failed.
         """
         try:
@@ -71,8 +70,6 @@ class OutputStream:
                     yield chunk[start : start + size]
             if self.length is not None and self._read < self.length:
                 raise self._wrong_length("fewer")
-            if not self._read and self._reply_errors.rpc is WORKUNIT_FILES:
-                raise self._reply_errors.empty_archive()
         except RpcError as error:
             self._end(f"failed ({type(error).__name__})")
             raise
@@ -99,8 +96,7 @@ class OutputStream:
         named = self.filename is not None
         content_type = self._reply.headers.get("Content-Type", "").lower()
         if named:
-            one_file = self._reply_errors.rpc in {RESULT_FILE, WORKUNIT_FILE}
-            if one_file and self.filename and _DIRECTORY.fullmatch(self.filename):
+            if self.filename and _DIRECTORY.fullmatch(self.filename):
                 # The reply to a file number beyond the last one: Content-Length 4096, PHP warnings
                 # or nothing in the body, and the connection held for 5 s.
                 raise self._reply_errors.refusal(

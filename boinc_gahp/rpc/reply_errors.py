@@ -158,13 +158,6 @@ class ReplyErrors:
         """Return the error for an incomplete output."""
         return self._protocol(what, cut=True)
 
-    def empty_archive(self) -> ProtocolError:
-        """Return the error for an archive of 0 bytes (``web-rpcs.rst``, "get_output")."""
-        return self._protocol(
-            "the archive has 0 bytes: servers make none for a job whose name contains a dot, or "
-            "that has no outputs; fetch the outputs one by one (WebRpcs.result_file)"
-        )
-
     def incomplete(self, what: str) -> ProtocolError:
         """Return the error for a complete reply that lacks ``what``."""
         return self._protocol(f"the answer is incomplete or wrong: {shorten(what, 200)}")

@@ -82,8 +82,6 @@ QUERY_FILES = Rpc("query_files", ("absent_files",), FILE_HANDLER, dies=True)
 UPLOAD_FILES = Rpc("upload_files", _SUCCESS, FILE_HANDLER, repeatable=False, partial=("",))
 RESULT_FILE = Rpc("result_file", handler=OUTPUT_HANDLER)
 WORKUNIT_FILE = Rpc("workunit_file", handler=OUTPUT_HANDLER)
-WORKUNIT_FILES = Rpc("workunit_files", handler=OUTPUT_HANDLER)
-BATCH_FILES = Rpc("batch_files", handler=OUTPUT_HANDLER)
 # Pages of the web site, which are no RPCs (``web-rpcs.rst``, "Pages for programs").
 LOOKUP_ACCOUNT = Rpc("lookup_account", ("authenticator",), LOOKUP_HANDLER, reply="account_out")
 PROJECT_CONFIG = Rpc(

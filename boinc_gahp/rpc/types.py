@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class InputFile(NamedTuple):
     """One ``<input_file>``; use the constructors below, one for each mode.
 
-    ``mode`` is local, local_staged, semilocal, inline or remote. This and :class:`JobSubmission`
+    ``mode`` is local_staged, inline or remote. This and :class:`JobSubmission`
     are named tuples: a batch can have hundreds of thousands of them.
     """
 
@@ -44,16 +44,6 @@ class InputFile(NamedTuple):
     def remote(cls, url: str, nbytes: int, md5: str) -> InputFile:
         """Return a file that volunteers fetch from another server."""
         return cls("remote", url=url, nbytes=nbytes, md5=md5)
-
-    @classmethod
-    def local(cls, path: str) -> InputFile:
-        """Return a file on the project's own server, by its path there."""
-        return cls("local", source=path)
-
-    @classmethod
-    def semilocal(cls, url: str) -> InputFile:
-        """Return a file that the project's server fetches by URL when the job is submitted."""
-        return cls("semilocal", source=url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +71,6 @@ class JobSubmission(NamedTuple):
     input_files: tuple[InputFile, ...] = ()
     rsc_fpops_est: float | None = None
     priority: int | None = None
-    target_team: int | None = None
-    target_user: int | None = None
-    target_host: int | None = None
     input_template: str | None = None
     output_template: str | None = None
 
@@ -98,7 +85,6 @@ class BatchSubmission:
     batch_name: str | None = None
     app_version_num: int | None = None
     priority: int | None = None
-    allocation_priority: bool = False
     input_template_filename: str | None = None
     output_template_filename: str | None = None
     job_params: JobParams = JobParams()

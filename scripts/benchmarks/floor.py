@@ -36,7 +36,6 @@ _INDEPENDENT = {
     "query_completed_job",
     "result_file",
     "workunit_file",
-    "workunit_files",
 }
 
 

@@ -92,7 +92,7 @@ def test_each_kind_of_file_has_its_form(text: str, file: File) -> None:
         ("inline:", "an empty file has to be one on disk"),
         ("stagd:abc", "did you mean staged:?"),
         ("ftp://h/a", "ftp: is not a known kind of file"),
-        ("https://h.edu/a", "needs its size and MD5, too: write remote:URL,NBYTES,MD5"),
+        ("https://me:key@h.edu/a", '"https://<login>@h.edu/a": a project needs its size and MD5'),
         ("remote:http://h/a", "expected remote:URL,NBYTES,MD5"),
         ("remote:http://h/a,5k,", "NBYTES is a number"),
         ("remote:http://h/a,,", "NBYTES is a number"),

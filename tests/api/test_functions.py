@@ -123,7 +123,7 @@ def test_an_input_file_that_has_changed_makes_another_batch(
     named = function.map([1], name="scales")
     (tmp_path / "data.csv").write_text("two")
     assert function.map([1]).batch.id != first.batch.id
-    with pytest.raises(BatchConflict, match="the image, the input files or the options are other"):
+    with pytest.raises(BatchConflict, match="the image, the input files or the options; give"):
         function.map([1], name="scales")
     (tmp_path / "data.csv").write_text("1")
     assert function.map([1], name="scales").batch.id == named.batch.id
@@ -134,7 +134,7 @@ def test_a_name_of_a_batch_that_ran_no_function_is_refused(
 ) -> None:
     (tmp_path / "fit.sh").write_text("#!/bin/sh\n")
     project.run("./fit.sh", image="debian:12", name="fits")
-    with pytest.raises(BatchConflict, match="they ran no function"):
+    with pytest.raises(BatchConflict, match="the function scale; give"):
         function.map([1], name="fits")
 
 

@@ -115,7 +115,7 @@ def test_what_a_directory_brings_is_not_sent_twice() -> None:
         ("other.csv=data/a.csv", "other.csv"),
         ("sub/other.csv=data/a.csv", "sub/other.csv"),
         ("x=y", "x=y"),
-        ("https://data.example.org/set.csv?version=2", "set.csv"),
+        (f"remote:https://data.example.org/set.csv?version=2,5,{'0' * 32}", "set.csv"),
         ("note.txt=inline:hello", "note.txt"),
         ("/usr/bin/env", "env"),
     ],

@@ -125,8 +125,6 @@ EVERY: dict[str, Callable[[WebRpcs, Path], object]] = {
     ),
     "result_file": lambda project, _: project.result_file("r", 0),
     "workunit_file": lambda project, _: project.workunit_file("w", 0),
-    "workunit_files": lambda project, _: project.workunit_files(1),
-    "batch_files": lambda project, _: project.batch_files(1),
 }
 
 

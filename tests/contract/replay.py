@@ -49,8 +49,11 @@ NOT_OURS = {
     "query_batch__none_specified": "an id or a name is insisted on",
     "query_completed_job__no_job_name": "a name is always sent",
     "query_files__no_names": "nothing to compare: no names",
+    "query_files__delete_time_later_than_record": "no delete_time is sent",
     "set_expire_time__no_expire_time": "a time is always sent",
+    "submit_batch__allocation_priority": "no such priority is sent",
     "submit_batch__cmdline_ampersand": "a < that clients refuse is refused before it is sent",
+    "submit_batch__job_target_team": "jobs are for all volunteers",
     "submit_batch__mode_unsupported": "modes are the documented ones",
 }
 
@@ -173,8 +176,6 @@ def _output(recording: Recording) -> Callable[[WebRpcs], Any]:
     calls: dict[str, Callable[[WebRpcs], OutputStream]] = {
         "result_file": lambda p: p.result_file(query.get("result_name", "x"), number),
         "workunit_file": lambda p: p.workunit_file(query.get("wu_name", "x"), number),
-        "workunit_files": lambda p: p.workunit_files(int(query.get("wu_id", 0))),
-        "batch_files": lambda p: p.batch_files(int(query.get("batch_id", 0))),
     }
     chosen = calls.get(query.get("cmd", ""), calls["result_file"])
     return lambda project: contents(chosen(project))
@@ -219,7 +220,6 @@ def submission(asked: etree._Element) -> BatchSubmission:
         batch_name=batch.findtext("batch_name"),
         app_version_num=_integer(batch.findtext("app_version_num")),
         priority=_integer(batch.findtext("priority")),
-        allocation_priority=batch.find("allocation_priority") is not None,
         input_template_filename=batch.findtext("input_template_filename"),
         output_template_filename=batch.findtext("output_template_filename"),
         job_params=JobParams()
@@ -240,9 +240,6 @@ def _job(job: etree._Element) -> JobSubmission:
         input_files=tuple(_file(file) for file in job.iterfind("input_file")),
         rsc_fpops_est=_number(job.findtext("rsc_fpops_est")),
         priority=_integer(job.findtext("priority")),
-        target_team=_integer(job.findtext("target_team")),
-        target_user=_integer(job.findtext("target_user")),
-        target_host=_integer(job.findtext("target_host")),
         input_template=template("input_template"),
         output_template=template("output_template"),
     )
@@ -294,7 +291,6 @@ _CALLS: dict[Any, Callable[[WebRpcs, etree._Element], Any]] = {
     "query_files": lambda p, r: p.query_files(
         _texts(r, "phys_name"),
         batch_id=_integer(r.findtext("batch_id")),
-        delete_time=_number(r.findtext("delete_time")),
     ),
     "upload_files": lambda p, r: p.upload_files(
         (),

@@ -161,30 +161,13 @@ def test_connection_is_used_again_after_a_whole_output_only(
 def test_queries_name_what_is_asked_for(server: Scripted, project: WebRpcs) -> None:
     server.answers.append(raw(file(b"PK", "attachment; filename=boinc_x.zip"), stay=True))
     project.result_file("jöb 0&_0", 1).close()
-    project.workunit_files(12).close()
-    project.batch_files(3).close()
     project.workunit_file("job", 0).close()
     derived = [request.path.partition("auth_str=") for request in server.requests]
     assert [path for path, _, _ in derived] == [
         "/test/get_output.php?cmd=result_file&result_name=j%C3%B6b+0%26_0&file_num=1&",
-        "/test/get_output.php?cmd=workunit_files&wu_id=12&",
-        "/test/get_output.php?cmd=batch_files&batch_id=3&",
         "/test/get_output.php?cmd=workunit_file&wu_name=job&file_num=0&",
     ]
-    assert [auth == AUTHENTICATOR for _, _, auth in derived] == [False, False, False, True]
-
-
-def test_an_archive_of_no_bytes_is_an_error_that_tells_the_way_round(
-    server: Scripted, project: WebRpcs
-) -> None:
-    server.answers.append(raw(file(b"", "attachment; filename=boinc_wu_a.b_0GkZXO"), stay=True))
-    with project.workunit_files(12) as stream, pytest.raises(ProtocolError) as caught:
-        b"".join(stream.chunks())
-    assert "none for a job whose name contains a dot" in str(caught.value)
-    assert "WebRpcs.result_file" in str(caught.value)
-    # A batch may have no outputs yet.
-    with project.batch_files(3) as stream:
-        assert b"".join(stream.chunks()) == b""
+    assert [auth == AUTHENTICATOR for _, _, auth in derived] == [False, True]
 
 
 def test_deadline_ends_an_output(server: Scripted, project: WebRpcs) -> None:

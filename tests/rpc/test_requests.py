@@ -140,14 +140,11 @@ def test_elements_stand_in_the_order_of_boincs_own_clients() -> None:
         (InputFile.local_staged("x"),),
         1e9,
         5,
-        6,
-        7,
-        8,
         template,
         "<file_info/><result/>",
     )
     batch = BatchSubmission(
-        "a", [job], 3, "ignored", 9, 2, True, "in", "out", JobParams(1, 2.5, 3e20, 60, None)
+        "a", [job], 3, "ignored", 9, 2, "in", "out", JobParams(1, 2.5, 3e20, 60, None)
     )
     project.submit_batch(batch)
     root = sent(transport)
@@ -156,14 +153,13 @@ def test_elements_stand_in_the_order_of_boincs_own_clients() -> None:
         "<batch><batch_id>3</batch_id><app_name>a</app_name><app_version_num>9</app_version_num>"
         "<job_params><rsc_disk_bound>60</rsc_disk_bound><rsc_fpops_est>1</rsc_fpops_est>"
         "<rsc_fpops_bound>2.5</rsc_fpops_bound><rsc_memory_bound>3e+20</rsc_memory_bound>"
-        "</job_params><priority>2</priority><allocation_priority>1</allocation_priority>"
+        "</job_params><priority>2</priority>"
         "<input_template_filename>in</input_template_filename>"
         "<output_template_filename>out</output_template_filename>"
         "<job><name>j</name><rsc_fpops_est>1000000000</rsc_fpops_est>"
         "<command_line>-a</command_line>"
         "<input_file><mode>local_staged</mode><source>x</source></input_file>"
-        "<priority>5</priority><target_team>6</target_team><target_user>7</target_user>"
-        "<target_host>8</target_host><input_template><workunit/></input_template>"
+        "<priority>5</priority><input_template><workunit/></input_template>"
         "<output_template><file_info/><result/></output_template></job></batch>"
     )
 
