@@ -275,3 +275,12 @@ def test_files_of_an_assimilated_job_stay_as_long_as_they_shall(tmp_path: Path) 
             "the transitioner has put the deletion off",
         )
         assert assimilated()["file_delete_state"] == FileDeleteState.INIT
+
+
+def test_half_received_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
+    project = LocalProject(tmp_path / "p", hosts=0)
+    left = tmp_path / "p" / "spool" / "half"
+    left.write_bytes(b"half")
+    project.close()
+    with LocalProject(tmp_path / "p", hosts=0):
+        assert not left.exists()
