@@ -66,7 +66,6 @@ ARROWS = {
     "files": set(),
     "_version": set(),
     # The name that api had.
-    "remote": {"api"},
     # The package itself hands out the Python API.
     "": {"api"},
 }

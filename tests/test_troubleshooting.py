@@ -25,8 +25,8 @@ VARIES = "…"
 def error_classes() -> tuple[type[GahpError], ...]:
     """Return all of the program's classes of errors that have a code."""
     for module in pkgutil.walk_packages(boinc_gahp.__path__, "boinc_gahp."):
-        # The old name of boinc_gahp.api warns; the workflows need Snakemake, and have no errors.
-        if not module.name.startswith(("boinc_gahp.remote", "boinc_gahp.workflows")):
+        # The workflows need Snakemake, and have no errors.
+        if not module.name.startswith("boinc_gahp.workflows"):
             importlib.import_module(module.name)
 
     def below(base: type[GahpError]) -> list[type[GahpError]]:

@@ -1,16 +1,12 @@
-"""What importing and using the Python API imports; and its name in 0.1."""
+"""What importing and using the Python API imports."""
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
-
-import boinc_gahp
-from boinc_gahp import api
 
 if TYPE_CHECKING:
     from tests.api.conftest import Site
@@ -22,18 +18,6 @@ with Project(sys.argv[1], sys.argv[2]) as project:
     print(len(project.batches()))
 print(*(name for name in sys.modules if name.startswith("boinc_gahp.")))
 """
-
-
-def test_the_old_name_of_the_python_api_has_all_of_its_names(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delitem(sys.modules, "boinc_gahp.remote", raising=False)
-    with pytest.warns(
-        DeprecationWarning, match=r"boinc_gahp\.remote is called boinc_gahp\.api now"
-    ):
-        old = importlib.import_module("boinc_gahp.remote")
-    assert all(getattr(old, name) is getattr(api, name) for name in api.__all__)
-    assert old.Project is boinc_gahp.Project
 
 
 @pytest.mark.processes

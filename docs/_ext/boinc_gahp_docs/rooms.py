@@ -31,9 +31,8 @@ OPEN = (
 )
 #: They are drawn as a floor under the rooms, without arrows; logs is for cli alone.
 FLOOR = (*OPEN, "logs")
-#: Parts of the package that are no rooms; the package itself hands out the Python API, and
-#: ``remote`` is its old name.
-_NO_ROOMS = ("", "_version", "remote")
+#: Parts of the package that are no rooms; the package itself hands out the Python API.
+_NO_ROOMS = ("", "_version")
 
 Arrows = dict[tuple[str, str], int]
 
