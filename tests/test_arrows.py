@@ -65,7 +65,6 @@ ARROWS = {
     "quantities": set(),
     "files": set(),
     "_version": set(),
-    # The name that api had.
     # The package itself hands out the Python API.
     "": {"api"},
 }
