@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.following import Follower
-from boinc_gahp.ledger.jobs import NewJob
+from boinc_gahp.ledger import NewJob
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.helpers import wait_for
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger.jobs import BatchRow, JobRow
+    from boinc_gahp.ledger import BatchRow, JobRow
     from boinc_gahp.submit.types import Input
     from tests.htcondor.helpers import Site
 
