@@ -1,4 +1,4 @@
-"""Runs work on threads: on a thread of its own, as tasks, fairly by project, in parallel, in turn.
+"""Runs work on threads: on a thread of its own, as tasks, fairly by project, in parallel.
 
 They are daemon threads, so that no exit waits for them: those of ``concurrent.futures`` are joined
 at interpreter exit, and a process without a client must not wait for a slow project.
@@ -11,7 +11,6 @@ import logging
 import threading
 import time
 from collections import Counter, deque
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ R = TypeVar("R")
 
 #: Seconds after which an idle thread ends.
 _IDLE = 30.0
-#: Seconds after which a thread continues although another one has the turn.
-_PATIENCE = 0.1
 #: All projects together have so many times the threads of one.
 _TOGETHER = 2
 
@@ -358,61 +355,3 @@ class _Begun(Generic[T, R]):
         if self._error is not None:
             raise self._error
         return self._done[0]
-
-
-class Turn:
-    """Lets one of several threads compute at a time; the others sleep until it is their turn.
-
-    Python's own lock lets only one of them compute, too. But a thread gives that lock up at each
-    system call, however short, and another processor then wakes a thread that mostly comes too
-    late: on two processors, small fetches took half as much processor time again. So a thread keeps
-    its turn during short calls, and leaves it while it waits for a network or a disk.
-
-    The turn is advice: a thread that does not get it soon continues without, so none can be
-    stopped by another that hangs.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._thread = threading.local()
-
-    @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Run the block in turn; within another such block it changes nothing."""
-        if self._has() is not None:
-            yield
-            return
-        self._take()
-        try:
-            yield
-        finally:
-            self._leave()
-
-    @contextmanager
-    def left(self) -> Iterator[None]:
-        """Let other threads have the turn during the block, which waits for something."""
-        if self._has() is None:
-            yield
-            return
-        self._leave()
-        try:
-            yield
-        finally:
-            self._take()
-
-    def _has(self) -> bool | None:
-        """Return whether this thread got its turn; None: it takes no turns now."""
-        has: bool | None = getattr(self._thread, "has", None)
-        return has
-
-    def _take(self) -> None:
-        self._thread.has = self._lock.acquire(timeout=_PATIENCE)
-
-    def _leave(self) -> None:
-        if self._thread.has:
-            self._lock.release()
-        self._thread.has = None
-
-
-#: The turn of all threads of this process that fetch.
-turn = Turn()

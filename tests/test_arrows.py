@@ -63,7 +63,6 @@ ARROWS = {
     "extras": set(),
     "files": set(),
     "_version": set(),
-    # The name that api had.
     # The package itself hands out the Python API.
     "": {"api"},
 }

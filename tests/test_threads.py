@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.threads import Pool, Turn, Workers, in_order, in_parallel, start
+from boinc_gahp.threads import Pool, Workers, in_order, in_parallel, start
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
@@ -294,70 +294,3 @@ def test_in_order_works_without_threads(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(threading.Thread, "start", refused)
     assert list(in_order(str, range(5), threads=3, name="t")) == ["0", "1", "2", "3", "4"]
-
-
-def test_one_thread_at_a_time_has_the_turn() -> None:
-    turn, most, inside = Turn(), [0], [0]
-
-    def work(_: int) -> None:
-        with turn.taken():
-            inside[0] += 1
-            most.append(inside[0])
-            inside[0] -= 1
-
-    in_parallel(work, range(200), threads=8, name="t")
-    assert max(most) == 1
-
-
-def test_a_thread_that_waits_leaves_its_turn() -> None:
-    turn = Turn()
-    went, done = threading.Event(), threading.Event()
-
-    def other() -> None:
-        with turn.taken():
-            went.set()
-            done.wait(60)
-
-    with turn.taken(), turn.left():
-        start(other, "other")
-        assert went.wait(60)
-        assert not turn._lock.acquire(blocking=False)
-        done.set()
-    wait_for(lambda: not turn._lock.locked(), "the turn to be free")
-
-
-def test_a_thread_that_hangs_in_its_turn_stops_no_other() -> None:
-    turn = Turn()
-    has, end, went = threading.Event(), threading.Event(), threading.Event()
-
-    def hang() -> None:
-        with turn.taken():
-            has.set()
-            end.wait(60)
-
-    def go_on() -> None:
-        with turn.taken(), turn.left():
-            went.set()
-
-    start(hang, "hang")
-    assert has.wait(60)
-    start(go_on, "go_on")
-    assert went.wait(60)
-    end.set()
-
-
-def test_blocks_within_blocks_leave_the_turn_free_at_the_end() -> None:
-    turn = Turn()
-    inner = turn.taken()
-    with turn.left(), turn.taken(), turn.taken(), turn.left(), turn.left(), inner, turn.left():
-        assert not turn._lock.locked()
-    with turn.taken():
-        assert turn._lock.locked()
-    assert not turn._lock.locked()
-
-
-def test_a_block_that_fails_leaves_the_turn_free() -> None:
-    turn = Turn()
-    with pytest.raises(KeyError), turn.taken(), turn.left(), turn.taken():
-        raise KeyError
-    assert not turn._lock.locked()

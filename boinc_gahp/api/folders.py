@@ -96,7 +96,7 @@ class Note:
         stderr: the path of stderr; None if it was not fetched.
         outputs: the path of each output, by its open name.
         result: the exit status, and the elapsed and CPU time; None if stderr was not fetched, for
-            the project tells them together, or if an old version fetched.
+            the project tells them together.
         attempts: if the job is a retry, the ids of the job that it repeats and of all its retries.
         stdout: the path of stdout, of a job that ran a program in a container; None: another job.
         exit_status: of the program; negative if a signal ended it. None: another job.
@@ -136,16 +136,14 @@ def read_note(folder: Path) -> Note | None:
             return None
         files = {str(name): int(size) for name, size in note["files"].items()}
         stderr = None if note["stderr"] is None else str(note["stderr"])
-        # Notes of old versions have neither outputs nor result.
-        outputs = note.get("outputs", {name: name for name in files if name != stderr})
-        result = note.get("result")
+        result = note["result"]
         return Note(
             str(note["project"]),
             int(note["job_id"]),
             int(note["instance_id"]),
             files,
             stderr,
-            {str(name): str(path) for name, path in outputs.items()},
+            {str(name): str(path) for name, path in note["outputs"].items()},
             None
             if result is None
             else FetchResult(
@@ -153,7 +151,7 @@ def read_note(folder: Path) -> Note | None:
                 float(result["elapsed_time"]),
                 float(result["cpu_time"]),
             ),
-            tuple(map(int, note.get("attempts", ()))),
+            tuple(map(int, note["attempts"])),
             *_program_of(note),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

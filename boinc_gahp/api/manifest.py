@@ -64,8 +64,7 @@ class SubmittedInput:
     Attributes:
         md5: of its contents, in hex; None: it is not known.
         source: where it came from, in the words of ``--input``: an absolute path, ``staged:NAME``,
-            ``remote:URL,NBYTES,MD5`` or ``inline:TEXT``; empty if an old version of boinc_gahp
-            submitted it.
+            ``remote:URL,NBYTES,MD5`` or ``inline:TEXT``.
     """
 
     md5: str | None
@@ -91,8 +90,6 @@ class SubmittedJob:
         retry_of: the job of the parent batch that this one repeats; None: there is none.
         program: of a job that runs a program in a container: its command line, and what it has in
             common with the others of its batch; None: it runs an app.
-        complete: whether all that is needed to send it again was kept; False if an old version of
-            boinc_gahp submitted it with files or templates.
     """
 
     name: str
@@ -108,7 +105,6 @@ class SubmittedJob:
     output_template: str | None = None
     retry_of: str | None = None
     program: ProgramWords | None = None
-    complete: bool = True
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -148,14 +144,8 @@ class SubmittedJob:
                 read here.
 
         Raises:
-            StagingError: a file's contents are not known, or nothing tells what was sent.
+            StagingError: a file's contents are not known.
         """
-        if not self.complete:
-            raise StagingError(
-                f"job {self.name!r} was submitted by a version of boinc_gahp that did not keep "
-                "where its files came from, so it cannot be sent again from here: submit it as a "
-                "new batch"
-            )
         if md5s is None:
             md5s = _md5s_now(self.paths)
         inputs = {name: self._file(name, item, md5s) for name, item in self.inputs.items()}
@@ -251,11 +241,9 @@ class Manifest:
             open_name: self._input(content, sources.get(open_name, ""))
             for open_name, content in line["inputs"].items()
         }
-        digests = {key: line[key] for key in TEMPLATES if key in line}
-        kept = all(item.source for item in inputs.values())
         own: dict[str, Any] = {
             **{known_as: line.get(key) for key, known_as in NUMBERS.items()},
-            **{key: self.texts.get(digest) for key, digest in digests.items()},
+            **{key: self.texts.get(line[key]) for key in TEMPLATES if key in line},
         }
         return SubmittedJob(
             name,
@@ -265,7 +253,6 @@ class Manifest:
             **own,
             retry_of=line.get("retry_of"),
             program=self._program(line),
-            complete=kept and all(digest in self.texts for digest in digests.values()),
         )
 
     def columns(self) -> tuple[list[str], list[str]]:

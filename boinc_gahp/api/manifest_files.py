@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from boinc_gahp.api.manifest import Manifest, check_line, readable
 from boinc_gahp.api.request import similar_names
 from boinc_gahp.config import state_dir, url_identity
-from boinc_gahp.errors import ConfigError
+from boinc_gahp.errors import BatchConflict, ConfigError
 from boinc_gahp.files import make_private_directory, open_private_file, whole_file, write_whole
 
 if TYPE_CHECKING:
@@ -36,15 +36,17 @@ log = logging.getLogger("boinc_gahp.api.manifests")
 
 #: Seconds after its last use when a manifest is removed: by then its batch is over.
 _KEEP = 365 * 86400.0
-#: Format 1 had no sources, texts, parameters, parent and retry_of. Readers of format 1 read this.
+#: Changes with each release that writes another form; a file of any other format is refused.
 _FORMAT = 2
 #: How many manifests a list of batches reads, and how many characters of each.
 _MOST = 200
 _LONGEST = 1_000_000
+#: What reading a file that was damaged or edited raises.
+_UNREADABLE = (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError)
 
 
 class Manifests:
-    """The manifests of one project and one account; raises nothing but OSError.
+    """The manifests of one project and one account; a file that cannot be read is left out.
 
     Args:
         session: the project, the account, and the settings, which name the directory.
@@ -62,25 +64,49 @@ class Manifests:
         return next(name for name, path in paths if path is None or not path.exists())
 
     def find(self, batch_name: str) -> Manifest | None:
-        """Return what was sent under this name; None: this machine does not know."""
+        """Return what was sent under this name; None: this machine does not know.
+
+        Raises:
+            BatchConflict: another version of boinc_gahp has written it down.
+        """
         path = self._path(batch_name)
         if path is None:
             return None
         try:
             with (
                 os.fdopen(open_private_file(path, os.O_RDONLY), "rb") as file,
-                gzip.open(file, "rt", encoding="utf-8") as lines,
+                gzip.open(file, "rt", encoding="utf-8") as text,
             ):
-                return _read(lines)
+                first, *lines = text
+            head = json.loads(first)
+            if head.get("format") == _FORMAT:
+                return _read(head, lines)
         except FileNotFoundError:
             return None
-        except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
+        except (
+            OSError,
+            EOFError,
+            zlib.error,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+        ) as error:
             log.warning("the file with what was submitted cannot be read: %s: %s", path, error)
             return None
+        raise BatchConflict(
+            f"what was submitted as batch {batch_name!r} was written down by another version of "
+            f"boinc_gahp, in a form that this one does not read: {path}; go on with the batch in "
+            "that version, or move the file away, then nothing is compared"
+        )
 
     def of(self, batch_name: str, batch_id: int) -> Manifest | None:
-        """Return what was sent for a batch; None: this machine does not know."""
-        manifest = self.find(batch_name)
+        """Return what was sent for a batch; None: this machine does not know, or cannot read it."""
+        try:
+            manifest = self.find(batch_name)
+        except BatchConflict as error:
+            log.warning("%s", error)
+            return None
         return manifest if manifest is not None and manifest.batch_id == batch_id else None
 
     def common(self, batch_name: str, batch_id: int) -> Mapping[str, Any]:
@@ -214,15 +240,13 @@ def _lines(manifest: Manifest, batch_name: str, place: str) -> Iterator[str]:
         yield f"{json.dumps(name)}\t{line}\n"
 
 
-def _read(lines: Iterable[str]) -> Manifest:
-    coming = iter(lines)
-    head = json.loads(next(coming, ""))
+def _read(head: Mapping[str, Any], lines: Iterable[str]) -> Manifest:
     jobs = {}
-    for text in coming:
+    for text in lines:
         name, _, line = text.rstrip("\n").partition("\t")
         check_line(line)
         jobs[json.loads(name)] = line
-    parent = head.get("parent")
+    parent = head["parent"]
     return Manifest(
         int(head["batch_id"]),
         float(head["at"]),
@@ -230,7 +254,7 @@ def _read(lines: Iterable[str]) -> Manifest:
         common=dict(head["common"]),
         jobs=jobs,
         parent=None if parent is None else int(parent),
-        texts=dict(head.get("texts", {})),
+        texts=dict(head["texts"]),
     )
 
 

@@ -24,7 +24,6 @@ from boinc_gahp.fetch.sinks import Delivery, Members, Sink
 from boinc_gahp.fetch.types import FetchResult
 from boinc_gahp.submit import base_name
 from boinc_gahp.text import listed
-from boinc_gahp.threads import turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence, Set
@@ -287,7 +286,6 @@ def _is_users(output: str) -> bool:
     return output.startswith(WORK)
 
 
-@turn.taken()
 def fetch_container(
     context: FetchContext, request: ContainerRequest, scope: CancelScope = NEVER_CANCELLED
 ) -> FetchResult:

@@ -11,7 +11,6 @@ from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.directories import open_made, open_parent, sync
 from boinc_gahp.submit import SingleFlight
-from boinc_gahp.threads import turn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -204,8 +203,7 @@ def sync_together(directory: int) -> None:
         OSError: the disk failed, ...
     """
     status = os.fstat(directory)
-    with turn.left():
-        _syncs.get((status.st_dev, status.st_ino), lambda: sync(directory), lambda _: False)
+    _syncs.get((status.st_dev, status.st_ino), lambda: sync(directory), lambda _: False)
 
 
 def open_destination(

@@ -5,12 +5,10 @@ from __future__ import annotations
 import itertools
 import logging
 import zlib
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import OutputError, ProtocolError, TransportError
-from boinc_gahp.threads import turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -76,12 +74,9 @@ def download(
                 chunks = _at_most(sent, _counted(stream.chunks(_CHUNK), count), too_large)
                 if unpack:
                     chunks = _at_most(limit, gunzip(chunks, what), too_large)
-                is_small = stream.length is not None and stream.length <= _CHUNK
-                # Large blocks are written, unpacked and digested outside of Python's lock.
-                with nullcontext() if is_small else turn.left():
-                    for data in chunks:
-                        for file in files:
-                            file.write(data)
+                for data in chunks:
+                    for file in files:
+                        file.write(data)
             except (TransportError, ProtocolError) as error:
                 if attempt == _ATTEMPTS - 1:
                     raise
@@ -90,8 +85,7 @@ def download(
                 return
         for file in files:
             file.empty()
-        with turn.left():
-            _BACKOFF.wait(attempt)
+        _BACKOFF.wait(attempt)
 
 
 def _limit(output: Output, what: str, setting: int) -> tuple[int, OutputError]:

@@ -36,7 +36,6 @@ from boinc_gahp.fetch.stderr import unwrap
 from boinc_gahp.fetch.temporary import make_executable, registry
 from boinc_gahp.fetch.types import OWN
 from boinc_gahp.fetch.uploaded import NotUploaded, uploaded_by
-from boinc_gahp.threads import turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -73,7 +72,6 @@ class FetchedFiles:
     completed: CompletedJob | None = None
 
 
-@turn.taken()
 def fetch(
     context: FetchContext,
     located: Located | None,
@@ -324,8 +322,7 @@ class _Fetch:
             if not self._download(output, [packed]):
                 return
             with packed.contents() as contents, self._opened(output, contents) as archive:
-                with turn.left():  # it may take minutes, mostly outside of Python
-                    self._unpack(output, archive, packed)
+                self._unpack(output, archive, packed)
                 directories = [f"{name}/" for name in archive.directories]
                 self._delivered.remember_members(key, [*archive.files, *directories])
 

@@ -22,7 +22,6 @@ from boinc_gahp.fetch.sinks import Delivery, Sink
 from boinc_gahp.fetch.types import ContainerRequest, FetchResult
 from boinc_gahp.submit import base_name, find_output
 from boinc_gahp.text import listed
-from boinc_gahp.threads import turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
@@ -188,7 +187,6 @@ class JobDirectory(Sink):
         return Path(os.path.normpath(os.path.join(self._request.directory, name)))  # noqa: PTH118
 
 
-@turn.taken()
 def fetch_output(
     context: FetchContext, request: FetchRequest, scope: CancelScope = NEVER_CANCELLED
 ) -> FetchResult:

@@ -26,7 +26,6 @@ from boinc_gahp.fetch.cancel import NEVER_CANCELLED, CancelScope
 from boinc_gahp.fetch.destinations import Directories, explain, open_destination
 from boinc_gahp.fetch.directories import sync
 from boinc_gahp.fetch.types import OWN
-from boinc_gahp.threads import turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -394,8 +393,7 @@ class TemporaryFile(_Temporary):
             if executable:
                 with self._scope:
                     make_executable(self._descriptor)
-            with turn.left():
-                os.fsync(self._descriptor)  # may take long, so outside the scope
+            os.fsync(self._descriptor)  # may take long, so outside the scope
             directory = self._directory.shared()
             try:
                 with self._scope:

@@ -9,16 +9,7 @@ from boinc_gahp.lazy import exports
 if TYPE_CHECKING:
     from boinc_gahp.ledger.account_lock import AccountLock as AccountLock
     from boinc_gahp.ledger.filesystem import network_filesystem as network_filesystem
-    from boinc_gahp.ledger.jobs import (
-        ALIVE as ALIVE,
-        BatchRow as BatchRow,
-        Hold as Hold,
-        JobLedger as JobLedger,
-        JobRow as JobRow,
-        NewJob as NewJob,
-        State as State,
-        Waiting as Waiting,
-    )
+    from boinc_gahp.ledger.jobs import JobLedger as JobLedger
     from boinc_gahp.ledger.ledger import Ledger as Ledger
     from boinc_gahp.ledger.listing import all_pending_aborts as all_pending_aborts
     from boinc_gahp.ledger.opening import text as text
@@ -28,10 +19,17 @@ if TYPE_CHECKING:
         Problem as Problem,
     )
     from boinc_gahp.ledger.rows import (
+        ALIVE as ALIVE,
         STATES as STATES,
+        BatchRow as BatchRow,
+        Hold as Hold,
+        JobRow as JobRow,
+        NewJob as NewJob,
         PendingAbort as PendingAbort,
         ProgramFailure as ProgramFailure,
+        State as State,
         Trouble as Trouble,
+        Waiting as Waiting,
     )
     from boinc_gahp.ledger.splitting import BatchPart as BatchPart, BatchSplitter as BatchSplitter
     from boinc_gahp.ledger.store import LOG_LIMIT as LOG_LIMIT, Store as Store
@@ -42,21 +40,24 @@ __getattr__, __dir__ = exports(
     {
         "account_lock": ["AccountLock"],
         "filesystem": ["network_filesystem"],
-        "jobs": [
-            "ALIVE",
-            "BatchRow",
-            "Hold",
-            "JobLedger",
-            "JobRow",
-            "NewJob",
-            "State",
-            "Waiting",
-        ],
+        "jobs": ["JobLedger"],
         "ledger": ["Ledger"],
         "listing": ["all_pending_aborts"],
         "opening": ["text"],
         "overview": ["overviews"],
-        "rows": ["PendingAbort", "ProgramFailure", "STATES", "Trouble"],
+        "rows": [
+            "ALIVE",
+            "BatchRow",
+            "Hold",
+            "JobRow",
+            "NewJob",
+            "PendingAbort",
+            "ProgramFailure",
+            "STATES",
+            "State",
+            "Trouble",
+            "Waiting",
+        ],
         "splitting": ["BatchPart", "BatchSplitter"],
         "store": ["LOG_LIMIT", "Store"],
         "problems": ["PERSISTENT_AFTER", "Problem"],

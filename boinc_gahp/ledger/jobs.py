@@ -6,38 +6,6 @@ from boinc_gahp.ledger.batches import Batches
 from boinc_gahp.ledger.listing import Listing, Moving
 from boinc_gahp.ledger.problems import Problems
 from boinc_gahp.ledger.progress import Progress
-from boinc_gahp.ledger.rows import (
-    ALIVE,
-    STATES,
-    BatchRow,
-    BatchState,
-    Hold,
-    JobRow,
-    NewJob,
-    OnProject,
-    PendingAbort,
-    ProgramFailure,
-    State,
-    Trouble,
-    Waiting,
-)
-
-__all__ = [
-    "ALIVE",
-    "STATES",
-    "BatchRow",
-    "BatchState",
-    "Hold",
-    "JobLedger",
-    "JobRow",
-    "NewJob",
-    "OnProject",
-    "PendingAbort",
-    "ProgramFailure",
-    "State",
-    "Trouble",
-    "Waiting",
-]
 
 
 class JobLedger(Batches, Progress, Problems, Moving, Listing):

@@ -9,8 +9,7 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from boinc_gahp.lazy import exports
 from boinc_gahp.states import BatchState
@@ -64,7 +63,7 @@ __all__ = [
     "command_line",
 ]
 
-_get, __dir__ = exports(
+__getattr__, __dir__ = exports(
     __name__,
     {
         "client": ["WebRpcs"],
@@ -94,24 +93,3 @@ _get, __dir__ = exports(
         ],
     },
 )
-
-#: Names that classes had in 0.1, and the names that they have now.
-_RENAMED = {
-    "Batch": "BatchInfo",
-    "BatchJob": "JobInfo",
-    "Instance": "ResultInfo",
-    "Job": "JobSubmission",
-    "Project": "WebRpcs",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _RENAMED:
-        return _get(name)
-    renamed = _RENAMED[name]
-    warnings.warn(
-        f"{__name__}.{name} is called {renamed} now; the next version drops the old name",
-        DeprecationWarning,
-        stacklevel=2,
-    )
-    return _get(renamed)

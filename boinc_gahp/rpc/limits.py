@@ -27,8 +27,6 @@ from typing import TYPE_CHECKING, Any
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from boinc_gahp.threads import turn
-
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator
@@ -115,10 +113,6 @@ class _TimedConnection(HTTPConnection):
         if self._head:  # a request without a body
             self.send(b"")
 
-    def connect(self) -> None:
-        with turn.left():
-            super().connect()
-
     def send(self, data: Any) -> None:
         if self._beginning:
             self._beginning, self._head = False, data
@@ -189,8 +183,7 @@ class _TimedReader(io.RawIOBase):
         _set_timeout(self._sock, min(wait, rest))
         count: int | None = None
         try:
-            with turn.left():
-                count = self._file.readinto(buffer)
+            count = self._file.readinto(buffer)
         except TimeoutError:
             if wait <= rest:
                 raise

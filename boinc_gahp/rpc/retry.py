@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import ProjectDown, ProtocolError, RpcError, TransportError
 from boinc_gahp.rpc.foreign_errors import chain
-from boinc_gahp.threads import turn
 
 if TYPE_CHECKING:
     import threading
@@ -78,9 +77,7 @@ class Attempts:
                 # For people who wait; the log has a line for every RPC anyway.
                 log.debug("%s; trying again for up to %.0f s", error, end - begun)
                 logged = True
-            with turn.left():
-                is_closing = self.closing.wait(pause)
-            if is_closing:
+            if self.closing.wait(pause):
                 raise error
             tried += 1
 

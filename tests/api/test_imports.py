@@ -1,4 +1,4 @@
-"""What importing and using the Python API imports; and its name in 0.1."""
+"""What importing and using the Python API imports."""
 
 from __future__ import annotations
 

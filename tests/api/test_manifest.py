@@ -26,7 +26,7 @@ from boinc_gahp.api.comparing import difference
 from boinc_gahp.api.manifest import Lineage, Manifest, check_line, describe
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.config import Settings, State
-from boinc_gahp.errors import StagingError
+from boinc_gahp.errors import BatchConflict, StagingError
 from boinc_gahp.submit import SubmitRequest
 
 if TYPE_CHECKING:
@@ -113,30 +113,23 @@ def test_what_is_kept_is_read_again(site: Site) -> None:
     assert set(found.texts.values()) == {"t", "<a/>"}
 
 
-def test_a_manifest_of_an_old_version_is_read_and_compared_but_cannot_be_sent_again(
-    site: Site,
-) -> None:
-    name = f"old-{site.directory.name}"
-    listed = [Job("-n 1", {"in": InlineFile("x")}), Job("-n 2", {"in": InlineFile("x")})]
+@pytest.mark.parametrize("form", [1, 3])
+def test_a_manifest_of_another_form_is_refused_and_stays_as_it_is(site: Site, form: int) -> None:
+    name = f"form{form}-{site.directory.name}"
+    listed = [Job("-n 1", {"in": InlineFile("x")})]
     batch = site.project.submit("uppercase", listed, name=name)
     (path,) = (site.directory / "state" / "submitted").iterdir()
     with gzip.open(path, "rt") as file:
         head, *lines = file
-    old = {key: json.loads(head)[key] for key in ("batch_id", "at", "refused", "common")}
     with gzip.open(path, "wt") as file:
-        file.write(json.dumps(old) + "\n")
-        for line in lines:
-            job, _, content = line.partition("\t")
-            values = json.loads(content)
-            del values["sources"]
-            file.write(f"{job}\t{json.dumps(values)}\n")
-    assert site.open().submit("uppercase", listed, name=name).compared
-    found = Manifests(site.project.session).of(name, batch.id)
-    assert found is not None
-    second = found.job(f"{name}_1")
-    assert (second.args, second.inputs["in"].md5, second.parameters) == (("-n", "2"), md5("x"), {})
-    with pytest.raises(StagingError, match="version of boinc_gahp that did not keep"):
-        second.again()
+        file.writelines([json.dumps({**json.loads(head), "format": form}) + "\n", *lines])
+    before = path.read_bytes()
+    with pytest.raises(BatchConflict, match=f"{path}; .* or move the file away"):
+        site.open().submit("uppercase", listed, name=name)
+    assert path.read_bytes() == before
+    assert Manifests(site.project.session).of(name, batch.id) is None
+    path.unlink()
+    assert not site.open().submit("uppercase", listed, name=name).compared
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from boinc_gahp.config.settings import HTCondor, StagingSettings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.htcondor.context import AccountContext, CancelScopes
+from boinc_gahp.ledger import JobLedger
 from boinc_gahp.ledger.account_lock import AccountLock
-from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.rpc import ClientOptions, WebRpcs
 from boinc_gahp.secret import Authenticator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.htcondor.service import Service
-    from boinc_gahp.ledger.jobs import JobRow
+    from boinc_gahp.ledger import JobRow
     from boinc_gahp.localproject import LocalProject
     from tests.faultproxy import FaultProxy
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger.jobs import BatchRow, JobRow
+    from boinc_gahp.ledger import BatchRow, JobRow
     from boinc_gahp.submit.types import Input
     from tests.htcondor.helpers import Site
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.config import Settings
     from boinc_gahp.htcondor.service import Service
-    from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.ledger import JobLedger
     from tests.htcondor.helpers import Site
 
 

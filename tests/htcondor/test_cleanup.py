@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger.jobs import BatchRow
+    from boinc_gahp.ledger import BatchRow
     from boinc_gahp.localproject import LocalProject
     from tests.htcondor.helpers import Site
 

@@ -21,7 +21,7 @@ from tests.ledger.jobs import counts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.ledger import JobLedger
     from tests.htcondor.helpers import Job, Site
 
 pytestmark = pytest.mark.long

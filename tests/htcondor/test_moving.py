@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.ledger import JobLedger
     from tests.htcondor.helpers import Site
 
 pytestmark = pytest.mark.usefixtures("log_stopped")

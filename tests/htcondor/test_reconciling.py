@@ -21,7 +21,7 @@ from tests.htcondor.helpers import await_state, failed, row_of
 
 if TYPE_CHECKING:
     from boinc_gahp.htcondor.manager import Reconciled
-    from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.ledger import JobLedger
     from tests.htcondor.helpers import Site
 
 

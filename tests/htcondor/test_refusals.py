@@ -16,7 +16,7 @@ from tests.helpers import wait_for
 
 if TYPE_CHECKING:
     from boinc_gahp.htcondor.service import Service
-    from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.ledger import JobLedger
     from tests.htcondor.helpers import Site
 
 JOB = "boinc/00000000.1"

@@ -27,7 +27,7 @@ from boinc_gahp.htcondor.sending_action import (
     hold_for,
     is_about_project,
 )
-from boinc_gahp.ledger.jobs import BatchRow
+from boinc_gahp.ledger import BatchRow
 from boinc_gahp.submit.journal import Sending
 from boinc_gahp.templates import TemplateError
 from tests.helpers import refusal

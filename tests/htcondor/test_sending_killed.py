@@ -27,7 +27,7 @@ from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.htcondor.context import AccountContext, CancelScopes
 from boinc_gahp.config import ProjectSettings, Settings
 from boinc_gahp.config.settings import HTCondor
-from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.rpc import WebRpcs
 from tests.htcondor.desk import Desk

@@ -16,7 +16,7 @@ from tests.htcondor.desk import desk_of, for_sending
 from tests.htcondor.helpers import await_state, await_status, row_of
 
 if TYPE_CHECKING:
-    from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.ledger import JobLedger
     from tests.faultproxy import Exchange
     from tests.htcondor.desk import Desk
     from tests.htcondor.helpers import Site

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.gahp import words
 from boinc_gahp.htcondor.status_ad import status_ad
-from boinc_gahp.ledger.jobs import JobRow
+from boinc_gahp.ledger import JobRow
 from boinc_gahp.ledger.rows import State
 
 WORDS: dict[State, int] = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boinc_gahp.ledger import ALIVE, Hold, JobLedger, Store
-from boinc_gahp.ledger.jobs import STATES
+from boinc_gahp.ledger.rows import STATES
 from tests.ledger.jobs import (
     ACCOUNT,
     HOLD,

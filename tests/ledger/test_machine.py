@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from boinc_gahp.ledger import JobLedger, Ledger, Store
-from boinc_gahp.ledger.jobs import ProgramFailure
+from boinc_gahp.ledger.rows import ProgramFailure
 from boinc_gahp.ledger.splitting import BatchPart, BatchSplitter
 from tests.ledger.jobs import HOLD, MINE, alive, in_request, new_job
 

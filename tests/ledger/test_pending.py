@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from boinc_gahp.ledger import ALIVE, JobLedger, Store
-from boinc_gahp.ledger.jobs import STATES, PendingAbort
+from boinc_gahp.ledger.rows import STATES, PendingAbort
 from tests.ledger.jobs import (
     HOLD,
     LEASE,

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from lxml import etree
 
-from boinc_gahp import rpc
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.rpc import (
     BatchSubmission,
@@ -213,18 +212,3 @@ def test_templates_need_a_name() -> None:
     project, _ = client("x", "")
     with pytest.raises(BadRequest, match="app_name or job_name"):
         project.get_templates()
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("Batch", "BatchInfo"),
-        ("BatchJob", "JobInfo"),
-        ("Instance", "ResultInfo"),
-        ("Job", "JobSubmission"),
-        ("Project", "WebRpcs"),
-    ],
-)
-def test_the_names_of_0_1_stand_for_the_same_classes_with_a_warning(old: str, new: str) -> None:
-    with pytest.warns(DeprecationWarning, match=f"boinc_gahp.rpc.{old} is called {new} now"):
-        assert getattr(rpc, old) is getattr(rpc, new)
