@@ -1,57 +1,130 @@
 """Sends jobs, HTCondor's and others, to the volunteers of a BOINC project.
 
 Importing this package is deliberately quick: the daemon prints its banner before it loads anything
-slow. The Python API (:mod:`boinc_gahp.api`) is imported at first use.
+slow. The names of the Python API are imported at first use.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp._version import __version__
-from boinc_gahp.lazy import exports
 
 if TYPE_CHECKING:
     from boinc_gahp import errors as errors
-    from boinc_gahp.api import (
-        Batch,
-        BatchJob,
-        BatchState,
+    from boinc_gahp.api.app import App
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.counting import Counts
+    from boinc_gahp.api.failures import JobFailure
+    from boinc_gahp.api.fetching import Fetched
+    from boinc_gahp.api.functions import Function
+    from boinc_gahp.api.futures import JobFuture, JobFutures, JobResult
+    from boinc_gahp.api.job import BatchJob
+    from boinc_gahp.api.logs import JobLog
+    from boinc_gahp.api.manifest import SubmittedInput, SubmittedJob
+    from boinc_gahp.api.project import Project
+    from boinc_gahp.api.reasons import Reason
+    from boinc_gahp.api.row_values import WrongRow
+    from boinc_gahp.api.session import Session
+    from boinc_gahp.api.submission import Plan
+    from boinc_gahp.api.table import jobs_from
+    from boinc_gahp.api.types import (
+        Failure,
+        File,
         InlineFile,
         Job,
-        JobState,
         LocalFile,
+        OnProgress,
         Parameters,
         Progress,
-        Project,
         RemoteFile,
         StagedFile,
-        jobs_from,
     )
+    from boinc_gahp.api.watching import Poll
+    from boinc_gahp.states import BatchState, JobState
 
 __all__ = [
+    "App",
     "Batch",
     "BatchJob",
     "BatchState",
+    "Counts",
+    "Failure",
+    "Fetched",
+    "File",
+    "Function",
     "InlineFile",
     "Job",
+    "JobFailure",
+    "JobFuture",
+    "JobFutures",
+    "JobLog",
+    "JobResult",
     "JobState",
     "LocalFile",
+    "OnProgress",
     "Parameters",
+    "Plan",
+    "Poll",
     "Progress",
     "Project",
+    "Reason",
     "RemoteFile",
+    "Session",
     "StagedFile",
+    "SubmittedInput",
+    "SubmittedJob",
+    "WrongRow",
     "__version__",
     "jobs_from",
 ]
 
-_get, _ = exports(__name__, {"api": [name for name in __all__ if name != "__version__"]})
+#: The names of the Python API, by the module that has them.
+_PLACES = {
+    "api.app": ["App"],
+    "api.batch": ["Batch"],
+    "api.counting": ["Counts"],
+    "api.failures": ["JobFailure"],
+    "api.fetching": ["Fetched"],
+    "api.functions": ["Function"],
+    "api.futures": ["JobFuture", "JobFutures", "JobResult"],
+    "api.job": ["BatchJob"],
+    "api.logs": ["JobLog"],
+    "api.manifest": ["SubmittedInput", "SubmittedJob"],
+    "api.project": ["Project"],
+    "api.reasons": ["Reason"],
+    "api.row_values": ["WrongRow"],
+    "api.session": ["Session"],
+    "api.submission": ["Plan"],
+    "api.table": ["jobs_from"],
+    "api.types": [
+        "Failure",
+        "File",
+        "InlineFile",
+        "Job",
+        "LocalFile",
+        "OnProgress",
+        "Parameters",
+        "Progress",
+        "RemoteFile",
+        "StagedFile",
+    ],
+    "api.watching": ["Poll"],
+    "states": ["BatchState", "JobState"],
+}
 
 
 def __getattr__(name: str) -> Any:
-    return import_module("boinc_gahp.errors") if name == "errors" else _get(name)
+    for module, names in _PLACES.items():
+        if name in names:
+            value = getattr(import_module(f"{__name__}.{module}"), name)
+            setattr(sys.modules[__name__], name, value)  # so that this is not called for it again
+            return value
+    if name == "errors":
+        return import_module("boinc_gahp.errors")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -20,14 +20,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from boinc_gahp import __version__, secret
-from boinc_gahp.config import log_file
+from boinc_gahp.config.places import log_file
 from boinc_gahp.files import make_private_directory, open_private_file
 from boinc_gahp.text import visible
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.config import Settings
+    from boinc_gahp.config.settings import Settings
 
 log = logging.getLogger("boinc_gahp.log")
 

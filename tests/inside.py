@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from boinc_gahp.localproject import LocalProject
     from boinc_gahp.localproject.core import Core
+    from boinc_gahp.localproject.project import LocalProject
     from boinc_gahp.localproject.server.replies import RpcReply
     from boinc_gahp.localproject.server.request import RpcRequest
 

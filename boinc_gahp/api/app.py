@@ -10,7 +10,12 @@ from boinc_gahp.text import nearest, quoted
 
 if TYPE_CHECKING:
     from boinc_gahp.api.session import Session
-    from boinc_gahp.templates import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
+    from boinc_gahp.templates.types import (
+        InputFileInfo,
+        InputTemplate,
+        OutputFileInfo,
+        OutputTemplate,
+    )
 
 
 @dataclass(frozen=True)
@@ -56,8 +61,8 @@ def look_up(session: Session, name: str) -> App:
         BadRequest: it is a BUDA app, whose inputs and outputs no project tells.
         RpcError: the project could not be asked.
     """
-    from boinc_gahp.submit import buda_name  # noqa: PLC0415  (not for lists of batches)
-    from boinc_gahp.templates import read_templates  # noqa: PLC0415
+    from boinc_gahp.submit.buda_names import buda_name  # noqa: PLC0415  (not for lists of batches)
+    from boinc_gahp.templates.reading import read_templates  # noqa: PLC0415
 
     if buda_name(name) is not None:
         raise BadRequest(

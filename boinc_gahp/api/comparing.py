@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.api.manifest import COMMON, NUMBERS, TEMPLATES, describe
 from boinc_gahp.api.manifest_files import Manifests, log as manifests_log, readable_md5s
-from boinc_gahp.containers import OWN_FILES, WORK, is_archive, is_image
+from boinc_gahp.containers.job_files import is_archive, is_image
+from boinc_gahp.containers.names import OWN_FILES, WORK
 from boinc_gahp.errors import (
     BatchConflict,
     GahpError,
@@ -26,8 +27,9 @@ from boinc_gahp.errors import (
     StagingError,
     TransportError,
 )
-from boinc_gahp.submit import Journal, LocalFile
 from boinc_gahp.submit.abort import drop
+from boinc_gahp.submit.journal import Journal
+from boinc_gahp.submit.types import LocalFile
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
@@ -36,8 +38,9 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.manifest import Lineage, Manifest
     from boinc_gahp.api.session import Session
-    from boinc_gahp.rpc import BatchInfo
-    from boinc_gahp.submit import Sending, SubmitRequest
+    from boinc_gahp.rpc.types import BatchInfo
+    from boinc_gahp.submit.journal import Sending
+    from boinc_gahp.submit.types import SubmitRequest
 
 log = logging.getLogger("boinc_gahp.api")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.api import finding
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import BadRequest, BatchConflict, GahpError
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.states import BatchState
 from boinc_gahp.submit import control
 from boinc_gahp.submit.abort import abort_once
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boinc_gahp.api.batch import Batch
-    from boinc_gahp.rpc import WebRpcs as Rpc
+    from boinc_gahp.rpc.client import WebRpcs as Rpc
 
 
 log = logging.getLogger("boinc_gahp.api")

@@ -19,14 +19,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BatchNotFound, GahpError, NotOwner, PermissionDenied
-from boinc_gahp.rpc import OVERLAP, BatchState
-from boinc_gahp.states import JobState, job_state
+from boinc_gahp.rpc.types import OVERLAP
+from boinc_gahp.states import BatchState, JobState, job_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from boinc_gahp import rpc
     from boinc_gahp.api.known_batch import KnownBatch
+    from boinc_gahp.rpc.client import WebRpcs
+    from boinc_gahp.rpc.types import BatchInfo, JobInfo
 
 log = logging.getLogger("boinc_gahp.api")
 
@@ -132,7 +133,7 @@ class Counting:
         """Return what is known about a batch's jobs; None: nothing."""
         return self._trackers.get(batch_id)
 
-    def listed(self, info: rpc.BatchInfo, jobs: Iterable[rpc.JobInfo]) -> None:
+    def listed(self, info: BatchInfo, jobs: Iterable[JobInfo]) -> None:
         """Take all jobs of a batch, as the project has just listed them."""
         # Jobs of a batch that is being made are not yet all there.
         if info.state is BatchState.IN_PROGRESS:
@@ -140,7 +141,7 @@ class Counting:
             tracker.see(((job.name, job.state) for job in jobs), time.time())
             self._trackers[info.id] = tracker
 
-    def update(self, project: rpc.WebRpcs, batches: Iterable[rpc.BatchInfo]) -> None:
+    def update(self, project: WebRpcs, batches: Iterable[BatchInfo]) -> None:
         """Ask for what has changed, after ``batches``; an error leaves the numbers as they are.
 
         Raises:
@@ -165,7 +166,7 @@ class Counting:
         except GahpError as error:
             log.debug("The jobs of watched batches cannot be counted now: %s", error)
 
-    def _list(self, project: rpc.WebRpcs, info: rpc.BatchInfo) -> None:
+    def _list(self, project: WebRpcs, info: BatchInfo) -> None:
         """List a batch whose changes cannot be asked for."""
         began = time.monotonic()
         is_known = info.id in self._trackers and info.id not in self._nameless
@@ -176,7 +177,7 @@ class Counting:
         took = time.monotonic() - began
         self._not_before[info.id] = began + max(_PAUSE, _SHARE * took)
 
-    def _changes(self, project: rpc.WebRpcs, wanted: Mapping[int, rpc.BatchInfo]) -> None:
+    def _changes(self, project: WebRpcs, wanted: Mapping[int, BatchInfo]) -> None:
         known = [
             info
             for info in wanted.values()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.folders import Note
-    from boinc_gahp.rpc import JobInfo
+    from boinc_gahp.rpc.types import JobInfo
 
 __all__ = ["ended_badly", "may_have_ended_badly", "program_note", "ran_programs", "stream"]
 

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 from boinc_gahp.api import finding, folders
 from boinc_gahp.api.fetching_batch import check_answers
 from boinc_gahp.api.types import JobState
-from boinc_gahp.fetch import NEVER_CANCELLED, explain, make_directories, registry
+from boinc_gahp.fetch.cancel import NEVER_CANCELLED
+from boinc_gahp.fetch.destinations import explain
+from boinc_gahp.fetch.directories import make_directories
 from boinc_gahp.fetch.failures import failure_of
+from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.threads import in_order
 
 if TYPE_CHECKING:
@@ -18,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from boinc_gahp.api.batch import Batch
-    from boinc_gahp.fetch import Failure
-    from boinc_gahp.rpc import JobInfo
+    from boinc_gahp.fetch.types import Failure
+    from boinc_gahp.rpc.types import JobInfo
 
 __all__ = ["JobFailure", "failures", "save_failure"]
 

@@ -16,8 +16,8 @@ from boinc_gahp.api import finding
 from boinc_gahp.api.endings import ended_badly, may_have_ended_badly
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import BadRequest, NotFound, NotOwner
-from boinc_gahp.rpc import BatchState
-from boinc_gahp.submit import MAX_BATCH_NAME
+from boinc_gahp.states import BatchState
+from boinc_gahp.submit.checks import MAX_BATCH_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.folders import Note
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.session import Session
-    from boinc_gahp.rpc import BatchInfo, JobInfo
+    from boinc_gahp.rpc.types import BatchInfo, JobInfo
 
 __all__ = [
     "Attempt",

@@ -24,7 +24,10 @@ from boinc_gahp.api.folders import NOTE, folder_name
 from boinc_gahp.api.manifest_files import Manifests
 from boinc_gahp.api.records import RowMaker, as_fetched
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch import NEVER_CANCELLED, explain, make_directories, registry
+from boinc_gahp.fetch.cancel import NEVER_CANCELLED
+from boinc_gahp.fetch.destinations import explain
+from boinc_gahp.fetch.directories import make_directories
+from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.files import sync_directory
 
 if TYPE_CHECKING:

@@ -28,8 +28,11 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.fetch import CancelScope, Located, Stopped, TryLater, errno_of
-from boinc_gahp.submit import JobIds, Progress
+from boinc_gahp.fetch.cancel import CancelScope, Stopped
+from boinc_gahp.fetch.destinations import errno_of
+from boinc_gahp.fetch.locate import Located
+from boinc_gahp.fetch.temporary import TryLater
+from boinc_gahp.submit.types import JobIds, Progress
 from boinc_gahp.threads import in_parallel, start
 
 if TYPE_CHECKING:
@@ -41,8 +44,9 @@ if TYPE_CHECKING:
     from boinc_gahp.api.folders import Note
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import OnProgress
-    from boinc_gahp.fetch import Directories, FetchedFiles
-    from boinc_gahp.rpc import JobInfo
+    from boinc_gahp.fetch.destinations import Directories
+    from boinc_gahp.fetch.engine import FetchedFiles
+    from boinc_gahp.rpc.types import JobInfo
 
 #: Errors of the operating system after which no other job's outputs can be written, either.
 _NO_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.EMFILE}
@@ -350,7 +354,7 @@ class BatchFetch:
 
     def _of_all(self, error: GahpError) -> GahpError | None:
         """Return the error if every other job would fail with it; None: only this job fails."""
-        from boinc_gahp.templates import TemplateError  # noqa: PLC0415  (already imported when outputs are fetched)
+        from boinc_gahp.templates.types import TemplateError  # noqa: PLC0415  (already imported when outputs are fetched)
 
         if isinstance(error, (Stopped, TemplateError, TryLater)):
             return error

@@ -17,7 +17,7 @@ from boinc_gahp.secret import hide_logins
 from boinc_gahp.text import nearest, quoted
 
 if TYPE_CHECKING:
-    from boinc_gahp.submit import File, Input
+    from boinc_gahp.submit.types import File, Input
 
 #: What may stand before a colon.
 KINDS = ("file", "staged", "inline", "remote", "http", "https")

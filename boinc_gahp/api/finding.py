@@ -21,14 +21,14 @@ from boinc_gahp.errors import (
     NotFound,
     NotOwner,
 )
-from boinc_gahp.submit import fold
+from boinc_gahp.submit.checks import fold
 from boinc_gahp.text import did_you_mean, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boinc_gahp import rpc
     from boinc_gahp.api.session import Session
+    from boinc_gahp.rpc.types import BatchInfo, JobInfo
 
 #: How many batches, or jobs, an error lists by name.
 _NAMED = 5
@@ -40,13 +40,13 @@ _FORCED = re.compile(r"(id|name):(.*)", re.DOTALL)
 _NUMBER = re.compile(r"\s*[0-9]{1,10}\s*", re.ASCII)
 
 
-def of_account(session: Session) -> list[rpc.BatchInfo]:
+def of_account(session: Session) -> list[BatchInfo]:
     """Return the account's batches, newest first, retired ones left out; raises RpcError."""
     batches = session.rpc.query_batches()
     return sorted(batches, key=lambda batch: (batch.create_time, batch.id), reverse=True)
 
 
-def by_id(session: Session, batch_id: int, njobs: int | None = None) -> rpc.BatchInfo:
+def by_id(session: Session, batch_id: int, njobs: int | None = None) -> BatchInfo:
     """Return what the project says about the batch with this id, retired or not.
 
     Args:
@@ -68,7 +68,7 @@ def by_id(session: Session, batch_id: int, njobs: int | None = None) -> rpc.Batc
     return found
 
 
-def find_batch(session: Session, which: int | str) -> rpc.BatchInfo:
+def find_batch(session: Session, which: int | str) -> BatchInfo:
     """Return the batch that is meant; see :meth:`Project.batch`."""
     if isinstance(which, int):
         return by_id(session, which)
@@ -105,7 +105,7 @@ def find_batch(session: Session, which: int | str) -> rpc.BatchInfo:
     return found
 
 
-def _with_id(session: Session, own: Sequence[rpc.BatchInfo], batch_id: int) -> rpc.BatchInfo | None:
+def _with_id(session: Session, own: Sequence[BatchInfo], batch_id: int) -> BatchInfo | None:
     """Return the account's batch with this id; one that is not listed may be retired."""
     for each in own:
         if each.id == batch_id:
@@ -124,7 +124,7 @@ def _with_id(session: Session, own: Sequence[rpc.BatchInfo], batch_id: int) -> r
         ) from error
 
 
-def _with_name(session: Session, own: Sequence[rpc.BatchInfo], name: str) -> rpc.BatchInfo | None:
+def _with_name(session: Session, own: Sequence[BatchInfo], name: str) -> BatchInfo | None:
     """Return the listed batch of this name: the exact name first, then as the project compares."""
     found = [each for each in own if each.name == name]
     if not found:
@@ -138,7 +138,7 @@ def _with_name(session: Session, own: Sequence[rpc.BatchInfo], name: str) -> rpc
     return found[0] if found else None
 
 
-def _unlisted(session: Session, name: str) -> rpc.BatchInfo | None:
+def _unlisted(session: Session, name: str) -> BatchInfo | None:
     """Return the account's retired batch of this name, if the project's lookup returns it."""
     if not name.strip():
         return None
@@ -156,7 +156,7 @@ def _unlisted(session: Session, name: str) -> rpc.BatchInfo | None:
     return found if fold(found.name) == fold(name) else None
 
 
-def _not_found(session: Session, name_or_id: str, own: Sequence[rpc.BatchInfo]) -> NoReturn:
+def _not_found(session: Session, name_or_id: str, own: Sequence[BatchInfo]) -> NoReturn:
     """Raise the error for a name or id that was not found, with suggestions."""
     if not own:
         known = "you have no batches there that are not retired"
@@ -170,26 +170,26 @@ def _not_found(session: Session, name_or_id: str, own: Sequence[rpc.BatchInfo]) 
     )
 
 
-def _described(found: rpc.BatchInfo) -> str:
+def _described(found: BatchInfo) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(found.create_time))
     return f"{found.name!r} (id {found.id}, {found.state.words}, of {when})"
 
 
-def _several(found: Sequence[rpc.BatchInfo]) -> str:
+def _several(found: Sequence[BatchInfo]) -> str:
     return listed([_described(each) for each in found], _NAMED)
 
 
 # -- jobs
 
 
-def find_job(session: Session, batch_id: int, batch_name: str, which: int | str) -> rpc.JobInfo:
+def find_job(session: Session, batch_id: int, batch_name: str, which: int | str) -> JobInfo:
     """Return one job of a batch, by its name or its id; see :meth:`Batch.job`."""
     return _named(session, batch_id, batch_name, [which])[0]
 
 
 def find_jobs(
     session: Session, batch_id: int, batch_name: str, which: Iterable[int | str] | None
-) -> Iterable[rpc.JobInfo]:
+) -> Iterable[JobInfo]:
     """Return jobs of a batch by their names or ids, in this order, each once; None: all jobs.
 
     All jobs are streamed as they are requested.
@@ -205,12 +205,12 @@ def find_jobs(
 
 def _named(
     session: Session, batch_id: int, batch_name: str, which: Iterable[int | str]
-) -> list[rpc.JobInfo]:
+) -> list[JobInfo]:
     wanted = {name_or_id: _words(name_or_id) for name_or_id in which}
     by_name = {name for name, _ in wanted.values()}
     by_number = {number for _, number in wanted.values()}
-    named: dict[str | None, rpc.JobInfo] = {}
-    numbered: dict[int | None, rpc.JobInfo] = {}
+    named: dict[str | None, JobInfo] = {}
+    numbered: dict[int | None, JobInfo] = {}
     names = []
     for each in session.rpc.iter_jobs(batch_id) if wanted else ():
         names.append(each.name)
@@ -219,7 +219,7 @@ def _named(
         if each.id in by_number:
             numbered[each.id] = each
     where = f"batch {batch_name!r} (id {batch_id}) of {session.rpc.host}"
-    found: dict[int, rpc.JobInfo] = {}
+    found: dict[int, JobInfo] = {}
     for name_or_id, (name, number) in wanted.items():
         one, other = named.get(name), numbered.get(number)
         if one is not None and other is not None and one is not other:

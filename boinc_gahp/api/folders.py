@@ -15,24 +15,20 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch import (
-    OWN,
-    Delivery,
-    Directories,
-    FetchResult,
-    Sink,
-    new_file,
-    registry,
-    shown,
-    sweep,
-)
+from boinc_gahp.fetch.destinations import Directories
+from boinc_gahp.fetch.leftovers import sweep
+from boinc_gahp.fetch.names import new_file, shown
+from boinc_gahp.fetch.sinks import Delivery, Sink
+from boinc_gahp.fetch.temporary import registry
+from boinc_gahp.fetch.types import OWN, FetchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from boinc_gahp.api.fetching_batch import FinishedJob
-    from boinc_gahp.fetch import CancelScope, FetchedFiles
+    from boinc_gahp.fetch.cancel import CancelScope
+    from boinc_gahp.fetch.engine import FetchedFiles
 
 __all__ = [
     "FAILURE",

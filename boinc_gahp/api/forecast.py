@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.states import BatchState
 
 if TYPE_CHECKING:
-    from boinc_gahp import rpc
+    from boinc_gahp.rpc.types import BatchInfo
 
 #: How many samples of progress are kept.
 _SAMPLES = 200
@@ -39,7 +39,7 @@ class Forecast:
         """Seconds since the epoch; None: no job has ended yet, or the batch is not in progress."""
         return self._end
 
-    def see(self, info: rpc.BatchInfo, now: float | None = None) -> None:
+    def see(self, info: BatchInfo, now: float | None = None) -> None:
         """Take the project's answer about a batch.
 
         Args:
@@ -49,7 +49,7 @@ class Forecast:
         with self._lock:
             self._end = self._at_this_rate(info, time.time() if now is None else now)
 
-    def _at_this_rate(self, info: rpc.BatchInfo, now: float) -> float | None:
+    def _at_this_rate(self, info: BatchInfo, now: float) -> float | None:
         if info.state is not BatchState.IN_PROGRESS:
             return None
         fraction = min(1.0, info.fraction_done)

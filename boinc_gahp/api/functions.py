@@ -27,22 +27,19 @@ from boinc_gahp.api.request import job_names
 from boinc_gahp.api.types import InlineFile, Job, ProgramWords
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import BadRequest, BatchConflict, JobFailed, NotFound, RemoteError
-from boinc_gahp.functions import (
+from boinc_gahp.functions.payload import (
     PROGRAM,
     PYTHON,
-    RESULT,
-    RETURNED,
     CallPayload,
     FunctionPayload,
-    Raised,
-    WrongResult,
     pack_call,
     pack_function,
-    read_result,
     shared_files,
     words,
 )
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.functions.runner import RESULT, RETURNED
+from boinc_gahp.functions.values import Raised, WrongResult, read_result
+from boinc_gahp.states import BatchState
 from boinc_gahp.text import count, shorten
 
 if TYPE_CHECKING:
@@ -53,7 +50,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.project import Project
     from boinc_gahp.api.watching import Poll
-    from boinc_gahp.submit import Parameter
+    from boinc_gahp.submit.types import Parameter
 
 __all__ = ["Function"]
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.folders import Note
     from boinc_gahp.errors import GahpError
-    from boinc_gahp.submit import Parameter
+    from boinc_gahp.submit.types import Parameter
 
 __all__ = ["JobFuture", "JobFutures", "JobResult"]
 

@@ -28,8 +28,9 @@ from boinc_gahp.errors import (
     GatheringEnded,
     JobFailed,
 )
-from boinc_gahp.fetch import Stopped, last_line, meaning
+from boinc_gahp.fetch.cancel import Stopped
 from boinc_gahp.fetch.failures import failure_of
+from boinc_gahp.fetch.stderr import last_line, meaning
 from boinc_gahp.submit.control import abort_jobs
 from boinc_gahp.text import quoted
 from boinc_gahp.threads import in_order, start
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.folders import Folder, Note
     from boinc_gahp.api.futures import JobFuture
     from boinc_gahp.api.watching import Poll
-    from boinc_gahp.rpc import JobInfo
+    from boinc_gahp.rpc.types import JobInfo
 
 __all__ = ["Gathering", "failed_job"]
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from boinc_gahp import rpc
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.fetching import Fetched
     from boinc_gahp.api.folders import Note
     from boinc_gahp.api.manifest import SubmittedInput, SubmittedJob
-    from boinc_gahp.fetch import Failure
-    from boinc_gahp.submit import Parameter
+    from boinc_gahp.fetch.types import Failure
+    from boinc_gahp.rpc.types import JobInfo, ResultInfo
+    from boinc_gahp.submit.types import Parameter
 
 
 class BatchJob:
@@ -40,7 +40,7 @@ class BatchJob:
 
     __slots__ = ("batch", "info")
 
-    def __init__(self, batch: Batch, info: rpc.JobInfo) -> None:
+    def __init__(self, batch: Batch, info: JobInfo) -> None:
         self.batch = batch
         self.info = info
 
@@ -198,7 +198,7 @@ class BatchJob:
             f"batch.fetch({str(root)!r}), which fetches what is missing"
         )
 
-    def instances(self) -> tuple[rpc.ResultInfo, ...]:
+    def instances(self) -> tuple[ResultInfo, ...]:
         """Ask the project for the job's instances; raises RpcError."""
         return self.batch.project.rpc.query_job(self.id)
 

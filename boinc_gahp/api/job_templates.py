@@ -11,7 +11,7 @@ import threading
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.containers import ENDING
+from boinc_gahp.containers.names import ENDING
 from boinc_gahp.errors import TemplatesMissing
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def unknown_template() -> str:
 
     ``work/3`` is the fourth.
     """
-    from boinc_gahp.containers import Image  # noqa: PLC0415  (not for lists of batches)
-    from boinc_gahp.submit import ContainerJob, output_template  # noqa: PLC0415
+    from boinc_gahp.containers.image import Image  # noqa: PLC0415  (not for lists of batches)
+    from boinc_gahp.submit.container_jobs import ContainerJob, output_template  # noqa: PLC0415
 
     names = tuple(map(str, range(MOST_UNKNOWN + 1)))
     job = ContainerJob(Image("registry", "unknown"), "", outputs=names, output_bytes=_NO_LIMIT)

@@ -21,7 +21,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api.records import FIRST, LAST
-from boinc_gahp.fetch import registry
+from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.text import visible
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.api.records import Row
-    from boinc_gahp.fetch import CancelScope
+    from boinc_gahp.fetch.cancel import CancelScope
 
 __all__ = ["write"]
 

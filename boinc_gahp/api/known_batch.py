@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from boinc_gahp import rpc
     from boinc_gahp.api.counting import Counts, JobTracker
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.project import Project
     from boinc_gahp.errors import GahpError
+    from boinc_gahp.rpc.types import BatchInfo
 
 _OVER = (BatchState.COMPLETE, BatchState.ABORTED, BatchState.RETIRED)
 
 
 class KnownBatch:
-    """The part of a :class:`~boinc_gahp.api.Batch` that asks nothing."""
+    """The part of a :class:`~boinc_gahp.Batch` that asks nothing."""
 
-    def __init__(self, project: Project, info: rpc.BatchInfo) -> None:
+    def __init__(self, project: Project, info: BatchInfo) -> None:
         self.project = project
         self.info = info
         self.trouble: GahpError | None = None
@@ -176,7 +176,7 @@ class KnownBatch:
 
     # -- what is learned
 
-    def see(self, info: rpc.BatchInfo, jobs: JobTracker | None = None) -> bool:
+    def see(self, info: BatchInfo, jobs: JobTracker | None = None) -> bool:
         """Take the project's answer about the batch; return whether anything changed.
 
         :meta private:

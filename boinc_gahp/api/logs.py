@@ -21,8 +21,8 @@ from boinc_gahp.api.folders import folder_name
 from boinc_gahp.api.reasons import why
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import OutputError, RpcError
-from boinc_gahp.fetch import unwrap
 from boinc_gahp.fetch.failures import failure_of
+from boinc_gahp.fetch.stderr import unwrap
 from boinc_gahp.threads import in_order
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.folders import Note
-    from boinc_gahp.rpc import JobInfo, ResultInfo
+    from boinc_gahp.rpc.types import JobInfo, ResultInfo
 
 __all__ = ["JobLog", "log_of", "logs_of", "page_of"]
 

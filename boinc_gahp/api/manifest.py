@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from boinc_gahp.api.request import Options
-    from boinc_gahp.submit import Input, Parameter, SubmitRequest
+    from boinc_gahp.submit.types import Input, Parameter, SubmitRequest
 
 _MD5 = re.compile(r"[0-9a-f]{32}")
 #: Stands for an inline file, whose text is among the manifest's.
@@ -117,7 +117,7 @@ class SubmittedJob:
 
         Without directories, which are in archives.
         """
-        from boinc_gahp.containers import WORK  # noqa: PLC0415  (not for lists of batches)
+        from boinc_gahp.containers.names import WORK  # noqa: PLC0415  (not for lists of batches)
 
         if self.program is None:
             return dict(self.inputs)
@@ -164,7 +164,7 @@ class SubmittedJob:
         )
 
     def _file(self, open_name: str, item: SubmittedInput, md5s: Mapping[str, str]) -> Input:
-        from boinc_gahp.submit import extension  # noqa: PLC0415  (not for lists of batches)
+        from boinc_gahp.submit.checks import extension  # noqa: PLC0415  (not for lists of batches)
 
         if not item.source.startswith("/"):
             return read_file(item.source)
@@ -411,14 +411,14 @@ def _digest(text: str) -> str:
 
 
 def _md5s_now(paths: Iterable[str]) -> dict[str, str]:
-    from boinc_gahp.submit import Digests  # noqa: PLC0415  (not for lists of batches)
+    from boinc_gahp.submit.digests import Digests  # noqa: PLC0415  (not for lists of batches)
 
     return {path: file.md5 for path, file in Digests(None).of(readable(paths)).items()}
 
 
 def readable(paths: Iterable[str]) -> list[str]:
     """Return the local files that can be read, each once."""
-    from boinc_gahp.submit import stat_input  # noqa: PLC0415  (not for lists of batches)
+    from boinc_gahp.submit.digests import stat_input  # noqa: PLC0415  (not for lists of batches)
 
     there = []
     for path in dict.fromkeys(paths):

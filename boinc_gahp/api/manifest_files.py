@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp.api.manifest import Manifest, check_line, readable
 from boinc_gahp.api.request import similar_names
-from boinc_gahp.config import state_dir, url_identity
+from boinc_gahp.config.places import state_dir
+from boinc_gahp.config.urls import url_identity
 from boinc_gahp.errors import BatchConflict, ConfigError
 from boinc_gahp.files import make_private_directory, open_private_file, whole_file, write_whole
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from boinc_gahp.api.session import Session
-    from boinc_gahp.config import ProjectSettings, Settings
+    from boinc_gahp.config.settings import ProjectSettings, Settings
 
 log = logging.getLogger("boinc_gahp.api.manifests")
 

@@ -20,7 +20,8 @@ from boinc_gahp.api.progress import of_steps
 from boinc_gahp.api.request import job_names
 from boinc_gahp.api.table import jobs_from
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.submit import Job, buda_name
+from boinc_gahp.submit.buda_names import buda_name
+from boinc_gahp.submit.types import Job
 from boinc_gahp.text import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.watching import Poll
-    from boinc_gahp.submit import File
+    from boinc_gahp.submit.types import File
 
 __all__ = ["directory_for", "futures_of", "map_jobs", "run_program"]
 

@@ -17,8 +17,10 @@ from boinc_gahp.api.manifest_files import readable_md5s
 from boinc_gahp.api.patterns import BATCH
 from boinc_gahp.api.request import build_request, similar_names
 from boinc_gahp.errors import NotFound, NotOwner
-from boinc_gahp.rpc import BatchState
-from boinc_gahp.submit import MAX_BATCH_NAME, LocalFile, short_name
+from boinc_gahp.states import BatchState
+from boinc_gahp.submit.buda_names import short_name
+from boinc_gahp.submit.checks import MAX_BATCH_NAME
+from boinc_gahp.submit.types import LocalFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import Job
-    from boinc_gahp.submit import SubmitRequest
+    from boinc_gahp.submit.types import SubmitRequest
 
 __all__ = ["contents_name", "free_name", "name_of"]
 
@@ -61,10 +63,10 @@ def contents_name(
         app_name: the app.
         jobs: those of the batch.
         stem: what the name begins with; None: the app's name.
-        options: those of :meth:`boinc_gahp.api.Project.submit`; ``name`` is not used.
+        options: those of :meth:`boinc_gahp.Project.submit`; ``name`` is not used.
 
     Raises:
-        BadRequest, JobRefused, StagingError: as :meth:`boinc_gahp.api.Project.submit`.
+        BadRequest, JobRefused, StagingError: as :meth:`boinc_gahp.Project.submit`.
     """
     options["name"] = f"{{{BATCH}}}"
     request = build_request(app_name, jobs, **options)

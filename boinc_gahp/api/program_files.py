@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api.files import KINDS, path_of, read_file
 from boinc_gahp.api.types import InlineFile, LocalFile, RemoteFile, StagedFile
-from boinc_gahp.containers import may_be_secret
+from boinc_gahp.containers.rules import may_be_secret
 from boinc_gahp.errors import BadRequest, StagingError
-from boinc_gahp.submit import Tree, tree_bytes, tree_stamp
+from boinc_gahp.submit.container_jobs import Tree
+from boinc_gahp.submit.trees import tree_bytes, tree_stamp
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from boinc_gahp.submit import File, Input
+    from boinc_gahp.submit.types import File, Input
 
 #: What is in these directories is the system's: in the job, it is the image's.
 _SYSTEM = (

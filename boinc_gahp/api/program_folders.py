@@ -13,18 +13,11 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.api.folders import Folder, size_of
 from boinc_gahp.api.job_templates import MOST_UNKNOWN, unknown_template
-from boinc_gahp.containers import (
-    ENDING,
-    LARGEST,
-    PACKED,
-    STDERR,
-    STDOUT,
-    WORK,
-    Ending,
-    read_ending,
-)
+from boinc_gahp.containers.ending import LARGEST, Ending, read_ending
+from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch import Delivery, Members, new_file, shown
+from boinc_gahp.fetch.names import new_file, shown
+from boinc_gahp.fetch.sinks import Delivery, Members
 from boinc_gahp.text import listed
 
 if TYPE_CHECKING:

@@ -18,20 +18,19 @@ from boinc_gahp.api.program_files import FileFinder, together
 from boinc_gahp.api.request import list_of
 from boinc_gahp.api.table import jobs_from
 from boinc_gahp.api.types import Job, LocalFile, Parameters, ProgramWords
-from boinc_gahp.containers import (
+from boinc_gahp.containers.image import read_image
+from boinc_gahp.containers.rules import (
     FPOPS_BOUND,
-    Program,
     check_word,
     default_disk,
     is_variable,
     output_path,
-    read_image,
     secret_names,
 )
+from boinc_gahp.containers.script import Program
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import DISK
-from boinc_gahp.submit import ContainerJob, Tree
-from boinc_gahp.submit.container_jobs import make_container_jobs
+from boinc_gahp.submit.container_jobs import ContainerJob, Tree, make_container_jobs
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
@@ -42,8 +41,8 @@ if TYPE_CHECKING:
     from boinc_gahp.api.program_files import Source
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
-    from boinc_gahp.containers import Image
-    from boinc_gahp.submit import File
+    from boinc_gahp.containers.image import Image
+    from boinc_gahp.submit.types import File
 
 __all__ = ["ProgramBatch", "Programs", "made_programs", "program_batch"]
 

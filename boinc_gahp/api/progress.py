@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.states import BatchState, JobState
-from boinc_gahp.terminal import Work, is_live, words
+from boinc_gahp.terminal import words
+from boinc_gahp.terminal.live import Work
+from boinc_gahp.terminal.output import is_live
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.futures import JobFutures
     from boinc_gahp.api.known_batch import KnownBatch
-    from boinc_gahp.submit import OnProgress, Progress
+    from boinc_gahp.submit.types import OnProgress, Progress
 
 _STEPS = {
     "reading": "reading files",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from boinc_gahp import config as settings_files
 from boinc_gahp.api import control, finding, splitting, submission, watching
 from boinc_gahp.api.app import look_up
 from boinc_gahp.api.batch import Batch
@@ -15,7 +14,8 @@ from boinc_gahp.api.runs import ProjectRuns, name_of_app
 from boinc_gahp.api.session import impatient, open_session
 from boinc_gahp.api.types import Parameters
 from boinc_gahp.api.watching import Poll
-from boinc_gahp.config import authenticator_of, find_project
+from boinc_gahp.config import layers
+from boinc_gahp.config.accounts import authenticator_of, find_project
 from boinc_gahp.errors import GahpError
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.submission import Plan
     from boinc_gahp.api.types import Job
-    from boinc_gahp.config import Settings
-    from boinc_gahp.rpc import WebRpcs as Rpc
+    from boinc_gahp.config.settings import Settings
+    from boinc_gahp.rpc.client import WebRpcs as Rpc
     from boinc_gahp.secret import Authenticator
-    from boinc_gahp.submit import OnProgress, Progress
+    from boinc_gahp.submit.types import OnProgress, Progress
 
 
 class Project(ProjectRuns):
@@ -94,7 +94,7 @@ class Project(ProjectRuns):
         Raises:
             ConfigError: the settings are wrong, or lack the project or its authenticator.
         """
-        settings = settings_files.load(None if config is None else os.fspath(config))
+        settings = layers.load(None if config is None else os.fspath(config))
         if timeout is not None:
             settings = impatient(settings, timeout)
         found, project = find_project(settings, name)

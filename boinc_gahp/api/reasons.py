@@ -15,8 +15,8 @@ from boinc_gahp import client_exits
 from boinc_gahp.api.endings import program_note, stream
 from boinc_gahp.api.family import standing_of
 from boinc_gahp.api.folders import folder_name
-from boinc_gahp.fetch import last_line, meaning
 from boinc_gahp.fetch.failures import failure_of
+from boinc_gahp.fetch.stderr import last_line, meaning
 from boinc_gahp.states import ERROR_MEANINGS, JobState, is_aborted
 from boinc_gahp.text import printable, quoted, shorten
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boinc_gahp.api.batch import Batch
-    from boinc_gahp.rpc import JobInfo
+    from boinc_gahp.rpc.types import JobInfo
 
 __all__ = ["Reason", "reasons", "reasons_of", "why"]
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.folders import Note
     from boinc_gahp.api.manifest import Manifest
-    from boinc_gahp.fetch import FetchResult
-    from boinc_gahp.rpc import JobInfo
+    from boinc_gahp.fetch.types import FetchResult
+    from boinc_gahp.rpc.types import JobInfo
 
 __all__ = ["FIRST", "LAST", "Ended", "Row", "RowMaker", "as_fetched", "ended_in", "records"]
 

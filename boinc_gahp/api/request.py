@@ -26,7 +26,8 @@ from boinc_gahp.api.types import (
 )
 from boinc_gahp.errors import BadRequest, JobRefused
 from boinc_gahp.quantities import DELAY, DISK, LEASE, MEMORY, OPERATIONS
-from boinc_gahp.submit import SubmitRequest, short_name
+from boinc_gahp.submit.buda_names import short_name
+from boinc_gahp.submit.types import SubmitRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from boinc_gahp.quantities import Quantity
-    from boinc_gahp.submit import File, OnProgress
+    from boinc_gahp.submit.types import File, OnProgress
 
     _Shared = dict[tuple[tuple[str, File], ...], dict[str, File]]
 
@@ -99,13 +100,13 @@ def build_request(
     Args:
         app_name: the app.
         jobs: those of the batch.
-        options: as :meth:`boinc_gahp.api.Project.submit` has them.
+        options: as :meth:`boinc_gahp.Project.submit` has them.
 
     Raises:
         BadRequest: a value has the wrong type, or a number is out of range.
         JobRefused: a job's arguments cannot be split, or a job of a BUDA app cannot be made.
     """
-    from boinc_gahp.submit import buda_request  # noqa: PLC0415  (not for lists of batches)
+    from boinc_gahp.submit.buda import buda_request  # noqa: PLC0415  (not for lists of batches)
 
     listed = list_of(jobs)
     given: dict[str, Any] = {**options}
@@ -326,7 +327,7 @@ def _word(name: str, word: object) -> str:
 
 
 class Options(TypedDict, total=False):
-    """Arguments of :meth:`boinc_gahp.api.Project.submit` besides app and jobs."""
+    """Arguments of :meth:`boinc_gahp.Project.submit` besides app and jobs."""
 
     name: str | None
     parameters: Parameters

@@ -14,8 +14,9 @@ from boinc_gahp.api import control, finding
 from boinc_gahp.api.family import number_of, retry_name, standing_of
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import BatchConflict, NotKnownHere, StagingError, WrongBatch
-from boinc_gahp.submit import MAX_BATCH_NAME, MAX_JOB_NAME, StagedFile
 from boinc_gahp.submit.association import absent_names
+from boinc_gahp.submit.checks import MAX_BATCH_NAME, MAX_JOB_NAME
+from boinc_gahp.submit.types import StagedFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.manifest import Manifest
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import Job, OnProgress, Progress
-    from boinc_gahp.rpc import JobInfo
+    from boinc_gahp.rpc.types import JobInfo
 
 __all__ = ["RetryPlan", "plan_retry", "retry"]
 

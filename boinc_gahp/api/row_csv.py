@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from boinc_gahp.api.row_jobs import RowJobs
-    from boinc_gahp.submit import Parameter
+    from boinc_gahp.submit.types import Parameter
 
 _DELIMITERS = ",;\t"
 #: A number as JSON writes it, so that 007 stays a text.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.patterns import Patterns
     from boinc_gahp.api.row_values import Cells, Values
     from boinc_gahp.api.types import File
-    from boinc_gahp.submit import Parameter
+    from boinc_gahp.submit.types import Parameter
 
 _FILES = (LocalFile, StagedFile, RemoteFile, InlineFile)
 

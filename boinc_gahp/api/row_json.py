@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from boinc_gahp.api.row_values import Values
-    from boinc_gahp.submit import Parameter
+    from boinc_gahp.submit.types import Parameter
 
 _SPACE = " \t\r\n"
 

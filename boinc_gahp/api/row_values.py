@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from boinc_gahp.api.types import File
-    from boinc_gahp.submit import Parameter
+    from boinc_gahp.submit.types import Parameter
 
 #: The columns that boinc_gahp uses itself, with all their names; and ``input:NAME``.
 COLUMNS = {

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class ProjectRuns:
-    """The part of a :class:`~boinc_gahp.api.Project` that returns futures."""
+    """The part of a :class:`~boinc_gahp.Project` that returns futures."""
 
     def map(
         self,

@@ -6,9 +6,13 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import ProjectSettings, ProjectUrl, Settings, cache_dir, project_at
+from boinc_gahp.config.accounts import project_at
+from boinc_gahp.config.places import cache_dir
+from boinc_gahp.config.settings import ProjectSettings, Settings
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import ConfigError
-from boinc_gahp.rpc import ClientOptions, WebRpcs as Rpc
+from boinc_gahp.rpc.client import WebRpcs as Rpc
+from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.secret import Authenticator
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from boinc_gahp.errors import (
     JobRefused,
     StagingError,
 )
-from boinc_gahp.submit import Progress, StagedFile
 from boinc_gahp.submit.abort import abort_empty
 from boinc_gahp.submit.association import absent_names
 from boinc_gahp.submit.names_in_use import check_names
 from boinc_gahp.submit.query import jobs_there
+from boinc_gahp.submit.types import Progress, StagedFile
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
     from boinc_gahp.api.types import Job
-    from boinc_gahp.rpc import BatchInfo
-    from boinc_gahp.submit import OnProgress, SubmitRequest, Validation
+    from boinc_gahp.rpc.types import BatchInfo
+    from boinc_gahp.submit.types import OnProgress, SubmitRequest, Validation
     from boinc_gahp.submit.validate import BatchValidator
 
 __all__ = ["Plan", "PlannedFile", "estimate", "new_batch_name", "plan", "submit"]
@@ -138,7 +138,7 @@ def submit(
         app_name: the app.
         jobs: those of the batch.
         lineage: what the batch repeats, for its manifest; None: nothing.
-        options: as :meth:`boinc_gahp.api.Project.submit` has them.
+        options: as :meth:`boinc_gahp.Project.submit` has them.
 
     Returns:
         The batch as the project shows it with the jobs, and whether these are known to have the

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boinc_gahp.api.types import File, Job
-    from boinc_gahp.submit import Parameter
+    from boinc_gahp.submit.types import Parameter
 
 
 def jobs_from(

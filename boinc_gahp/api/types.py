@@ -5,9 +5,9 @@ Points in time are seconds since the epoch, durations are in seconds, sizes in b
 
 from __future__ import annotations
 
-from boinc_gahp.fetch import Failure
+from boinc_gahp.fetch.types import Failure
 from boinc_gahp.states import JobState
-from boinc_gahp.submit import (
+from boinc_gahp.submit.types import (
     File,
     InlineFile,
     Job,

@@ -21,9 +21,10 @@ from boinc_gahp.quantities import SPAN
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from boinc_gahp import rpc
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.session import Session
+    from boinc_gahp.rpc.client import WebRpcs
+    from boinc_gahp.rpc.types import BatchInfo
 
 #: Seconds that the first poll may take, retries included, before the trouble is reported. Doubled
 #: whenever that was too short, so that even a slow project is heard in the end.
@@ -194,10 +195,10 @@ class _Refresher:
                 control.renew(batch, project)
         return changed
 
-    def _news(self, project: rpc.WebRpcs, open_: Sequence[Batch]) -> dict[int, rpc.BatchInfo]:
+    def _news(self, project: WebRpcs, open_: Sequence[Batch]) -> dict[int, BatchInfo]:
         """Return the project's answers about those batches; unknown ones are missing."""
         wanted = {batch.id for batch in open_}
-        found: dict[int, rpc.BatchInfo] = {}
+        found: dict[int, BatchInfo] = {}
         if len(open_) <= _ALONE and all(batch.njobs <= FEW for batch in open_):
             for batch in open_:
                 try:

@@ -7,24 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.known_apps import KnownApp, known_apps, why_unlisted
-from boinc_gahp.config import authenticator_of, find_project, load
+from boinc_gahp.config.accounts import authenticator_of, find_project
+from boinc_gahp.config.layers import load
 from boinc_gahp.errors import (
     AppNotFound,
     PermissionDenied,
     TemplatesMissing,
 )
-from boinc_gahp.rpc import ClientOptions, ProjectSite, WebRpcs
-from boinc_gahp.templates import DEFAULTS, InputTemplate, TemplateError, read_templates
-from boinc_gahp.terminal import (
-    Column,
-    Parser,
-    command_line,
-    moment,
-    not_empty,
-    one_line,
-    table,
-    words,
-)
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.site import ProjectSite
+from boinc_gahp.templates.reading import read_templates
+from boinc_gahp.templates.types import DEFAULTS, InputTemplate, TemplateError
+from boinc_gahp.terminal import table, words
+from boinc_gahp.terminal.output import command_line
+from boinc_gahp.terminal.parsing import Parser, not_empty
+from boinc_gahp.terminal.table import Column
+from boinc_gahp.terminal.words import moment, one_line
 from boinc_gahp.text import count, did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -32,10 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from boinc_gahp.cli.known_apps import KnownApps
-    from boinc_gahp.config import ProjectSettings
-    from boinc_gahp.rpc import AppVersionInfo
-    from boinc_gahp.templates import OutputTemplate
-    from boinc_gahp.terminal import Cell
+    from boinc_gahp.config.settings import ProjectSettings
+    from boinc_gahp.rpc.types import AppVersionInfo
+    from boinc_gahp.templates.types import OutputTemplate
+    from boinc_gahp.terminal.table import Cell
 
 _DESCRIPTION = """\
 Lists the project's apps: what each is for, its newest versions by platform, and how many of your
@@ -149,7 +148,7 @@ def _details(project: WebRpcs, name: str, found: KnownApps, *, asked: bool) -> D
         AppNotFound: there is no such app, and the user has named it.
         RpcError: the project does not answer.
     """
-    from boinc_gahp.submit import project_app
+    from boinc_gahp.submit.buda_names import project_app
 
     app = project_app(name)
     try:

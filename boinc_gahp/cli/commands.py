@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli import COMMANDS
-from boinc_gahp.terminal import Group
+from boinc_gahp.terminal.parsing import Group
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from boinc_gahp.terminal import Parser
+    from boinc_gahp.terminal.parsing import Parser
 
 
 def all_parsers() -> dict[tuple[str, ...], Parser]:

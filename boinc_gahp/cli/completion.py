@@ -15,13 +15,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.terminal import PROGRAM, Group, Parser, arguments_of, kind_of
+from boinc_gahp.terminal.parsing import PROGRAM, Group, Parser, arguments_of, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from boinc_gahp.api import SubmittedBatch
-    from boinc_gahp.config import Settings
+    from boinc_gahp.api.manifest_files import SubmittedBatch
+    from boinc_gahp.config.settings import Settings
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -163,7 +163,7 @@ def _submitted(given: argparse.Namespace) -> list[SubmittedBatch]:
     """Return the batches that were submitted to the project from this machine."""
     # An error message in the middle of a line being typed helps nobody.
     with suppress(Exception):
-        from boinc_gahp.api import submitted_batches
+        from boinc_gahp.api.manifest_files import submitted_batches
 
         settings = _settings(given)
         named = getattr(given, "project", None)
@@ -174,7 +174,7 @@ def _submitted(given: argparse.Namespace) -> list[SubmittedBatch]:
 
 
 def _settings(given: argparse.Namespace) -> Settings:
-    from boinc_gahp.config import load
+    from boinc_gahp.config.layers import load
 
     config = getattr(given, "config", None)
     return load(None if config is None else str(Path(config).expanduser()))

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import GahpError
 from boinc_gahp.extras import need_extra
-from boinc_gahp.gahp import LineSplitter, decode, join, split
+from boinc_gahp.gahp.lines import LineSplitter
+from boinc_gahp.gahp.words import decode, join, split
 from boinc_gahp.logs import redact
 from boinc_gahp.states import JobState, job_state
-from boinc_gahp.terminal import Parser
+from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
@@ -246,7 +247,9 @@ def _program() -> Path:
 
 
 def _demonstrate(directory: Path, show_conversation: bool) -> int:
-    from boinc_gahp.localproject import LocalProject, ProjectDirectoryError, ProjectFailed
+    from boinc_gahp.localproject.core import ProjectFailed
+    from boinc_gahp.localproject.directory import ProjectDirectoryError
+    from boinc_gahp.localproject.project import LocalProject
 
     begun = time.monotonic()
     inputs, outputs = directory / "inputs", directory / "outputs"

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import GahpError, ProjectDown, ProtocolError, TransportError
 
 if TYPE_CHECKING:
-    from boinc_gahp.rpc import AppInfo, AppVersionInfo, ProjectSite, WebRpcs
+    from boinc_gahp.rpc.client import WebRpcs
+    from boinc_gahp.rpc.site import ProjectSite
+    from boinc_gahp.rpc.types import AppInfo, AppVersionInfo
 
 
 @dataclass(frozen=True, slots=True)

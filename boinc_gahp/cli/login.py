@@ -8,14 +8,10 @@ import sys
 import warnings
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import (
-    ProjectUrl,
-    account_entry,
-    are_one_project,
-    authenticator_of,
-    find_project,
-    load,
-)
+from boinc_gahp.config.accounts import authenticator_of, find_project
+from boinc_gahp.config.layers import load
+from boinc_gahp.config.urls import ProjectUrl, are_one_project
+from boinc_gahp.config.writing import account_entry
 from boinc_gahp.errors import (
     BadAuthenticator,
     BadRequest,
@@ -26,15 +22,21 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.rpc import ClientOptions, ProjectSite, WebRpcs, must_be_private
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.site import ProjectSite, must_be_private
 from boinc_gahp.secret import Authenticator
-from boinc_gahp.terminal import Parser, command_line, not_empty, one_line, words
+from boinc_gahp.terminal import words
+from boinc_gahp.terminal.output import command_line
+from boinc_gahp.terminal.parsing import Parser, not_empty
+from boinc_gahp.terminal.words import one_line
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from boinc_gahp.config import AccountEntry, Settings
-    from boinc_gahp.rpc import ProjectInfo
+    from boinc_gahp.config.settings import Settings
+    from boinc_gahp.config.writing import AccountEntry
+    from boinc_gahp.rpc.types import ProjectInfo
 
 #: Numbers of lookup_account.php (``web-rpcs.rst``, "Pages for programs").
 _NO_SUCH_ACCOUNT = -136

@@ -21,7 +21,7 @@ from boinc_gahp.errors import GahpError
 from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:
-    from boinc_gahp.config import Settings
+    from boinc_gahp.config.settings import Settings
 
 #: The options before a command.
 OPTIONS = ("--config", "--version", "--help", "-h")
@@ -129,12 +129,12 @@ def _run(arguments: list[str]) -> int:
 
 
 def _serve(config: str | None) -> NoReturn:
-    from boinc_gahp.daemon import forbid_core_dumps
+    from boinc_gahp.daemon.main import forbid_core_dumps
 
     forbid_core_dumps()
 
     def load_settings() -> Settings:
-        from boinc_gahp.config import load
+        from boinc_gahp.config.layers import load
 
         return load(config)
 
@@ -157,11 +157,11 @@ def _serve(config: str | None) -> NoReturn:
 
     if os.isatty(0) and os.isatty(1):
         from boinc_gahp.cli.pointers import WELCOME
-        from boinc_gahp.daemon import run_console
+        from boinc_gahp.daemon.console.console import run_console
 
         print(WELCOME)
         run_console(load_settings, on_settings=start_log)
-    from boinc_gahp.daemon import serve
+    from boinc_gahp.daemon.main import serve
 
     serve(load_or_complain, on_settings=start_log)
 
@@ -186,12 +186,12 @@ def _make_streams_fit() -> None:
 
 
 def _ended(message: str) -> str:
-    from boinc_gahp.terminal import ended
+    from boinc_gahp.terminal.parsing import ended
 
     return ended(message)
 
 
 def _complain(text: str) -> None:
-    from boinc_gahp.terminal import complain
+    from boinc_gahp.terminal.output import complain
 
     complain(text)

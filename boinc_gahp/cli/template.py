@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.templates import Problem, Severity, check_template
-from boinc_gahp.terminal import Group, Parser, coloured, not_empty
+from boinc_gahp.templates.checking import check_template
+from boinc_gahp.templates.types import Problem, Severity
+from boinc_gahp.terminal.output import coloured
+from boinc_gahp.terminal.parsing import Group, Parser, not_empty
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:

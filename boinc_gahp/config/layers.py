@@ -44,8 +44,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def load_layers(config_path: str | None, environ: Mapping[str, str]) -> Settings:
-    """See :func:`boinc_gahp.config.load`."""
+def load(config_path: str | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
+    """Return the settings of all files; later files override earlier ones.
+
+    The files are ``/etc/boinc_gahp/boinc_gahp.toml``, those of the site's configuration
+    directories, the user's own, each with ``projects.d/*.toml`` beside it, and ``config_path`` or
+    else the file named by ``BOINC_GAHP_CONFIG`` in ``environ``; all but the last may be missing. If
+    none of them names a project, ``config.txt`` in the working directory is read. The directories
+    are those of platformdirs for this process.
+
+    Raises:
+        ConfigError: a file cannot be read, is not safe, or has something that is not a setting.
+    """
     problems: list[str] = []
     layers = _read_usual_files(problems)
     named = config_path or environ.get("BOINC_GAHP_CONFIG")

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from platformdirs import PlatformDirs
 
 from boinc_gahp import files
 from boinc_gahp.errors import ConfigError
+
+if TYPE_CHECKING:
+    from boinc_gahp.config.settings import Settings
+
 
 #: The name of a settings file in each of the directories.
 FILE_NAME = "boinc_gahp.toml"
@@ -87,3 +92,25 @@ def _homeless(key: str) -> ConfigError:
         f"user {user_name()} has no home directory: set HOME, or {key} in the section [state] "
         f"of {ADMIN_DIR / FILE_NAME}"
     )
+
+
+def state_dir(settings: Settings) -> Path:
+    """Return the directory of the ledger and the log; it may not exist yet."""
+    return settings.state.dir or default_state_dir()
+
+
+def cache_dir(settings: Settings) -> Path:
+    """Return the directory of data that can be made again; it may not exist yet."""
+    return settings.state.cache_dir or default_cache_dir()
+
+
+def ledger_file(settings: Settings) -> Path:
+    """Return the path of this user's ledger."""
+    return state_dir(settings) / "ledger.sqlite"
+
+
+def log_file(settings: Settings) -> Path:
+    """Return the path of this user's log."""
+    if settings.logging.file is not None:
+        return Path(settings.logging.file)
+    return state_dir(settings) / "boinc_gahp.log"

@@ -9,25 +9,21 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.fetch import FetchRequest
-from boinc_gahp.gahp import (
-    NO_AD,
-    AsyncRequest,
-    blah_commands,
-    boinc_commands,
-    is_number,
-    seconds,
-    words,
-)
+from boinc_gahp.fetch.types import FetchRequest
+from boinc_gahp.gahp import blah_commands, boinc_commands, words
+from boinc_gahp.gahp.grammar import is_number
+from boinc_gahp.gahp.results import NO_AD, seconds
 from boinc_gahp.secret import mask
-from boinc_gahp.submit import Client, Job, LocalFile, Parameters, SubmitRequest, by_open_name
+from boinc_gahp.submit.types import Client, Job, LocalFile, Parameters, SubmitRequest, by_open_name
 from boinc_gahp.text import quoted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from boinc_gahp.fetch.context import FetchContext
-    from boinc_gahp.htcondor import Refusals, Service
+    from boinc_gahp.gahp.command import AsyncRequest
+    from boinc_gahp.htcondor.refusals import Refusals
+    from boinc_gahp.htcondor.service import Service
 
 #: Given as stderr_filename, it means "don't keep it".
 _NOWHERE = frozenset({"", words.NULL, os.devnull})

@@ -11,18 +11,11 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.daemon.projects import Selection
 from boinc_gahp.errors import NO_BATCH_NAMED, BadRequest, GahpError
-from boinc_gahp.gahp import (
-    BUSY,
-    COMMANDS,
-    AsyncRequest,
-    Conversation,
-    Request,
-    blah_commands,
-    boinc_commands,
-    common_commands,
-    fitting,
-    parse_request,
-)
+from boinc_gahp.gahp import blah_commands, boinc_commands, common_commands
+from boinc_gahp.gahp.command import AsyncRequest, Request
+from boinc_gahp.gahp.commands import COMMANDS, parse_request
+from boinc_gahp.gahp.conversation import BUSY, Conversation
+from boinc_gahp.gahp.results import fitting
 from boinc_gahp.secret import mask
 from boinc_gahp.threads import Pool
 
@@ -30,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from boinc_gahp.daemon.projects import Projects
-    from boinc_gahp.gahp import TooLong
+    from boinc_gahp.gahp.lines import TooLong
 
 log = logging.getLogger("boinc_gahp.daemon")
 
@@ -282,7 +275,7 @@ class Engine:
 
     def _carry_out(self, ticket: _Ticket) -> list[str]:
         from boinc_gahp.daemon.dispatch import carry_out, carry_out_blah  # noqa: PLC0415
-        from boinc_gahp.submit import Client  # noqa: PLC0415  (heavy: after the banner)
+        from boinc_gahp.submit.types import Client  # noqa: PLC0415  (heavy: after the banner)
 
         if isinstance(ticket.request, blah_commands.BlahRequest):
             # Show people at once what is wrong; a gridmanager would not pass it on.

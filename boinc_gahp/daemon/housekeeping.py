@@ -108,8 +108,9 @@ def ledger_housekeeping(
         closing: ends this function when it is set.
         end: ends the process: its ledger was deleted or replaced.
     """
-    from boinc_gahp.ledger import JobLedger, drop_unneeded  # noqa: PLC0415  (after the banner)
-    from boinc_gahp.submit import MadeFiles  # noqa: PLC0415
+    from boinc_gahp.ledger.jobs import JobLedger  # noqa: PLC0415  (after the banner)
+    from boinc_gahp.ledger.upkeep import drop_unneeded  # noqa: PLC0415  (after the banner)
+    from boinc_gahp.submit.made_files import MadeFiles  # noqa: PLC0415
 
     began = time.monotonic()
     next_cleaning = began

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from boinc_gahp.gahp import LineSplitter
+from boinc_gahp.gahp.lines import LineSplitter
 
 if TYPE_CHECKING:
     from boinc_gahp.daemon.engine import Engine, JobEnd

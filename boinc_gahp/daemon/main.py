@@ -12,12 +12,12 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from boinc_gahp.daemon.wakeup import Wakeup
-from boinc_gahp.gahp import BANNER
+from boinc_gahp.gahp.banner import BANNER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.config import Settings
+    from boinc_gahp.config.settings import Settings
     from boinc_gahp.daemon.engine import Engine
     from boinc_gahp.daemon.projects import MakeService, OpenContext, Projects
 

@@ -11,7 +11,9 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import LimitSettings, ProjectUrl, authenticator_of, find_project, project_at
+from boinc_gahp.config.accounts import authenticator_of, find_project, project_at
+from boinc_gahp.config.settings import LimitSettings
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, ConfigError, GahpError, LedgerError
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.threads import start
@@ -19,9 +21,10 @@ from boinc_gahp.threads import start
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.config import ProjectSettings, Settings
+    from boinc_gahp.config.settings import ProjectSettings, Settings
     from boinc_gahp.fetch.context import FetchContext, Opener
-    from boinc_gahp.htcondor import Refusals, Service
+    from boinc_gahp.htcondor.refusals import Refusals
+    from boinc_gahp.htcondor.service import Service
 
     OpenContext = Callable[[Settings, ProjectSettings], FetchContext]
     MakeService = Callable[[Settings], Service]
@@ -155,7 +158,7 @@ class Projects:
         """Return the service for use by a gridmanager; never fails."""
         with self._serving:
             if self._refusals is None:
-                from boinc_gahp.htcondor import Refusals  # noqa: PLC0415  (as the service)
+                from boinc_gahp.htcondor.refusals import Refusals  # noqa: PLC0415  (as the service)
 
                 self._refusals = Refusals(self.service)
             return self._refusals
@@ -229,7 +232,7 @@ class Projects:
     def _new_service(self, settings: Settings) -> Service:
         if self._make_service is not None:
             return self._make_service(settings)
-        from boinc_gahp.htcondor import Service  # noqa: PLC0415  (heavy: after the banner)
+        from boinc_gahp.htcondor.service import Service  # noqa: PLC0415  (heavy: after the banner)
 
         return Service(settings, self._one_opener(), self._load_settings)
 

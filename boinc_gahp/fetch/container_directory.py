@@ -13,7 +13,8 @@ import os.path
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.containers import ENDING, PACKED, STDERR, STDOUT, WORK, Ending, read_ending
+from boinc_gahp.containers.ending import Ending, read_ending
+from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch import locate
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
@@ -22,7 +23,7 @@ from boinc_gahp.fetch.engine import fetch
 from boinc_gahp.fetch.names import DEV_NULL, below, is_hidden, new_file
 from boinc_gahp.fetch.sinks import Delivery, Members, Sink
 from boinc_gahp.fetch.types import FetchResult
-from boinc_gahp.submit import base_name
+from boinc_gahp.submit.checks import base_name
 from boinc_gahp.text import listed
 
 if TYPE_CHECKING:

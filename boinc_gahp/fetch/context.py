@@ -6,16 +6,22 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import ProjectSettings, authenticator_of, cache_dir, ledger_file, state_dir
+from boinc_gahp.config.accounts import authenticator_of
+from boinc_gahp.config.places import cache_dir, ledger_file, state_dir
+from boinc_gahp.config.settings import ProjectSettings
 from boinc_gahp.fetch.delivered import Delivered
-from boinc_gahp.ledger import Ledger
-from boinc_gahp.rpc import ClientOptions, WebRpcs
-from boinc_gahp.submit import Context, Digests, MadeFiles, ProjectCache
+from boinc_gahp.ledger.ledger import Ledger
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.submit.context import Context
+from boinc_gahp.submit.digests import Digests
+from boinc_gahp.submit.made_files import MadeFiles
+from boinc_gahp.submit.project_cache import ProjectCache
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.config import Settings
+    from boinc_gahp.config.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.files import check_private_file, make_private_directory
-from boinc_gahp.ledger import network_filesystem
+from boinc_gahp.ledger.filesystem import network_filesystem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

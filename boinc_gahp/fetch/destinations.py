@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.directories import open_made, open_parent, sync
-from boinc_gahp.submit import SingleFlight
+from boinc_gahp.submit.singleflight import SingleFlight
 
 if TYPE_CHECKING:
     from pathlib import Path

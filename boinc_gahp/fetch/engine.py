@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.select import Output
     from boinc_gahp.fetch.sinks import Delivery, Members, Sink
     from boinc_gahp.fetch.temporary import TemporaryDirectory, TemporaryFile
-    from boinc_gahp.rpc import CompletedJob, ResultInfo
+    from boinc_gahp.rpc.types import CompletedJob, ResultInfo
 
 _CHUNK = 1 << 20
 #: Seconds after which an output in place is remembered while others are fetched: if the process is

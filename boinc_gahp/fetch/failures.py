@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.locate import Located
-    from boinc_gahp.rpc import CompletedJob, JobInfo, ResultInfo
+    from boinc_gahp.rpc.types import CompletedJob, JobInfo, ResultInfo
 
 log = logging.getLogger("boinc_gahp.fetch")
 

@@ -20,7 +20,7 @@ from boinc_gahp.fetch.failures import failed_job
 from boinc_gahp.fetch.names import DEV_NULL, new_file
 from boinc_gahp.fetch.sinks import Delivery, Sink
 from boinc_gahp.fetch.types import ContainerRequest, FetchResult
-from boinc_gahp.submit import base_name, find_output
+from boinc_gahp.submit.checks import base_name, find_output
 from boinc_gahp.text import listed
 
 if TYPE_CHECKING:

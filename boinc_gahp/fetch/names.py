@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.types import OWN
-from boinc_gahp.submit import base_name
+from boinc_gahp.submit.checks import base_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.templates import read_output_template, read_templates
+from boinc_gahp.templates.reading import read_output_template, read_templates
 
 if TYPE_CHECKING:
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.locate import Located
-    from boinc_gahp.rpc import ResultInfo
-    from boinc_gahp.templates import OutputTemplate
+    from boinc_gahp.rpc.types import ResultInfo
+    from boinc_gahp.templates.types import OutputTemplate
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from boinc_gahp.errors import RpcError
-    from boinc_gahp.rpc import ResultInfo
+    from boinc_gahp.rpc.types import ResultInfo
 
 
 #: Prefix of the names of boinc_gahp's own files beside outputs.

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from boinc_gahp.fetch.context import FetchContext
-    from boinc_gahp.rpc import OutputStream, ResultInfo
+    from boinc_gahp.rpc.outputs import OutputStream
+    from boinc_gahp.rpc.types import ResultInfo
 
 _NUMBER = re.compile(r"_([0-9]{1,6})\Z")
 

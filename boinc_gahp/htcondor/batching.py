@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import BatchTooLarge, JobRefused
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.in_container import container_job
-from boinc_gahp.submit import Job, LocalFile, SubmitRequest, by_open_name
 from boinc_gahp.submit.container_jobs import make_container_jobs
+from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest, by_open_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from boinc_gahp.errors import GahpError
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger import BatchRow, JobRow, Waiting
+    from boinc_gahp.ledger.rows import BatchRow, JobRow, Waiting
 
 
 #: If a job's time of acceptance is more than this many seconds in the future, the clock was set

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import JobRefused
 from boinc_gahp.htcondor.attributes import AdRefused
-from boinc_gahp.submit import Job, SubmitRequest, buda_request, by_open_name
+from boinc_gahp.submit.buda import buda_request
+from boinc_gahp.submit.types import Job, SubmitRequest, by_open_name
 
 if TYPE_CHECKING:
     from boinc_gahp.htcondor.description import JobDescription

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.errors import ProjectError
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger import BatchRow, PendingAbort
+    from boinc_gahp.ledger.rows import BatchRow, PendingAbort
 
 log = logging.getLogger("boinc_gahp.htcondor")
 

@@ -11,21 +11,18 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.containers import (
-    default_disk,
-    is_open_name,
-    is_variable,
-    output_path,
-    read_image,
-    secret_names,
-)
+from boinc_gahp.containers.image import read_image
+from boinc_gahp.containers.job_files import is_open_name
+from boinc_gahp.containers.rules import default_disk, is_variable, output_path, secret_names
 from boinc_gahp.errors import StagingError
 from boinc_gahp.htcondor.attributes import AdRefused, as_text, show
 from boinc_gahp.htcondor.boinc_attributes import positive
 from boinc_gahp.htcondor.files import look_at_file, names_in, read_remote, refuse_url
 from boinc_gahp.htcondor.in_container import InContainer
 from boinc_gahp.htcondor.v2 import split_v2
-from boinc_gahp.submit import LocalFile, Tree, tree_bytes, tree_stamp
+from boinc_gahp.submit.container_jobs import Tree
+from boinc_gahp.submit.trees import tree_bytes, tree_stamp
+from boinc_gahp.submit.types import LocalFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,16 +9,16 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from boinc_gahp.fetch import CancelScope
+from boinc_gahp.fetch.cancel import CancelScope
 from boinc_gahp.htcondor.pauses import Pauses
 from boinc_gahp.htcondor.retry_times import longest_pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from boinc_gahp.config import HTCondor, Settings
+    from boinc_gahp.config.settings import HTCondor, Settings
     from boinc_gahp.fetch.context import FetchContext
-    from boinc_gahp.ledger import JobLedger
+    from boinc_gahp.ledger.jobs import JobLedger
 
 #: Seconds that a cancel waits for a fetch to remove its temporary files. That is all that the fetch
 #: can still do: it writes no content once the scope is closed.

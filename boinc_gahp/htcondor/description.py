@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any
 
 from boinc_gahp.htcondor.in_container import InContainer
-from boinc_gahp.submit import LocalFile, Parameters, RemoteFile
+from boinc_gahp.submit.types import LocalFile, Parameters, RemoteFile
 
 #: Bytes in a submit_batch request besides a job's own texts: tags, a job's name, an MD5.
 _JOB_BYTES = 220

@@ -15,7 +15,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from boinc_gahp import client_exits
-from boinc_gahp.config import ProjectUrl
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import (
     BatchNotFound,
     JobNotFound,
@@ -24,16 +24,16 @@ from boinc_gahp.errors import (
 from boinc_gahp.fetch.failures import look_up_failure
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.hold_codes import HoldCode
-from boinc_gahp.ledger import Hold, ProgramFailure
+from boinc_gahp.ledger.rows import Hold, ProgramFailure
 from boinc_gahp.states import CANCELLED
 from boinc_gahp.submit.query import query_jobs
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from boinc_gahp.errors import GahpError
-    from boinc_gahp.fetch import Failure
+    from boinc_gahp.fetch.types import Failure
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger import BatchRow, JobRow
+    from boinc_gahp.ledger.rows import BatchRow, JobRow
 
 log = logging.getLogger("boinc_gahp.htcondor")
 

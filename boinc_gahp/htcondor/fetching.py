@@ -19,19 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from boinc_gahp.errors import GahpError, LedgerError, OutputError, RpcError
-from boinc_gahp.fetch import (
-    AdFiles,
-    ContainerFiles,
-    ContainerRequest,
-    FetchRequest,
-    NoResult,
-    ProgramNotRun,
-    TryLater,
-    errno_of,
-    sweep,
-)
-from boinc_gahp.fetch.container_directory import fetch_container
+from boinc_gahp.fetch.container_directory import ProgramNotRun, fetch_container
+from boinc_gahp.fetch.destinations import errno_of
 from boinc_gahp.fetch.job_directory import fetch_output, write_failure
+from boinc_gahp.fetch.leftovers import sweep
+from boinc_gahp.fetch.locate import NoResult
+from boinc_gahp.fetch.temporary import TryLater
+from boinc_gahp.fetch.types import AdFiles, ContainerFiles, ContainerRequest, FetchRequest
 from boinc_gahp.htcondor import failures
 from boinc_gahp.htcondor.context import JobCancelled
 from boinc_gahp.htcondor.description import JobDescription
@@ -39,13 +33,14 @@ from boinc_gahp.htcondor.files import NOWHERE
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.htcondor.in_container import container_job
 from boinc_gahp.htcondor.retry_times import PASSING
-from boinc_gahp.ledger import Hold
-from boinc_gahp.submit import base_name, output_template
+from boinc_gahp.ledger.rows import Hold
+from boinc_gahp.submit.checks import base_name
+from boinc_gahp.submit.container_jobs import output_template
 
 if TYPE_CHECKING:
-    from boinc_gahp.fetch import CancelScope
+    from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger import BatchRow, JobRow
+    from boinc_gahp.ledger.rows import BatchRow, JobRow
 
 log = logging.getLogger("boinc_gahp.htcondor")
 

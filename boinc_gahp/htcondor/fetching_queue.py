@@ -12,7 +12,7 @@ from boinc_gahp.htcondor.retry_times import drop_past
 if TYPE_CHECKING:
     from boinc_gahp.htcondor.context import AccountContext
     from boinc_gahp.htcondor.error_guard import ErrorGuard
-    from boinc_gahp.ledger import JobRow
+    from boinc_gahp.ledger.rows import JobRow
     from boinc_gahp.threads import Workers
 
 

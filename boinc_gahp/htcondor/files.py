@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from boinc_gahp.htcondor.attributes import AdRefused, show
-from boinc_gahp.submit import LocalFile, RemoteFile
+from boinc_gahp.submit.types import LocalFile, RemoteFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

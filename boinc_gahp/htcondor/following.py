@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger import BatchRow, JobRow
-    from boinc_gahp.submit import BatchJobs
+    from boinc_gahp.ledger.rows import BatchRow, JobRow
+    from boinc_gahp.submit.types import BatchJobs
 
 log = logging.getLogger("boinc_gahp.htcondor")
 

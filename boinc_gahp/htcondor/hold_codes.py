@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from boinc_gahp.ledger import Hold
+from boinc_gahp.ledger.rows import Hold
 
 
 class HoldCode(IntEnum):

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.containers import Program, read_image
-from boinc_gahp.submit import ContainerJob, LocalFile, Tree
+from boinc_gahp.containers.image import read_image
+from boinc_gahp.containers.script import Program
+from boinc_gahp.submit.container_jobs import ContainerJob, Tree
+from boinc_gahp.submit.types import LocalFile
 
 if TYPE_CHECKING:
     from boinc_gahp.htcondor.description import JobDescription

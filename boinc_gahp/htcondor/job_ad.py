@@ -11,8 +11,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import FAILED_JOBS
-from boinc_gahp.containers import FPOPS_BOUND
+from boinc_gahp.config.settings import FAILED_JOBS
+from boinc_gahp.containers.rules import FPOPS_BOUND
 from boinc_gahp.htcondor.attributes import AdRefused, Attributes, as_text, show
 from boinc_gahp.htcondor.boinc_attributes import BoincAttributes, positive
 from boinc_gahp.htcondor.buda_ad import with_buda_app
@@ -35,13 +35,13 @@ from boinc_gahp.htcondor.files import (
 )
 from boinc_gahp.htcondor.v2 import split_v2
 from boinc_gahp.secret import hide_logins
-from boinc_gahp.submit import Parameters
+from boinc_gahp.submit.types import Parameters
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.config import HTCondor, ProjectSettings
+    from boinc_gahp.config.settings import HTCondor, ProjectSettings
 
 __all__ = ["AdRefused", "job_directory", "read_ad"]
 

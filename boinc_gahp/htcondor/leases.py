@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger import BatchRow
+    from boinc_gahp.ledger.rows import BatchRow
 
 log = logging.getLogger("boinc_gahp.htcondor")
 

@@ -26,18 +26,20 @@ from boinc_gahp.htcondor.following import Follower
 from boinc_gahp.htcondor.leases import Leases
 from boinc_gahp.htcondor.retry_times import drop_past, is_ahead
 from boinc_gahp.htcondor.sending import Sender
-from boinc_gahp.ledger import ALIVE, AccountLock
+from boinc_gahp.ledger.account_lock import AccountLock
+from boinc_gahp.ledger.rows import ALIVE
 from boinc_gahp.submit.control import reconcile
 from boinc_gahp.threads import Workers, start
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.config import Settings
+    from boinc_gahp.config.settings import Settings
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.htcondor.context import CancelScopes
     from boinc_gahp.htcondor.periodic_tasks import PeriodicTask
-    from boinc_gahp.ledger import BatchRow, JobLedger
+    from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.ledger.rows import BatchRow
 
 log = logging.getLogger("boinc_gahp.htcondor")
 

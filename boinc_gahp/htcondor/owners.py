@@ -8,16 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import (
-    are_one_project,
-    named_projects,
-    no_authenticator,
-    section,
-    url_identity,
-)
+from boinc_gahp.config.accounts import named_projects, no_authenticator, section
+from boinc_gahp.config.urls import are_one_project, url_identity
 
 if TYPE_CHECKING:
-    from boinc_gahp.config import ProjectSettings, Settings
+    from boinc_gahp.config.settings import ProjectSettings, Settings
 
     #: A project's identity (:func:`boinc_gahp.config.urls.url_identity`), and an account.
     Owner = tuple[str, str]

@@ -9,18 +9,20 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import state_dir
+from boinc_gahp.config.places import state_dir
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.htcondor.owners import explain_unknown, owner_key
 from boinc_gahp.htcondor.status_ad import suspended, without_reason
-from boinc_gahp.ledger import AccountLock, Hold
+from boinc_gahp.ledger.account_lock import AccountLock
+from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.states import HTCondorState
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
-    from boinc_gahp.config import Settings
+    from boinc_gahp.config.settings import Settings
     from boinc_gahp.htcondor.owners import Owner
-    from boinc_gahp.ledger import JobLedger, JobRow
+    from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.ledger.rows import JobRow
 
 log = logging.getLogger("boinc_gahp.htcondor")
 

@@ -6,15 +6,15 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import state_dir
+from boinc_gahp.config.places import state_dir
 from boinc_gahp.errors import GahpError
 from boinc_gahp.htcondor.context import CancelScopes
 from boinc_gahp.htcondor.manager import AccountManager, Reconciled
 from boinc_gahp.htcondor.owners import explain_unknown, known_owners, owner_key
-from boinc_gahp.ledger import JobLedger
+from boinc_gahp.ledger.jobs import JobLedger
 
 if TYPE_CHECKING:
-    from boinc_gahp.config import Settings
+    from boinc_gahp.config.settings import Settings
     from boinc_gahp.fetch.context import Opener
 
 

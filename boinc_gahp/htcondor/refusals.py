@@ -15,7 +15,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import HTCondor
+from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.htcondor.hold_codes import HoldCode, held_until_mended
 from boinc_gahp.htcondor.service import CANCEL_TIMEOUT

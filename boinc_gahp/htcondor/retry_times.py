@@ -13,7 +13,7 @@ from boinc_gahp.backoff import Backoff
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.config import HTCondor
+    from boinc_gahp.config.settings import HTCondor
 
 #: Errors of the operating system that come from a file server or from this process's limits; the
 #: files may be all right.

@@ -23,15 +23,17 @@ from boinc_gahp.errors import GahpError, LedgerError, RpcError
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.htcondor.retry_times import is_ahead
 from boinc_gahp.htcondor.sending_action import Action, Attempt, action_after, hold_for
-from boinc_gahp.ledger import BatchPart, Hold
-from boinc_gahp.submit import ABORT_AGAIN, Sending
-from boinc_gahp.submit.abort import abort_once, abort_until_certain
+from boinc_gahp.ledger.rows import Hold
+from boinc_gahp.ledger.splitting import BatchPart
+from boinc_gahp.submit.abort import ABORT_AGAIN, abort_once, abort_until_certain
+from boinc_gahp.submit.journal import Sending
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger import BatchRow, BatchSplitter, JobRow
+    from boinc_gahp.ledger.rows import BatchRow, JobRow
+    from boinc_gahp.ledger.splitting import BatchSplitter
 
 log = logging.getLogger("boinc_gahp.htcondor")
 

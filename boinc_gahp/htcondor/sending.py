@@ -52,17 +52,18 @@ from boinc_gahp.htcondor.sending_action import (
     hold_for,
     is_about_project,
 )
-from boinc_gahp.ledger import BatchSplitter
-from boinc_gahp.submit import ABORT_AGAIN, Sending
+from boinc_gahp.ledger.splitting import BatchSplitter
+from boinc_gahp.submit.abort import ABORT_AGAIN
 from boinc_gahp.submit.engine import submit
+from boinc_gahp.submit.journal import Sending
 from boinc_gahp.submit.validate import BatchValidator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger import BatchRow, Hold, JobRow
-    from boinc_gahp.submit import SubmitRequest
+    from boinc_gahp.ledger.rows import BatchRow, Hold, JobRow
+    from boinc_gahp.submit.types import SubmitRequest
 
 log = logging.getLogger("boinc_gahp.htcondor")
 

@@ -31,17 +31,18 @@ from boinc_gahp.errors import (
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.hold_codes import HoldCode, held_until_mended
 from boinc_gahp.htcondor.retry_times import PASSING
-from boinc_gahp.ledger import Hold
-from boinc_gahp.submit import Journal, Sending
-from boinc_gahp.templates import TemplateError
+from boinc_gahp.ledger.rows import Hold
+from boinc_gahp.submit.journal import Journal, Sending
+from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import UnionType
 
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger import BatchRow, BatchSplitter, JobRow
-    from boinc_gahp.submit import Sending
+    from boinc_gahp.ledger.rows import BatchRow, JobRow
+    from boinc_gahp.ledger.splitting import BatchSplitter
+    from boinc_gahp.submit.journal import Sending
 
 #: How often PHP may die of a batch's submit_batch before the batch's jobs are suspected.
 _DEATHS = 3

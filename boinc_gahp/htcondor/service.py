@@ -10,7 +10,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import authenticator_of, find_project, no_account, state_dir
+from boinc_gahp.config.accounts import authenticator_of, find_project, no_account
+from boinc_gahp.config.places import state_dir
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.htcondor.context import CancelScopes
 from boinc_gahp.htcondor.delayed_writes import DelayedWrites
@@ -21,17 +22,19 @@ from boinc_gahp.htcondor.manager import AccountManager
 from boinc_gahp.htcondor.owners import known_owners, owner_key
 from boinc_gahp.htcondor.problems import PersistentProblems
 from boinc_gahp.htcondor.status_ad import status_ad, suspended
-from boinc_gahp.ledger import AccountLock, JobLedger, NewJob
+from boinc_gahp.ledger.account_lock import AccountLock
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.rows import NewJob
 from boinc_gahp.states import HTCondorState
 from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.config import ProjectSettings, Settings
+    from boinc_gahp.config.settings import ProjectSettings, Settings
     from boinc_gahp.fetch.context import Opener
     from boinc_gahp.htcondor.owners import Owner
-    from boinc_gahp.ledger import JobRow
+    from boinc_gahp.ledger.rows import JobRow
 
     #: The settings that a manager and its context are made from.
     Chosen = tuple[Settings, ProjectSettings]

@@ -14,7 +14,7 @@ from boinc_gahp.states import LEDGER_WORDS, HTCondorState
 from boinc_gahp.text import printable, shorten
 
 if TYPE_CHECKING:
-    from boinc_gahp.ledger import JobRow
+    from boinc_gahp.ledger.rows import JobRow
 
 #: Characters of a HoldReason or ExitReason, which HTCondor keeps in the job and its history.
 _MAX_REASON = 2000

@@ -9,7 +9,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import url_identity
+from boinc_gahp.config.urls import url_identity
 from boinc_gahp.errors import LedgerError
 from boinc_gahp.files import NotOurs, make_private_directory, open_private_file
 

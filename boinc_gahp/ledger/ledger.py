@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from boinc_gahp.config import url_identity
+from boinc_gahp.config.urls import url_identity
 from boinc_gahp.ledger.batches import postpone
 from boinc_gahp.ledger.filesystem import MOUNTINFO
 from boinc_gahp.ledger.opening import text

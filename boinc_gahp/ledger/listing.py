@@ -7,7 +7,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.config import url_identity
+from boinc_gahp.config.urls import url_identity
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.requests import Requests, chunks, owner_row
 from boinc_gahp.ledger.rows import (

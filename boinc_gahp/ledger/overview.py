@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.config import url_identity
+from boinc_gahp.config.urls import url_identity
 from boinc_gahp.ledger.listing import all_pending_aborts
 from boinc_gahp.ledger.rows import ALIVE, ALIVE_SQL, STATES
 

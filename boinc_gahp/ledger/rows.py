@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
-from boinc_gahp.config import url_identity
+from boinc_gahp.config.urls import url_identity
 
 if TYPE_CHECKING:
     import sqlite3

@@ -17,7 +17,7 @@ from boinc_gahp.files import write_whole
 from boinc_gahp.localproject.hosts.engine import BUDA
 from boinc_gahp.localproject.store import directory_of
 from boinc_gahp.localproject.supplied import input_template, output_template
-from boinc_gahp.templates import write_input_template, write_output_template
+from boinc_gahp.templates.writing import write_input_template, write_output_template
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

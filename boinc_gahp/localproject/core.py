@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING, TypeVar
 from boinc_gahp.localproject.database import Database
 from boinc_gahp.localproject.server.addresses import HostNames
 from boinc_gahp.localproject.store import FileStore
-from boinc_gahp.templates import (
-    InputTemplate,
-    OutputTemplate,
-    read_input_template,
-    read_output_template,
-)
+from boinc_gahp.templates.reading import read_input_template, read_output_template
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.localproject.php import Php
+    from boinc_gahp.templates.types import InputTemplate, OutputTemplate
 
     #: A file's modification time and inode.
     Stamp = tuple[int, int]

@@ -24,12 +24,8 @@ from boinc_gahp.localproject.settings import (
     write_settings,
 )
 from boinc_gahp.localproject.supplied import SUPPLIED, WRAPPER
-from boinc_gahp.templates import (
-    InputTemplate,
-    OutputTemplate,
-    write_input_template,
-    write_output_template,
-)
+from boinc_gahp.templates.types import InputTemplate, OutputTemplate
+from boinc_gahp.templates.writing import write_input_template, write_output_template
 
 if TYPE_CHECKING:
     import sqlite3

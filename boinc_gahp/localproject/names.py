@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from boinc_gahp.templates import safe_open_name
+from boinc_gahp.templates.types import safe_open_name
 
 __all__ = ["name_key", "safe_open_name", "valid_physical_name"]
 

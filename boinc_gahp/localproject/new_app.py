@@ -20,13 +20,9 @@ from boinc_gahp.localproject.directory import (
 )
 from boinc_gahp.localproject.hosts.command_line import fill_in
 from boinc_gahp.localproject.hosts.engine import container_apps
-from boinc_gahp.templates import (
-    Severity,
-    check_template,
-    safe_open_name,
-    write_input_template,
-    write_output_template,
-)
+from boinc_gahp.templates.checking import check_template
+from boinc_gahp.templates.types import Severity, safe_open_name
+from boinc_gahp.templates.writing import write_input_template, write_output_template
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from boinc_gahp.localproject import accounts, directory as layout, new_app, settings, web
+from boinc_gahp.localproject import accounts, directory as layout, new_app, settings
 from boinc_gahp.localproject.backend.create_work import NewJob, create_work
 from boinc_gahp.localproject.backend.scheduler import Scheduler
 from boinc_gahp.localproject.backend.supervisor import Supervisor
@@ -24,6 +24,7 @@ from boinc_gahp.localproject.php import Php
 from boinc_gahp.localproject.server.addresses import HOST, names_of
 from boinc_gahp.localproject.server.application import body_allowance, make_app
 from boinc_gahp.localproject.server.server import WebServer, port_is_free
+from boinc_gahp.localproject.web.access import page_address
 from boinc_gahp.threads import start
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from threading import Thread
     from types import TracebackType
 
-    from boinc_gahp.templates import InputTemplate, OutputTemplate
+    from boinc_gahp.templates.types import InputTemplate, OutputTemplate
 
 log = logging.getLogger("boinc_gahp.localproject")
 
@@ -104,7 +105,7 @@ class LocalProject:
     @property
     def page(self) -> str:
         """The address that opens its web page, with the page's token."""
-        return web.page_address(self._core)
+        return page_address(self._core)
 
     @property
     def port(self) -> int:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
-from boinc_gahp.config import ProjectUrl
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, RpcError
 from boinc_gahp.rpc import build, regular_form, results, table
 from boinc_gahp.rpc.bodies import FormBody, size_of

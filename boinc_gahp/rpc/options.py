@@ -10,7 +10,7 @@ from boinc_gahp._version import __version__
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from boinc_gahp.config import ProjectSettings, Settings
+    from boinc_gahp.config.settings import ProjectSettings, Settings
 
 
 @dataclass(frozen=True, slots=True)

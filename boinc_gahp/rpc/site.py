@@ -10,7 +10,7 @@ import hashlib
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urlencode
 
-from boinc_gahp.config import ProjectUrl
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.rpc import results, table
 from boinc_gahp.rpc.caller import Caller, RpcCall

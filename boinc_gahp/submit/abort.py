@@ -19,12 +19,15 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.errors import NotFound, RpcError
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.states import BatchState
 from boinc_gahp.submit import find_batch
 
 if TYPE_CHECKING:
-    from boinc_gahp.ledger import BatchRow, JobLedger, Ledger
-    from boinc_gahp.rpc import BatchDetails, WebRpcs
+    from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.ledger.ledger import Ledger
+    from boinc_gahp.ledger.rows import BatchRow
+    from boinc_gahp.rpc.client import WebRpcs
+    from boinc_gahp.rpc.types import BatchDetails
     from boinc_gahp.submit.context import Context
 
 log = logging.getLogger("boinc_gahp.submit")

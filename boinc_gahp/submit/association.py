@@ -24,7 +24,7 @@ from boinc_gahp.threads import in_parallel
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from boinc_gahp.rpc import WebRpcs
+    from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.submit.context import Context
 
 log = logging.getLogger("boinc_gahp.submit")

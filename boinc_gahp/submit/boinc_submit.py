@@ -21,7 +21,7 @@ from boinc_gahp.submit.journal import UNDO_TIME, Journal, Sending
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.rpc import WebRpcs
+    from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.submit.context import Context
     from boinc_gahp.submit.types import SubmitRequest
 

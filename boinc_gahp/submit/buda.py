@@ -13,20 +13,15 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from boinc_gahp.containers import DOCKERFILE, FPOPS_BOUND, MOST_FILES
+from boinc_gahp.containers.job_files import MOST_FILES
+from boinc_gahp.containers.names import DOCKERFILE
+from boinc_gahp.containers.rules import FPOPS_BOUND
 from boinc_gahp.errors import JobRefused
 from boinc_gahp.submit.buda_names import BUDA, buda_name
 from boinc_gahp.submit.copied_files import copied_inputs, copied_outputs
-from boinc_gahp.templates import (
-    InputTemplate,
-    OutputTemplate,
-    TemplateError,
-    read_input_template,
-    safe_open_name,
-    set_parameters,
-    write_input_template,
-    write_output_template,
-)
+from boinc_gahp.templates.reading import read_input_template
+from boinc_gahp.templates.types import InputTemplate, OutputTemplate, TemplateError, safe_open_name
+from boinc_gahp.templates.writing import set_parameters, write_input_template, write_output_template
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from boinc_gahp import rpc
 from boinc_gahp.errors import BadRequest, JobRefused
+from boinc_gahp.rpc import command_lines
 from boinc_gahp.submit.types import InlineFile, LocalFile, RemoteFile, StagedFile
 from boinc_gahp.text import character_name, count, nearest, quoted
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from boinc_gahp.submit.types import Input
-    from boinc_gahp.templates import InputTemplate, OutputTemplate
+    from boinc_gahp.templates.types import InputTemplate, OutputTemplate
 
 #: 190 characters are accepted and stop the project's transitioner for good; at 180 the names of
 #: results and of their files still fit (``web-rpcs.rst``, "Job names").
@@ -138,7 +138,7 @@ def command_line(job_name: str, args: Sequence[str], *, escape: bool) -> str:
         JobRefused: an argument would not arrive unchanged.
     """
     try:
-        return rpc.command_line(args, doubled=escape)
+        return command_lines.command_line(args, doubled=escape)
     except BadRequest as error:
         raise JobRefused(f"job {quoted(job_name)}: {error}", job_name=job_name) from error
 

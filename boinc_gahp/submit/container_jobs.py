@@ -10,41 +10,29 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.containers import (
-    DOCKERFILE,
-    JOB_TOML,
+from boinc_gahp.containers.build_files import dockerfile, job_toml
+from boinc_gahp.containers.job_files import (
     MOST_FILES,
-    SCRIPT,
-    WORK,
-    Layout,
-    Program,
     archive_name,
-    by_script,
-    dockerfile,
     image_name,
     is_open_name,
-    job_toml,
     output_files,
-    write_script,
 )
+from boinc_gahp.containers.names import DOCKERFILE, JOB_TOML, SCRIPT, WORK
+from boinc_gahp.containers.script import Layout, Program, by_script, write_script
 from boinc_gahp.submit.checks import extension
 from boinc_gahp.submit.copied_files import copied_inputs, copied_outputs
 from boinc_gahp.submit.digests import stat_input
 from boinc_gahp.submit.made_files import Member
 from boinc_gahp.submit.types import InlineFile, Job, LocalFile
 from boinc_gahp.submit.validate import check_unchanged
-from boinc_gahp.templates import (
-    DEFAULTS,
-    InputTemplate,
-    OutputTemplate,
-    write_input_template,
-    write_output_template,
-)
+from boinc_gahp.templates.types import DEFAULTS, InputTemplate, OutputTemplate
+from boinc_gahp.templates.writing import write_input_template, write_output_template
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from boinc_gahp.containers import Image
+    from boinc_gahp.containers.image import Image
     from boinc_gahp.submit.made_files import MadeFiles
     from boinc_gahp.submit.types import Input
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from boinc_gahp.config import ProjectSettings, Settings
-    from boinc_gahp.ledger import Ledger
-    from boinc_gahp.rpc import WebRpcs
+    from boinc_gahp.config.settings import ProjectSettings, Settings
+    from boinc_gahp.ledger.ledger import Ledger
+    from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.submit.made_files import MadeFiles
     from boinc_gahp.submit.project_cache import ProjectCache
 

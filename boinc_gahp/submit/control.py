@@ -24,7 +24,8 @@ from boinc_gahp.text import listed
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from boinc_gahp.ledger import BatchRow, Ledger
+    from boinc_gahp.ledger.ledger import Ledger
+    from boinc_gahp.ledger.rows import BatchRow
     from boinc_gahp.submit.context import Context
 
 log = logging.getLogger("boinc_gahp.submit")

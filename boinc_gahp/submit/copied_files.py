@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp.templates import InputFileInfo, OutputFileInfo
+from boinc_gahp.templates.types import InputFileInfo, OutputFileInfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

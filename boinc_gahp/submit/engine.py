@@ -40,7 +40,7 @@ from boinc_gahp.errors import (
     StagingError,
     TransportError,
 )
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.states import BatchState
 from boinc_gahp.submit import checks, query
 from boinc_gahp.submit.association import Association
 from boinc_gahp.submit.journal import UNDO_TIME, Journal, Sending
@@ -54,7 +54,7 @@ from boinc_gahp.submit.wanted_files import WantedFiles
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from boinc_gahp.rpc import BatchDetails, BatchSubmission
+    from boinc_gahp.rpc.types import BatchDetails, BatchSubmission
     from boinc_gahp.submit.context import Context
     from boinc_gahp.submit.types import Input, SubmitRequest
 

@@ -15,7 +15,8 @@ from boinc_gahp.submit import checks
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from boinc_gahp.rpc import BatchDetails, BatchInfo, WebRpcs
+    from boinc_gahp.rpc.client import WebRpcs
+    from boinc_gahp.rpc.types import BatchDetails, BatchInfo
 
 
 def oldest(batches: Iterable[BatchInfo], name: str) -> BatchInfo | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.states import BatchState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from boinc_gahp.rpc import BatchDetails, BatchInfo
+    from boinc_gahp.rpc.types import BatchDetails, BatchInfo
     from boinc_gahp.submit.types import SubmitRequest
 
 #: Seconds reserved for undoing a submission before its answer is due.

@@ -14,7 +14,7 @@ from boinc_gahp.errors import (
 )
 
 if TYPE_CHECKING:
-    from boinc_gahp.rpc import WebRpcs
+    from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.submit.types import SubmitRequest
 
 log = logging.getLogger("boinc_gahp.submit")

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import JobRefused
 from boinc_gahp.submit.types import FilledSizes, Parameters
-from boinc_gahp.templates import DEFAULTS, TemplateError, set_parameters
+from boinc_gahp.templates.types import DEFAULTS, TemplateError
+from boinc_gahp.templates.writing import set_parameters
 from boinc_gahp.text import quoted
 
 if TYPE_CHECKING:
     from boinc_gahp.submit.types import Job, SubmitRequest
-    from boinc_gahp.templates import InputTemplate
+    from boinc_gahp.templates.types import InputTemplate
 
 #: What can be asked for: the elements of ``job_params``.
 ELEMENTS = tuple(Parameters().by_element)

@@ -13,18 +13,19 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from boinc_gahp import templates
 from boinc_gahp.errors import TemplatesMissing
 from boinc_gahp.states import BatchState, JobState
 from boinc_gahp.submit import find_batch
 from boinc_gahp.submit.singleflight import SingleFlight
 from boinc_gahp.submit.types import JobIds
+from boinc_gahp.templates.reading import read_templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
-    from boinc_gahp.rpc import BatchDetails, BatchInfo, JobInfo, ResultInfo, WebRpcs
-    from boinc_gahp.templates import InputTemplate, OutputTemplate
+    from boinc_gahp.rpc.client import WebRpcs
+    from boinc_gahp.rpc.types import BatchDetails, BatchInfo, JobInfo, ResultInfo
+    from boinc_gahp.templates.types import InputTemplate, OutputTemplate
 
 log = logging.getLogger("boinc_gahp.submit")
 
@@ -267,7 +268,7 @@ class ProjectCache:
                 text = (project or self._project).get_templates(app_name=app_name)
             except TemplatesMissing as error:
                 return _NoTemplates(asked_at, error)
-            return AppTemplates(asked_at, text, *templates.read_templates(text))
+            return AppTemplates(asked_at, text, *read_templates(text))
 
         def is_fresh(answer: AppTemplates | _NoTemplates) -> bool:
             return time.monotonic() - answer.asked_at < self._templates_cached

@@ -18,7 +18,7 @@ from boinc_gahp.errors import (
     PermissionDenied,
     ProjectError,
 )
-from boinc_gahp.rpc import OVERLAP
+from boinc_gahp.rpc.types import OVERLAP
 from boinc_gahp.states import STATUS_WORDS, BatchState
 from boinc_gahp.submit import checks, find_batch
 from boinc_gahp.submit.types import BatchJobs, BatchStatuses, Client
@@ -27,8 +27,9 @@ from boinc_gahp.text import count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from boinc_gahp.ledger import BatchRow
-    from boinc_gahp.rpc import BatchDetails, BatchInfo, WebRpcs
+    from boinc_gahp.ledger.rows import BatchRow
+    from boinc_gahp.rpc.client import WebRpcs
+    from boinc_gahp.rpc.types import BatchDetails, BatchInfo
     from boinc_gahp.submit.context import Context
     from boinc_gahp.submit.types import SubmitRequest
 

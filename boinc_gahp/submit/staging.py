@@ -29,7 +29,8 @@ from boinc_gahp.errors import (
     TooManyFiles,
     TransportError,
 )
-from boinc_gahp.rpc import UploadFile, dropped
+from boinc_gahp.rpc.retry import dropped
+from boinc_gahp.rpc.types import UploadFile
 from boinc_gahp.submit import checks
 from boinc_gahp.submit.association import Association
 from boinc_gahp.submit.meter import Interrupted, Meter
@@ -39,8 +40,8 @@ from boinc_gahp.threads import in_parallel
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from boinc_gahp.config import StagingSettings
-    from boinc_gahp.rpc import WebRpcs
+    from boinc_gahp.config.settings import StagingSettings
+    from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.submit.context import Context, Uploads
     from boinc_gahp.submit.digests import Digest
     from boinc_gahp.submit.types import OnProgress

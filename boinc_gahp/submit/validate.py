@@ -14,29 +14,24 @@ from boinc_gahp.errors import (
     StagingError,
     TemplatesMissing,
 )
-from boinc_gahp.rpc import BatchSubmission, InputFile, JobParams, JobSubmission
+from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobParams, JobSubmission
 from boinc_gahp.submit import checks
 from boinc_gahp.submit.digests import stat_input
 from boinc_gahp.submit.parameters import RequestedSizes, check_sizes
 from boinc_gahp.submit.staging import placeholder
 from boinc_gahp.submit.types import LocalFile, RemoteFile, StagedFile, Validation
-from boinc_gahp.templates import (
-    DEFAULTS,
-    Severity,
-    TemplateError,
-    faults,
-    read_input_template,
-    read_output_template,
-)
+from boinc_gahp.templates.reading import read_input_template, read_output_template
+from boinc_gahp.templates.rules import faults
+from boinc_gahp.templates.types import DEFAULTS, Severity, TemplateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 
-    from boinc_gahp.rpc import WebRpcs
+    from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.submit.context import Context
     from boinc_gahp.submit.project_cache import AppTemplates
     from boinc_gahp.submit.types import FilledSizes, Input, Job, SubmitRequest
-    from boinc_gahp.templates import InputTemplate, OutputTemplate
+    from boinc_gahp.templates.types import InputTemplate, OutputTemplate
 
     _Template = TypeVar("_Template", InputTemplate, OutputTemplate)
 

@@ -21,7 +21,10 @@ from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 
-from boinc_gahp import api
+from boinc_gahp.api.futures import JobFuture, JobFutures, JobResult
+from boinc_gahp.api.programs import program_batch
+from boinc_gahp.api.project import Project
+from boinc_gahp.api.types import Job
 from boinc_gahp.errors import (
     DatabaseTrouble,
     GahpError,
@@ -35,6 +38,8 @@ from boinc_gahp.workflows.rule_jobs import COMMAND, RuleJob, check_rules, member
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Sequence
+
+    from boinc_gahp.api import batch
 
 __all__ = ["Executor"]
 
@@ -72,7 +77,7 @@ class _Sent:
         self.info = info
         self.job = job
         self.place: _Place | None = None
-        self.future: api.JobFuture[api.JobResult] | None = None
+        self.future: JobFuture[JobResult] | None = None
 
 
 class Executor(RemoteExecutor):
@@ -83,7 +88,7 @@ class Executor(RemoteExecutor):
         self._sent: dict[int, _Sent] = {}
         #: Batches that have names, and are not submitted yet.
         self._made: dict[str, list[_Sent]] = {}
-        self._batches: dict[str, api.JobFutures[api.JobResult]] = {}
+        self._batches: dict[str, JobFutures[JobResult]] = {}
         #: Batches with jobs that failed here; for the project they may be done.
         self._failed: set[str] = set()
         # A workflow is cancelled by another thread than the one that submits.
@@ -96,7 +101,7 @@ class Executor(RemoteExecutor):
         self._settings: ExecutorSettings = self.workflow.executor_settings or ExecutorSettings()
         rules = {job.rule for job in self.dag.needrun_jobs() if not job.is_local}
         check_rules(sorted(rules, key=lambda rule: str(rule.name)))
-        self._project = api.Project.from_settings(self._settings.project)
+        self._project = Project.from_settings(self._settings.project)
 
     def run_job(self, job: Any) -> None:
         """Take a job; it is submitted with the next look at the jobs."""
@@ -215,12 +220,12 @@ class Executor(RemoteExecutor):
     def _send(self, name: str, several: list[_Sent]) -> None:
         like = several[0].job
         try:
-            made = api.program_batch(
+            made = program_batch(
                 self._project.session,
                 COMMAND,
                 image=self._image(like),
                 rows=[
-                    api.Job(
+                    Job(
                         args=sent.job.words,
                         inputs={path: path for path in sent.job.inputs},
                         name=sent.place.job if sent.place else None,
@@ -250,9 +255,9 @@ class Executor(RemoteExecutor):
         self._wait_for(batch, several)
         self.logger.info(f"Batch {name} has {len(several)} jobs.")
 
-    def _wait_for(self, batch: api.Batch, several: Sequence[_Sent]) -> None:
+    def _wait_for(self, batch: batch.Batch, several: Sequence[_Sent]) -> None:
         names = [sent.place.job for sent in several if sent.place is not None]
-        futures = api.JobFutures(
+        futures = JobFutures(
             batch, [(name, {}) for name in names], _DIRECTORY.absolute() / batch.name, _result
         )
         self._batches[batch.name] = futures
@@ -261,7 +266,7 @@ class Executor(RemoteExecutor):
 
     # -- the end
 
-    def _end(self, sent: _Sent, future: api.JobFuture[api.JobResult]) -> None:
+    def _end(self, sent: _Sent, future: JobFuture[JobResult]) -> None:
         """Bring a job's outputs, and report it."""
         name = future.job_name
         try:
@@ -292,7 +297,7 @@ class Executor(RemoteExecutor):
             kwargs["external_jobid"] = job_info.external_jobid
         job_info.job.log_error(msg, **kwargs)
 
-    def _retire(self, futures: api.JobFutures[api.JobResult]) -> None:
+    def _retire(self, futures: JobFutures[JobResult]) -> None:
         try:
             batch = futures.batch.refresh()
             if batch.is_over and not batch.nerror_jobs:
@@ -302,5 +307,5 @@ class Executor(RemoteExecutor):
             self.logger.warning(f"batch {futures.batch.name} could not be retired: {error}")
 
 
-def _result(result: api.JobResult) -> api.JobResult:
+def _result(result: JobResult) -> JobResult:
     return result

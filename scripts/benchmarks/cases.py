@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import Settings
+from boinc_gahp.config.settings import Settings
 from scripts.benchmarks import blah, boinc, people
 from scripts.benchmarks.batch import batch_status, batch_submit
 from scripts.benchmarks.bigfile import big_file

@@ -14,9 +14,9 @@ from urllib.request import Request, urlopen
 
 from urllib3 import encode_multipart_formdata
 
-from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.backend.create_work import NewJob, create_work
 from boinc_gahp.localproject.backend.transitioner import transition_pass
+from boinc_gahp.localproject.project import LocalProject
 from scripts.benchmarks import people
 from scripts.benchmarks.measure import MB, Measure
 
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 #: limits as they are shipped.
 _SERVE = """
 import pathlib, sys
-from boinc_gahp.localproject import STOCK, LocalProject, Php
+from boinc_gahp.localproject.php import STOCK, Php
+from boinc_gahp.localproject.project import LocalProject
 directory, hosts, limits = sys.argv[1:]
 php = STOCK if limits == "stock" else Php()
 with LocalProject(pathlib.Path(directory), hosts=int(hosts), php=php) as p:

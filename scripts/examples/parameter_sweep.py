@@ -36,7 +36,7 @@ try:
     import matplotlib.pyplot as plt
     import numpy as np
 
-    from boinc_gahp.localproject import LocalProject
+    from boinc_gahp.localproject.project import LocalProject
 except ImportError:
     sys.exit("This needs more: pip install 'boinc_gahp[local-project]' matplotlib")
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp.localproject import NewJob
+from boinc_gahp.localproject.backend.create_work import NewJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.localproject import WorkRequest
+    from boinc_gahp.localproject.backend.generator import WorkRequest
 
 #: Growth rates in thousandths, so that names and values are exact.
 RATES = range(2500, 4000, 50)

@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.api import Batch, Project
-from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
+from boinc_gahp.api.project import Project
+from boinc_gahp.config.settings import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.localproject import STOCK, LocalProject
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import Outcome, ServerState
-from boinc_gahp.rpc import BatchSubmission, InputFile, JobSubmission
+from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from tests.faultproxy import FaultProxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from boinc_gahp.api.batch import Batch
 
 _numbers = itertools.count(1)
 

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.api import Counts, JobState, control
+from boinc_gahp.api import control
+from boinc_gahp.api.counting import Counts
+from boinc_gahp.api.types import JobState
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
@@ -24,12 +26,12 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.rpc import JobInfo
+from boinc_gahp.rpc.types import JobInfo
 from tests import faultproxy
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
-    from boinc_gahp.api import Batch
+    from boinc_gahp.api.batch import Batch
     from tests.api.conftest import Site
 
 QUICK = Poll(shortest=0.01, longest=0.05)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api import InlineFile, Job, Parameters, jobs_from
 from boinc_gahp.api.comparing import difference
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.manifest_files import Manifests
+from boinc_gahp.api.table import jobs_from
+from boinc_gahp.api.types import InlineFile, Job, Parameters
 from boinc_gahp.errors import BatchConflict, RpcError
 from boinc_gahp.submit.types import SubmitRequest
 from tests.faultproxy import hang, status
@@ -21,7 +22,8 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.api import Batch, Progress
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.types import Progress
     from tests.api.conftest import Site
 
 

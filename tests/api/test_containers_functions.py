@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boinc_gahp import Project
-from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
+from boinc_gahp.config.settings import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BatchConflict, JobFailed, RemoteError
-from boinc_gahp.functions import pack_call, pack_function
-from boinc_gahp.localproject import STOCK, LocalProject
+from boinc_gahp.functions.payload import pack_call, pack_function
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from tests.localproject.in_containers import APP, add_container_app
 from tests.python_image import PYTHON_IMAGE, python_image
 
@@ -108,7 +109,7 @@ def test_two_hundred_calls_of_which_five_raise(project: Project) -> None:
 SCRIPT = """
 import sys, time
 from boinc_gahp import Project
-from boinc_gahp.config import ProjectSettings, Settings, State
+from boinc_gahp.config.settings import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import ProjectUrl
 from pathlib import Path
 

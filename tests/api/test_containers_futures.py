@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp import Project
-from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
+from boinc_gahp.config.settings import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import JobFailed
-from boinc_gahp.localproject import STOCK, LocalProject
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from tests.containers_engine import IMAGE
 from tests.localproject.in_containers import APP, add_container_app
 
@@ -115,7 +116,7 @@ RUN = """
 import json, sys
 from pathlib import Path
 from boinc_gahp import Project
-from boinc_gahp.config import ProjectSettings, Settings, State
+from boinc_gahp.config.settings import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import ProjectUrl
 given = json.loads(sys.argv[1])
 settings = Settings(

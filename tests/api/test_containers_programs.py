@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.api import Project, program_batch
 from boinc_gahp.api.folders import read_note
-from boinc_gahp.config import ProjectSettings, Settings, State
+from boinc_gahp.api.programs import program_batch
+from boinc_gahp.api.project import Project
+from boinc_gahp.config.settings import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BatchConflict
-from boinc_gahp.localproject import STOCK, LocalProject
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from tests.containers_engine import IMAGE
 from tests.helpers import wait_for
 from tests.localproject.in_containers import APP, add_container_app
@@ -25,7 +27,7 @@ from tests.localproject.in_containers import APP, add_container_app
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.api import Batch
+    from boinc_gahp.api.batch import Batch
     from tests.containers_engine import Engine
 
 # A machine with other work starts a container in seconds.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api import Counts, Poll
-from boinc_gahp.api.counting import FEW, JobTracker
+from boinc_gahp.api.counting import FEW, Counts, JobTracker
+from boinc_gahp.api.watching import Poll
 from boinc_gahp.errors import RpcError
 from boinc_gahp.states import JobState
 from tests import faultproxy
 
 if TYPE_CHECKING:
-    from boinc_gahp.api import Batch
+    from boinc_gahp.api.batch import Batch
     from tests.api.conftest import Site
     from tests.faultproxy import Exchange
 

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.api import Batch, Project, fetching
+from boinc_gahp.api import fetching
+from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.failures import failures, save_failure
 from boinc_gahp.api.folders import NOTE
-from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
+from boinc_gahp.api.project import Project
+from boinc_gahp.config.settings import ProjectSettings, Settings, State, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import (
     NoSuchJob,
@@ -337,8 +339,9 @@ def test_an_authenticator_that_is_refused_stops_all(desk: Desk) -> None:
 FETCHER = """
 import logging, sys
 from pathlib import Path
-from boinc_gahp.config import Settings, State
-from boinc_gahp.api import Project, fetching
+from boinc_gahp.config.settings import Settings, State
+from boinc_gahp.api import fetching
+from boinc_gahp.api.project import Project
 logging.getLogger().addHandler(logging.NullHandler())
 url, authenticator, batch, results, home = sys.argv[1:]
 settings = Settings(state=State(dir=Path(home) / "state", cache_dir=Path(home) / "killed cache"))

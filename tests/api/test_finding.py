@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import AmbiguousBatch, ForeignBatch, NoSuchBatch, NoSuchJob
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.states import BatchState
 from boinc_gahp.submit.checks import fold
 from boinc_gahp.text import did_you_mean
 

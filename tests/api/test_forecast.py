@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.api.forecast import Forecast
-from boinc_gahp.rpc import BatchInfo, BatchState
+from boinc_gahp.rpc.types import BatchInfo
+from boinc_gahp.states import BatchState
 
 NOW = 2_000_000_000.0
 INFO = BatchInfo(

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boinc_gahp import Parameters, Project
-from boinc_gahp.config import ProjectSettings, Settings, State
+from boinc_gahp.config.settings import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, BatchConflict
-from boinc_gahp.functions import PYTHON
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.functions.payload import PYTHON
+from boinc_gahp.localproject.project import LocalProject
 from tests.localproject.in_containers import APP, add_container_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.api import Function
+    from boinc_gahp.api.functions import Function
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.api import InlineFile, Job, JobFutures, Poll, Project, gathering
+from boinc_gahp.api import gathering
+from boinc_gahp.api.futures import JobFutures
+from boinc_gahp.api.types import InlineFile, Job
+from boinc_gahp.api.watching import Poll
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
     BadRequest,
@@ -21,14 +24,15 @@ from boinc_gahp.errors import (
     OutputError,
     TransportError,
 )
-from boinc_gahp.rpc import JobInfo
+from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.states import BatchState, JobState
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.inside import fail_workunit, tell_of_failed_jobs
 
 if TYPE_CHECKING:
-    from boinc_gahp.api import JobResult
+    from boinc_gahp.api.futures import JobResult
+    from boinc_gahp.api.project import Project
     from tests.api.conftest import Site
 
 QUICK = Poll(0.02, 0.1)

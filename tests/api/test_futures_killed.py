@@ -18,7 +18,7 @@ MAPPER = """
 import json, sys
 from pathlib import Path
 from boinc_gahp import InlineFile, Project
-from boinc_gahp.api import Poll
+from boinc_gahp.api.watching import Poll
 given = json.loads(sys.argv[1])
 project = Project(given["url"], given["authenticator"])
 rows = [{"n": n, "sleep": n / 50} for n in range(40)]

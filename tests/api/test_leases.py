@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.api import InlineFile, Job, Parameters, Poll
+from boinc_gahp.api.types import InlineFile, Job, Parameters
+from boinc_gahp.api.watching import Poll
 from boinc_gahp.localproject.backend import expiry
-from boinc_gahp.templates import write_input_template
+from boinc_gahp.templates.writing import write_input_template
 from tests.faultproxy import status
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.api import Batch
+    from boinc_gahp.api.batch import Batch
     from tests.api.conftest import Site
 
 _A_DAY = 86400.0

@@ -13,24 +13,17 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api import (
-    InlineFile,
-    Job,
-    LocalFile,
-    Parameters,
-    Project,
-    RemoteFile,
-    StagedFile,
-)
 from boinc_gahp.api.comparing import difference
 from boinc_gahp.api.manifest import Lineage, Manifest, check_line, describe
 from boinc_gahp.api.manifest_files import Manifests
-from boinc_gahp.config import Settings, State
+from boinc_gahp.api.project import Project
+from boinc_gahp.api.types import InlineFile, Job, LocalFile, Parameters, RemoteFile, StagedFile
+from boinc_gahp.config.settings import Settings, State
 from boinc_gahp.errors import BatchConflict, StagingError
-from boinc_gahp.submit import SubmitRequest
+from boinc_gahp.submit.types import SubmitRequest
 
 if TYPE_CHECKING:
-    from boinc_gahp.api import SubmittedJob
+    from boinc_gahp.api.manifest import SubmittedJob
     from tests.api.conftest import Site
 
 

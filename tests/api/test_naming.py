@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.api import InlineFile, Job, Parameters, jobs_from
 from boinc_gahp.api.naming import contents_name, free_name, name_of
-from boinc_gahp.submit import MAX_BATCH_NAME
+from boinc_gahp.api.table import jobs_from
+from boinc_gahp.api.types import InlineFile, Job, Parameters
+from boinc_gahp.submit.checks import MAX_BATCH_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable

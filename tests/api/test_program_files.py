@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api import program_batch
 from boinc_gahp.api.program_files import FileFinder, together
+from boinc_gahp.api.programs import program_batch
 from boinc_gahp.errors import BadRequest, StagingError
-from boinc_gahp.submit import LocalFile, Tree
+from boinc_gahp.submit.container_jobs import Tree
+from boinc_gahp.submit.types import LocalFile
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,20 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.api import (
-    Batch,
-    InlineFile,
-    Job,
-    Poll,
-    counts_words,
-    progress as progress_module,
-    rest_words,
-    state_words,
-)
+from boinc_gahp.api import progress as progress_module
+from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.counting import JobTracker
+from boinc_gahp.api.progress import counts_words, rest_words, state_words
+from boinc_gahp.api.types import InlineFile, Job
+from boinc_gahp.api.watching import Poll
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.rpc import BatchState
-from boinc_gahp.states import JobState
+from boinc_gahp.states import BatchState, JobState
 from tests.api.test_forecast import INFO, NOW
 from tests.helpers import wait_for
 

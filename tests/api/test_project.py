@@ -11,7 +11,7 @@ import pytest
 
 import boinc_gahp
 from boinc_gahp import BatchState, InlineFile, Job, Project
-from boinc_gahp.config import ProjectSettings, Settings, Timeouts
+from boinc_gahp.config.settings import ProjectSettings, Settings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, RpcError, TransportError
 from tests import faultproxy

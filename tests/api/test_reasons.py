@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp import Job, client_exits
-from boinc_gahp.api import Poll, Reason
 from boinc_gahp.api.gathering import failed_job
-from boinc_gahp.api.reasons import why
-from boinc_gahp.rpc import JobInfo
+from boinc_gahp.api.reasons import Reason, why
+from boinc_gahp.api.watching import Poll
+from boinc_gahp.rpc.types import JobInfo
 from boinc_gahp.states import JobState
 from tests import faultproxy
 from tests.inside import tell_of_failed_jobs
 
 if TYPE_CHECKING:
-    from boinc_gahp.api import Batch
+    from boinc_gahp.api.batch import Batch
     from tests.api.conftest import Site
 
 QUICK = Poll(0.05, 0.2)

@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api import InlineFile, Job, JobState, LocalFile, jobs_csv
+from boinc_gahp.api import jobs_csv
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.records import FIRST, LAST, RowMaker
+from boinc_gahp.api.types import InlineFile, Job, JobState, LocalFile
 from boinc_gahp.errors import NoSuchJob, NotKnownHere, OutputError
-from boinc_gahp.fetch import NEVER_CANCELLED
-from boinc_gahp.rpc import JobInfo
-from boinc_gahp.submit import SubmitRequest
+from boinc_gahp.fetch.cancel import NEVER_CANCELLED
+from boinc_gahp.rpc.types import JobInfo
+from boinc_gahp.submit.types import SubmitRequest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.api import Batch
+    from boinc_gahp.api.batch import Batch
     from tests.api.conftest import Site
 
 pytestmark = pytest.mark.long

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api import InlineFile, Job, Manifests, Parameters, Poll, Project
 from boinc_gahp.api.family import retry_name
+from boinc_gahp.api.manifest_files import Manifests
+from boinc_gahp.api.types import InlineFile, Job, Parameters
+from boinc_gahp.api.watching import Poll
 from boinc_gahp.errors import (
     BatchConflict,
     BatchTooLarge,
@@ -33,7 +35,8 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.api import Batch
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.project import Project
     from tests.api.conftest import Site
 
 #: No watch of these tests needs to be polite.
@@ -265,8 +268,8 @@ def test_a_job_whose_retry_is_not_over_is_unfinished(site: Site, tmp_path: Path)
 RETRIER = """
 import sys
 from pathlib import Path
-from boinc_gahp.api import Project
-from boinc_gahp.config import ProjectSettings, Settings, State
+from boinc_gahp.api.project import Project
+from boinc_gahp.config.settings import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import ProjectUrl
 url, authenticator, home, batch = sys.argv[1:]
 settings = Settings(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.api import InlineFile, Job, Parameters
+from boinc_gahp.api.types import InlineFile, Job, Parameters
 from boinc_gahp.errors import BatchConflict, BatchTooLarge
 from tests.api.test_submission import small
 

@@ -11,18 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api import (
-    InlineFile,
-    Job,
-    LocalFile,
-    Parameters,
-    Project,
-    RemoteFile,
-    StagedFile,
-    jobs_from,
-)
+from boinc_gahp.api.project import Project
 from boinc_gahp.api.request import build_request, job_names, new_batch_name
-from boinc_gahp.config import ProjectSettings
+from boinc_gahp.api.table import jobs_from
+from boinc_gahp.api.types import InlineFile, Job, LocalFile, Parameters, RemoteFile, StagedFile
+from boinc_gahp.config.settings import ProjectSettings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import (
     BadRequest,

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api.watching import Poll
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.states import BatchState
 
 if TYPE_CHECKING:
-    from boinc_gahp.api import Batch
+    from boinc_gahp.api.batch import Batch
     from tests.api.conftest import Site
 
 THREADS = 4

@@ -11,12 +11,12 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.api.watching import Poll, PollPauses
 from boinc_gahp.errors import BadRequest, PermissionDenied, ProjectDown, RpcError
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
 
 if TYPE_CHECKING:
-    from boinc_gahp.api import Batch
+    from boinc_gahp.api.batch import Batch
     from tests.api.conftest import Site
     from tests.faultproxy import Fault
 

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 from boinc_gahp.api.fetching_batch import FinishedJob
 from boinc_gahp.api.folders import Folder
-from boinc_gahp.config import JobSettings, ProjectSettings, Settings, Timeouts
+from boinc_gahp.config.settings import JobSettings, ProjectSettings, Settings, Timeouts
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.context import FetchContext
@@ -20,7 +20,8 @@ from boinc_gahp.fetch.engine import fetch
 from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.locate import Located
 from boinc_gahp.fetch.types import AdFiles, FetchRequest
-from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.submit.types import JobIds
 from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, instance, templates
 from tests.submit.scripted import batch, job

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from boinc_gahp.config import LimitSettings
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.config.settings import LimitSettings
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.states import HTCondorState
 from tests import faultproxy
 from tests.daemon.gridmanager import Gridmanager, submission

@@ -21,12 +21,16 @@ from hypothesis import settings
 
 from boinc_gahp.errors import GahpError, RpcError
 from boinc_gahp.fetch.stderr import unwrap
-from boinc_gahp.rpc import ClientOptions, WebRpcs, refusals
+from boinc_gahp.rpc import refusals
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.pages import is_page, page_text, page_title
 from boinc_gahp.rpc.redact import Redactor
 from boinc_gahp.rpc.replies import stderr_text, unescaped_words
 from boinc_gahp.secret import Authenticator, hide_logins
-from boinc_gahp.templates import TemplateError, check_template, read_templates
+from boinc_gahp.templates.checking import check_template
+from boinc_gahp.templates.reading import read_templates
+from boinc_gahp.templates.types import TemplateError
 from boinc_gahp.text import shorten
 from tests.daemon.process import Daemon
 from tests.rpc.canned import inside, project

@@ -16,7 +16,7 @@ import pytest
 
 from boinc_gahp.api import failures, folders
 from boinc_gahp.api.fetching_batch import FinishedJob
-from boinc_gahp.config import JobSettings
+from boinc_gahp.config.settings import JobSettings
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.destinations import Directories
 from boinc_gahp.fetch.temporary import Temporaries

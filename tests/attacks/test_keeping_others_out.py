@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.application import body_allowance, make_app
 from boinc_gahp.localproject.server.server import WebServer
 from tests.helpers import wait_for

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import ProtocolError, RpcError
-from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.repair import MAX_TEXT_PART, Repair
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, ok, raw, status
@@ -34,7 +35,8 @@ READER = """
 import json, logging, re, sys
 from pathlib import Path
 from boinc_gahp.errors import GahpError
-from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
 logging.disable()
 url, authenticator, ask = sys.argv[1:]
 options = ClientOptions(retry_total=0)

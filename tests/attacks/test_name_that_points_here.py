@@ -13,8 +13,9 @@ import pytest
 import requests
 from hypothesis import given, strategies as st
 
-from boinc_gahp.localproject import STOCK, LocalProject
 from boinc_gahp.localproject.backend.staging import stage_file
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.addresses import names_of
 from boinc_gahp.localproject.server.application import make_app
 from tests.localproject.visitor import Visitor

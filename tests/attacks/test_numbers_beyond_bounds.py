@@ -16,7 +16,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import ProtocolError
-from boinc_gahp.rpc import ClientOptions, WebRpcs, results
+from boinc_gahp.rpc import results
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.replies import IncompleteReply
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp import config, logs
-from boinc_gahp.config import Logging, Settings, State
+from boinc_gahp import logs
+from boinc_gahp.config import layers
+from boinc_gahp.config.settings import Logging, Settings, State
 from boinc_gahp.errors import ConfigError, LedgerError
 from boinc_gahp.fetch.delivered import Delivered
 from boinc_gahp.files import make_private_directory, user_name, who_else_can_write
-from boinc_gahp.ledger import Ledger
 from boinc_gahp.ledger.account_lock import AccountLock
+from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.submit.digests import Digests
 from tests.daemon.process import Daemon
 from tests.documents.examples import examples
@@ -308,7 +309,7 @@ def test_lead_jobs_elsewhere_by_a_settings_file_in_the_users_directory(users_fil
     os.chown(users_file, BOB, -1)
     told = rf"{users_file} belongs to user {BOB}, so it is not read: move it away, or name it with"
     with pytest.raises(ConfigError, match=told):
-        config.load(None, {})
+        layers.load(None, {})
 
 
 @needs_root
@@ -323,7 +324,7 @@ def test_a_settings_file_that_was_named_is_read_with_a_warning_of_who_can_write_
     environment = {"BOINC_GAHP_CONFIG": str(named)} if how == "BOINC_GAHP_CONFIG" else {}
 
     def problems() -> tuple[str, ...]:
-        return config.load(str(named) if how == "--config" else None, environment).problems
+        return layers.load(str(named) if how == "--config" else None, environment).problems
 
     os.chown(named, BOB, -1)
     assert problems() == (

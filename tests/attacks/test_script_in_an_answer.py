@@ -13,7 +13,8 @@ import pytest
 import requests
 from hypothesis import given, settings, strategies as st
 
-from boinc_gahp.localproject import STOCK, LocalProject
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.application import make_app
 
 if TYPE_CHECKING:

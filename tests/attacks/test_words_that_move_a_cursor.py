@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.gahp import words
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.text import visible
 from tests import faultproxy
 from tests.daemon.gridmanager import Gridmanager

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from boinc_gahp.errors import TransportError
-from boinc_gahp.rpc import ClientOptions, WebRpcs, limits
+from boinc_gahp.rpc import limits
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
 from tests.rpc import scripted
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, http
 

@@ -13,8 +13,9 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-from boinc_gahp.localproject import LocalProject, NewJob
+from boinc_gahp.localproject.backend.create_work import NewJob
 from boinc_gahp.localproject.backend.staging import stage_file
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.supplied import input_template, output_template
 from tests.localproject.visitor import made_batch
 

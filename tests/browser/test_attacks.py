@@ -10,8 +10,10 @@ from urllib.parse import quote
 
 import pytest
 
-from boinc_gahp.localproject import STOCK, LocalProject, NewJob
+from boinc_gahp.localproject.backend.create_work import NewJob
 from boinc_gahp.localproject.backend.staging import stage_file
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from tests.helpers import wait_for
 from tests.localproject.visitor import made_batch
 

@@ -9,7 +9,7 @@ import pytest
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import ActionChains, Keys
 
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.project import LocalProject
 from tests.browser.conftest import PHONE
 from tests.helpers import wait_for
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject, NewJob
 from boinc_gahp.localproject.backend import batches
+from boinc_gahp.localproject.backend.create_work import NewJob
 from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.hosts import behaviour
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.supplied import input_template, output_template
 from tests.browser.conftest import DESKTOP
 from tests.helpers import wait_for

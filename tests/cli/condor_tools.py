@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from boinc_gahp.cli.check.htcondor_checks import check_htcondor
-from boinc_gahp.config import load
+from boinc_gahp.config.layers import load
 
 ROUTE = """\
 REQUIREMENTS (JobUniverse == 5) && (WantBoinc =?= true || BoincApp isnt undefined)

@@ -18,8 +18,8 @@ import pytest
 from boinc_gahp import logs
 from boinc_gahp.cli.check import project_checks
 from boinc_gahp.cli.main import main
-from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.directory import open_core
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.terminal import live
 from tests.cli.condor_tools import Condor
 from tests.localproject.visitor import made_batch

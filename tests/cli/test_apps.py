@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.cli.main import main
-from boinc_gahp.rpc import WebRpcs
+from boinc_gahp.rpc.client import WebRpcs
 from tests.cli.conftest import write_settings
 from tests.rpc import scripted
 from tests.rpc.canned import inside
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from boinc_gahp.localproject import LocalProject
+    from boinc_gahp.localproject.project import LocalProject
 
     Apps = Callable[..., tuple[int, str, str]]
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.cli.main import main
-from boinc_gahp.localproject import LocalProject, new_app
-from boinc_gahp.templates import read_input_template, read_output_template
+from boinc_gahp.localproject import new_app
+from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.templates.reading import read_input_template, read_output_template
 from tests.cli.conftest import write_settings
 from tests.inside import workunit_names
 

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boinc_gahp.cli.check import project_checks
-from boinc_gahp.ledger import JobLedger, Ledger, NewJob
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.ledger import Ledger
+from boinc_gahp.ledger.rows import NewJob
 from boinc_gahp.secret import Authenticator
-from boinc_gahp.templates import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
+from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
 from tests.helpers import certified
 from tests.rpc import scripted
 from tests.rpc.scripted import Scripted
 
 if TYPE_CHECKING:
-    from boinc_gahp.localproject import LocalProject
+    from boinc_gahp.localproject.project import LocalProject
     from tests.cli.conftest import Check
 
 
@@ -290,7 +292,7 @@ class TestAddress:
         assert in_clear == ["ping"]
 
     def test_plain_http_to_another_machine_is_a_warning(self) -> None:
-        from boinc_gahp.rpc import WebRpcs
+        from boinc_gahp.rpc.client import WebRpcs
 
         for url, count in {
             "http://boinc.example.edu/": 1,

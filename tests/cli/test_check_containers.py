@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.cli.check import container_checks
-from boinc_gahp.localproject import STOCK, LocalProject, new_app
+from boinc_gahp.localproject import new_app
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from tests import faultproxy
 from tests.cli.conftest import write_settings
 from tests.contract.replay import WIRE

@@ -14,10 +14,12 @@ import pexpect
 import pytest
 
 from boinc_gahp.cli.main import main
-from boinc_gahp.ledger import Hold, JobLedger, Ledger, NewJob
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.ledger.migrations import VERSION
+from boinc_gahp.ledger.rows import Hold, NewJob
 from boinc_gahp.secret import Authenticator
-from boinc_gahp.terminal import at
+from boinc_gahp.terminal.words import at
 from boinc_gahp.text import span
 from tests.cli.conftest import COMMAND
 from tests.helpers import hang_up

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boinc_gahp.cli.main import main
-from boinc_gahp.ledger import AccountLock
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.ledger.account_lock import AccountLock
+from boinc_gahp.states import BatchState
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.localproject import LocalProject
+    from boinc_gahp.localproject.project import LocalProject
     from tests.cli.conftest import Run
 
 pytestmark = pytest.mark.usefixtures("log_stopped")

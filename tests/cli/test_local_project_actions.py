@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp import config
 from boinc_gahp.cli.main import main
+from boinc_gahp.config import layers
 from boinc_gahp.localproject import commands
 from boinc_gahp.localproject.directory import open_core
 from boinc_gahp.localproject.hosts import hosts
@@ -28,7 +28,7 @@ def test_a_user_gets_settings_that_nobody_else_can_read(do: Do, directory: Path)
     assert (status, errors) == (0, "")
     assert f"export BOINC_GAHP_CONFIG={path}\n" in out
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    settings = config.load(str(path), {})
+    settings = layers.load(str(path), {})
     assert settings.project is not None
     assert settings.project.authenticator is not None
     secret = settings.project.authenticator.reveal()

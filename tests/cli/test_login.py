@@ -12,8 +12,8 @@ import pexpect
 import pytest
 
 from boinc_gahp.cli.main import main
-from boinc_gahp.config import load
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.config.layers import load
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.secret import Authenticator
 from tests.cli.conftest import COMMAND
 from tests.rpc import scripted

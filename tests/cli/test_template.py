@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.cli.main import main
-from boinc_gahp.localproject import init_project
+from boinc_gahp.localproject.run import init_project
 from tests.templates.good import INPUT, OUTPUT
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from boinc_gahp.cli.ledger.monitoring import REASONS
 from boinc_gahp.cli.main import main
-from boinc_gahp.ledger import JobLedger, Ledger
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.ledger import Ledger
 from tests.cli.test_ledger import ACCOUNT, SECRET, URL
 
 if TYPE_CHECKING:

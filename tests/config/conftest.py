@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from boinc_gahp.config import ProjectSettings
+    from boinc_gahp.config.settings import ProjectSettings
 
 SECRET = "3f9d0c2b77aa41e5"
 

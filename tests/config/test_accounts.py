@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from boinc_gahp.config import ProjectSettings, Settings
 from boinc_gahp.config.accounts import authenticator_of, find_project, project_at
+from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.secret import Authenticator

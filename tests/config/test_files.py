@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from boinc_gahp import config
-from boinc_gahp.config import ProjectSettings, Settings, reading
+from boinc_gahp.config import accounts, layers, reading
+from boinc_gahp.config.settings import ProjectSettings, Settings
 from tests.config.conftest import SECRET, Node, error_of, revealed
 
 if sys.version_info >= (3, 11):
@@ -76,7 +76,7 @@ def test_what_is_wrong_is_reported_with_file_place_and_what_is_expected(
     text, expected = WRONG[name]
     path = node.write(node.user, "")
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    message = error_of(lambda: config.load(None, {}))
+    message = error_of(lambda: layers.load(None, {}))
     for words in [str(path), *expected]:
         assert words.lower() in message.lower()
 
@@ -118,11 +118,11 @@ def test_the_example_is_loaded_and_leaves_all_at_its_default(node: Node) -> None
     node.write(node.home / ".config/boinc_gahp/authenticator", SECRET)
     text = (CONF / "boinc_gahp.toml").read_text()
     node.write(node.admin, text, 0o644)
-    forgotten = error_of(lambda: config.find_project(config.load(None, {}), None))
+    forgotten = error_of(lambda: accounts.find_project(layers.load(None, {}), None))
     assert forgotten.startswith("no project's URL is set")
     assert f"{node.admin}: [project] has no url" in forgotten
     node.write(node.admin, text.replace("# url = ", "url = ", 1), 0o644)
-    settings = config.load(None, {})
+    settings = layers.load(None, {})
     assert settings.problems == ()
     assert revealed(settings.project) == SECRET
     defaults = Settings()

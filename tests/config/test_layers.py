@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp import config
-from boinc_gahp.config import ProjectSettings, Settings, places
+from boinc_gahp.config import layers, places
+from boinc_gahp.config.settings import LimitSettings, ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl, are_one_project
 from boinc_gahp.errors import BadRequest
 from tests.config.conftest import SECRET, Node, error_of, revealed
@@ -20,19 +20,19 @@ B = "https://b.example.edu/project/"
 
 
 def test_without_any_file_there_are_defaults_and_no_project(node: Node) -> None:
-    settings = config.load(None, {})
+    settings = layers.load(None, {})
     assert settings.project is None
     assert settings.sources == ()
     assert settings.problems == ()
-    assert settings.limits == config.LimitSettings()
-    assert config.state_dir(settings) == node.home / ".local/state/boinc_gahp"
-    assert config.cache_dir(settings) == node.home / ".cache/boinc_gahp"
-    assert config.log_file(settings) == node.home / ".local/state/boinc_gahp/boinc_gahp.log"
+    assert settings.limits == LimitSettings()
+    assert places.state_dir(settings) == node.home / ".local/state/boinc_gahp"
+    assert places.cache_dir(settings) == node.home / ".cache/boinc_gahp"
+    assert places.log_file(settings) == node.home / ".local/state/boinc_gahp/boinc_gahp.log"
 
 
 def test_directories_are_known_for_settings_that_were_not_loaded(node: Node) -> None:
-    assert config.state_dir(Settings()) == config.state_dir(config.load(None, {}))
-    assert config.cache_dir(Settings()) == config.cache_dir(config.load(None, {}))
+    assert places.state_dir(Settings()) == places.state_dir(layers.load(None, {}))
+    assert places.cache_dir(Settings()) == places.cache_dir(layers.load(None, {}))
 
 
 def test_later_files_are_laid_over_earlier_ones_key_by_key(node: Node) -> None:
@@ -40,7 +40,7 @@ def test_later_files_are_laid_over_earlier_ones_key_by_key(node: Node) -> None:
     node.write(node.site, "[limits]\nworkers = 4\n[staging]\nfiles_per_post = 7")
     node.write(node.user, f'[project]\nauthenticator = "{SECRET}"\n[timeouts]\nread = 5')
     node.write(node.other, "[limits]\nworkers = 5")
-    settings = config.load(str(node.other), {})
+    settings = layers.load(str(node.other), {})
     assert settings.sources == (node.admin, node.site, node.user, node.other)
     assert (settings.limits.workers, settings.limits.control_workers) == (5, 3)
     assert settings.staging.files_per_post == 7
@@ -57,7 +57,7 @@ def test_the_first_of_several_site_directories_wins(
     monkeypatch.setenv("XDG_CONFIG_DIRS", f"{tmp_path / 'first'}:{tmp_path / 'second'}")
     node.write(tmp_path / "first/boinc_gahp/boinc_gahp.toml", "[limits]\nworkers = 1")
     node.write(tmp_path / "second/boinc_gahp/boinc_gahp.toml", "[limits]\nworkers = 2")
-    assert config.load(None, {}).limits.workers == 1
+    assert layers.load(None, {}).limits.workers == 1
 
 
 def test_projects_d_is_read_after_the_file_beside_it_by_name_and_before_the_next_directory(
@@ -74,7 +74,7 @@ def test_projects_d_is_read_after_the_file_beside_it_by_name_and_before_the_next
     for name in (".hidden.toml", "2.toml~", "README"):
         node.write(node.user.parent / "projects.d" / name, "[")
     node.write(node.other.parent / "projects.d/not-read.toml", "[")
-    settings = config.load(str(node.other), {})
+    settings = layers.load(str(node.other), {})
     assert settings.sources == tuple(paths)
     assert (settings.limits.workers, settings.limits.control_workers) == (2, 5)
     assert settings.projects["a"].max_post_bytes == 9
@@ -83,15 +83,15 @@ def test_projects_d_is_read_after_the_file_beside_it_by_name_and_before_the_next
 
 def test_a_broken_file_in_projects_d_is_named(node: Node) -> None:
     path = node.write(node.user.parent / "projects.d/a.toml", "[project")
-    assert f"{path} is not TOML" in error_of(lambda: config.load(None, {}))
+    assert f"{path} is not TOML" in error_of(lambda: layers.load(None, {}))
 
 
 def test_config_is_preferred_to_the_variable(node: Node) -> None:
     one = node.write(node.work / "one.toml", "[limits]\nworkers = 1")
     two = node.write(node.work / "two.toml", "[limits]\nworkers = 2")
-    assert config.load(None, {"BOINC_GAHP_CONFIG": str(two)}).limits.workers == 2
-    assert config.load("one.toml", {"BOINC_GAHP_CONFIG": str(two)}).limits.workers == 1
-    assert config.load("one.toml", {}).sources == (one,)
+    assert layers.load(None, {"BOINC_GAHP_CONFIG": str(two)}).limits.workers == 2
+    assert layers.load("one.toml", {"BOINC_GAHP_CONFIG": str(two)}).limits.workers == 1
+    assert layers.load("one.toml", {}).sources == (one,)
 
 
 def test_home_alone_is_enough_of_an_environment(
@@ -101,7 +101,7 @@ def test_home_alone_is_enough_of_an_environment(
         if name != "HOME":
             monkeypatch.delenv(name)
     node.write(node.user, '[state]\ndir = "/var/lib/boinc_gahp/{user}"')
-    settings = config.load(None, {})
+    settings = layers.load(None, {})
     assert settings.state.dir == Path("/var/lib/boinc_gahp", pwd.getpwuid(os.getuid()).pw_name)
 
 
@@ -120,10 +120,10 @@ class TestPaths:
             f'[project]\nurl = "{A}"\nca_bundle = "ca.pem"\n'
             '[state]\ndir = "~/state"\ncache_dir = "cache/{user}"\n[logging]\nfile = "~root/x.log"',
         )
-        settings = config.load(str(node.other), {})
+        settings = layers.load(str(node.other), {})
         assert settings.state.dir == node.home / "state"
         assert settings.state.cache_dir == node.other.parent / "cache" / places.user_name()
-        assert config.log_file(settings) == Path(pwd.getpwnam("root").pw_dir, "x.log")
+        assert places.log_file(settings) == Path(pwd.getpwnam("root").pw_dir, "x.log")
         assert settings.project is not None
         assert settings.project.ca_bundle == str(node.other.parent / "ca.pem")
 
@@ -136,7 +136,7 @@ class TestPaths:
             f'[projects.c]\nurl = "{B}"\ncontainer_image = " docker://quay.io/a/b:1 "\n'
             f'[projects.d]\nurl = "{B}"\n',
         )
-        settings = config.load(str(node.other), {})
+        settings = layers.load(str(node.other), {})
         assert settings.project is not None
         assert settings.project.container_app == "docker"
         assert settings.project.container_image == f"rootfs:{node.home}/r.tar"
@@ -152,18 +152,18 @@ class TestPaths:
     )
     def test_what_is_no_path_is_refused(self, node: Node, text: str) -> None:
         node.write(node.user, f'[state]\ndir = "{text}"')
-        assert f"{node.user}: dir in [state] is" in error_of(lambda: config.load(None, {}))
+        assert f"{node.user}: dir in [state] is" in error_of(lambda: layers.load(None, {}))
 
     def test_a_named_settings_file_may_begin_with_tilde(self, node: Node) -> None:
         path = node.write(node.home / "mine.toml", "")
-        assert config.load("~/mine.toml", {}).sources == (path,)
+        assert layers.load("~/mine.toml", {}).sources == (path,)
 
 
 class TestAuthenticator:
     def test_a_file_beside_the_settings_gives_it(self, node: Node) -> None:
         node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "authenticator"')
         node.write(node.user.parent / "authenticator", f"  {SECRET}  \nsecond line\n")
-        settings = config.load(None, {})
+        settings = layers.load(None, {})
         assert revealed(settings.project) == SECRET
         assert settings.problems == ()
         assert SECRET not in repr(settings)
@@ -171,7 +171,7 @@ class TestAuthenticator:
     def test_a_later_file_replaces_an_earlier_authenticator_file(self, node: Node) -> None:
         node.write(node.admin, f'[project]\nurl = "{A}"\nauthenticator_file = "missing"')
         node.write(node.user, f'[project]\nauthenticator = "{SECRET}"')
-        settings = config.load(None, {})
+        settings = layers.load(None, {})
         assert revealed(settings.project) == SECRET
         assert settings.problems == ()
 
@@ -179,7 +179,7 @@ class TestAuthenticator:
         node.write(node.admin, f'[project]\nurl = "{A}"')
         node.write(node.user, f'[project]\nauthenticator = "{SECRET}"')
         node.write(node.other, f'[project]\nurl = "{B}"')
-        settings = config.load(str(node.other), {})
+        settings = layers.load(str(node.other), {})
         assert settings.project == ProjectSettings(ProjectUrl(B))
         [problem] = settings.problems
         assert str(node.user) in problem
@@ -189,26 +189,26 @@ class TestAuthenticator:
     def test_one_given_before_there_was_a_url_is_not_used_for_a_later_one(self, node: Node) -> None:
         node.write(node.user, f'[project]\nauthenticator = "{SECRET}"')
         node.write(node.other, f'[project]\nurl = "{B}"')
-        settings = config.load(str(node.other), {})
+        settings = layers.load(str(node.other), {})
         assert settings.project == ProjectSettings(ProjectUrl(B))
         assert "is not used" in settings.problems[0]
 
     def test_the_same_url_in_another_spelling_keeps_it(self, node: Node) -> None:
         node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator = "{SECRET}"')
         node.write(node.other, '[project]\nurl = "HTTPS://A.example.edu/project"')
-        settings = config.load(str(node.other), {})
+        settings = layers.load(str(node.other), {})
         assert revealed(settings.project) == SECRET
         assert settings.problems == ()
 
     def test_plain_http_is_another_url_than_https(self, node: Node) -> None:
         node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator = "{SECRET}"')
         node.write(node.other, f'[project]\nurl = "{A.replace("https", "http")}"')
-        assert revealed(config.load(str(node.other), {}).project) is None
+        assert revealed(layers.load(str(node.other), {}).project) is None
 
     def test_another_url_takes_nothing_of_the_earlier_project_along(self, node: Node) -> None:
         node.write(node.admin, f'[project]\nurl = "{A}"\nmax_post_bytes = 5\nproxy = "http://p"')
         node.write(node.user, f'[project]\nurl = "{B}"\nauthenticator = "{SECRET}"')
-        settings = config.load(None, {})
+        settings = layers.load(None, {})
         assert settings.project is not None
         assert settings.project.max_post_bytes == ProjectSettings(ProjectUrl(B)).max_post_bytes
         assert settings.project.proxy is None
@@ -216,7 +216,7 @@ class TestAuthenticator:
 
     def test_a_missing_file_is_a_problem_and_no_reason_to_stay_away(self, node: Node) -> None:
         node.write(node.admin, f'[project]\nurl = "{A}"\nauthenticator_file = "~/mine"')
-        settings = config.load(None, {})
+        settings = layers.load(None, {})
         assert revealed(settings.project) is None
         [problem] = settings.problems
         assert settings.no_authenticator == {"": problem}
@@ -226,7 +226,7 @@ class TestAuthenticator:
     def test_an_empty_file_is_a_problem(self, node: Node) -> None:
         node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "empty"')
         node.write(node.user.parent / "empty", " \n")
-        settings = config.load(None, {})
+        settings = layers.load(None, {})
         assert revealed(settings.project) is None
         assert "empty" in settings.problems[0]
 
@@ -243,12 +243,12 @@ class TestAuthenticator:
             path = node.write(node.user.parent / "my key", SECRET, 0o644)
         if where == "authenticator_file":
             # Another project's can be used.
-            settings = config.load(None, {})
+            settings = layers.load(None, {})
             assert revealed(settings.project) is None
             text = settings.no_authenticator[""]
             assert settings.problems == (text,)
         else:
-            text = error_of(lambda: config.load(None, {}))
+            text = error_of(lambda: layers.load(None, {}))
         assert "everyone can read it" in text
         assert text.endswith(f"chmod 600 '{path}'" if " " in str(path) else f"chmod 600 {path}")
 
@@ -260,7 +260,7 @@ class TestAuthenticator:
         else:
             node.write(node.user, f'[project]\nurl = "{A}"\nauthenticator_file = "key"')
             path = node.write(node.user.parent / "key", SECRET, 0o640)
-        settings = config.load(None, {})
+        settings = layers.load(None, {})
         assert revealed(settings.project) == SECRET
         [problem] = settings.problems
         assert str(path) in problem
@@ -268,11 +268,11 @@ class TestAuthenticator:
 
     def test_a_settings_file_without_one_may_be_read_by_everyone(self, node: Node) -> None:
         node.write(node.admin, f'[project]\nurl = "{A}"', 0o644)
-        assert config.load(None, {}).problems == ()
+        assert layers.load(None, {}).problems == ()
 
     def test_a_settings_file_that_everyone_can_write_is_refused(self, node: Node) -> None:
         node.write(node.user, "", 0o602)
-        assert f"chmod o-w {node.user}" in error_of(lambda: config.load(None, {}))
+        assert f"chmod o-w {node.user}" in error_of(lambda: layers.load(None, {}))
 
 
 class TestOldFile:
@@ -280,14 +280,14 @@ class TestOldFile:
 
     def test_it_is_accepted_as_a_named_file(self, node: Node) -> None:
         node.write(node.other, f"{A.rstrip('/')}\n{SECRET}\n")
-        settings = config.load(str(node.other), {})
+        settings = layers.load(str(node.other), {})
         assert settings.project is not None
         assert settings.project.url == A
         assert revealed(settings.project) == SECRET
 
     def test_it_is_found_in_the_working_directory(self, node: Node) -> None:
         path = node.write(node.work / "config.txt", f"{A}\r\n{SECRET}\r\n")
-        settings = config.load(None, {})
+        settings = layers.load(None, {})
         assert revealed(settings.project) == SECRET
         assert settings.sources == (path,)
 
@@ -296,12 +296,12 @@ class TestOldFile:
     ) -> None:
         node.write(node.work / "config.txt", f"{A}\n{SECRET}\n")
         node.write(node.user, f'[project]\nurl = "{B}"')
-        assert config.load(None, {}).project == ProjectSettings(ProjectUrl(B))
+        assert layers.load(None, {}).project == ProjectSettings(ProjectUrl(B))
 
     def test_another_users_is_left_out(self, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
         node.write(node.work / "config.txt", f"{A}\n{SECRET}\n")
         monkeypatch.setattr(os, "getuid", lambda: 12345)
-        settings = config.load(None, {})
+        settings = layers.load(None, {})
         assert settings.project is None
         assert "belongs to another user" in settings.problems[0]
 
@@ -314,19 +314,19 @@ class TestOldFile:
             os.mkfifo(path)
         else:
             path.write_bytes(b"colour = blue\n" if kind == "other-text" else b"\xff\xfe\0")
-        settings = config.load(None, {})
+        settings = layers.load(None, {})
         assert settings.sources == ()
         assert settings.problems == ()
 
     def test_a_single_line_is_an_error_that_says_what_is_expected(self, node: Node) -> None:
         node.write(node.other, A)
-        assert "second line" in error_of(lambda: config.load(str(node.other), {}))
+        assert "second line" in error_of(lambda: layers.load(str(node.other), {}))
 
 
 @pytest.mark.parametrize("option", ["--config", "BOINC_GAHP_CONFIG"])
 def test_a_named_file_that_is_missing_is_an_error(node: Node, option: str) -> None:
     named = "none.toml" if option == "--config" else None
-    message = error_of(lambda: config.load(named, {"BOINC_GAHP_CONFIG": "none.toml"}))
+    message = error_of(lambda: layers.load(named, {"BOINC_GAHP_CONFIG": "none.toml"}))
     assert message == (
         f"the settings file none.toml that {option} names cannot be read: No such file or directory"
     )
@@ -336,7 +336,7 @@ def test_a_named_file_that_is_missing_is_an_error(node: Node, option: str) -> No
 def test_a_settings_file_that_is_no_file_is_an_error(node: Node, kind: str) -> None:
     node.user.parent.mkdir(parents=True)
     node.user.mkdir() if kind == "directory" else os.mkfifo(node.user)
-    assert str(node.user) in error_of(lambda: config.load(None, {}))
+    assert str(node.user) in error_of(lambda: layers.load(None, {}))
 
 
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
@@ -347,7 +347,7 @@ def load_as_somebody(admin: Path) -> str:
     program = (
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from boinc_gahp.config import layers, load, places\n"
+        "from boinc_gahp.config import layers, places; from boinc_gahp.config.layers import load\n"
         "os.setgroups([]); os.setgid(54321); os.setuid(54321); os.environ.pop('HOME', None)\n"
         "places.ADMIN_DIR = Path(sys.argv[1])\n"
         "try:\n"
@@ -392,7 +392,7 @@ def test_a_user_without_a_home_is_told_which_settings_help(node: Node, tmp_path:
 
 def test_a_project_without_url_is_a_problem(node: Node) -> None:
     node.write(node.user, "[projects.x]\nmax_post_bytes = 3\n[project]\nmax_post_bytes = 3")
-    settings = config.load(None, {})
+    settings = layers.load(None, {})
     assert (settings.project, dict(settings.projects)) == (None, {})
     assert all("has no url" in problem for problem in settings.problems)
     assert len(settings.problems) == 2

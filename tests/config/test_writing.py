@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.config import ProjectUrl, account_entry, load
-from boinc_gahp.config.urls import are_one_project
+from boinc_gahp.config.layers import load
+from boinc_gahp.config.urls import ProjectUrl, are_one_project
+from boinc_gahp.config.writing import account_entry
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.secret import Authenticator
 from tests.config.conftest import error_of
@@ -16,7 +17,7 @@ from tests.config.conftest import error_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.config import ProjectSettings
+    from boinc_gahp.config.settings import ProjectSettings
     from tests.config.conftest import Node
 
 URL = ProjectUrl("https://boinc.example.edu/fold/")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.containers import Ending, read_ending
-from boinc_gahp.containers.ending import PROBLEMS
+from boinc_gahp.containers.ending import PROBLEMS, Ending, read_ending
 
 
 @pytest.mark.parametrize(

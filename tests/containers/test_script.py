@@ -13,15 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from boinc_gahp.containers import (
-    Ending,
-    Layout,
-    Program,
-    by_script,
-    read_ending,
-    write_script,
-)
-from boinc_gahp.containers.script import LARGEST
+from boinc_gahp.containers.ending import Ending, read_ending
+from boinc_gahp.containers.script import LARGEST, Layout, Program, by_script, write_script
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

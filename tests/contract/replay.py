@@ -17,18 +17,13 @@ from urllib.parse import parse_qs, urlsplit
 
 from lxml import etree
 
-from boinc_gahp.rpc import (
-    BatchSubmission,
-    InputFile,
-    JobParams,
-    JobSubmission,
-    OutputStream,
-    WebRpcs,
-)
+from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobParams, JobSubmission
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from boinc_gahp.rpc.client import WebRpcs
+    from boinc_gahp.rpc.outputs import OutputStream
     from boinc_gahp.rpc.transport import HttpRequest
 
 WIRE = Path(__file__).parent / "wire"

@@ -14,7 +14,9 @@ from lxml import etree
 from requests_toolbelt import MultipartDecoder
 
 from boinc_gahp.errors import ProjectError, RpcError
-from boinc_gahp.rpc import ClientOptions, UploadFile, WebRpcs
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.types import UploadFile
 from tests.contract.replay import NOT_OURS, URL, WIRE, Recording, Replay, call, names, plain
 
 if sys.version_info >= (3, 11):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.daemon.main import serve
 
 if TYPE_CHECKING:
-    from boinc_gahp.config import ProjectSettings, Settings
+    from boinc_gahp.config.settings import ProjectSettings, Settings
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.types import FetchRequest, FetchResult
     from boinc_gahp.htcondor.service import Service

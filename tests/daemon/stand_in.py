@@ -6,7 +6,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from boinc_gahp.config import LimitSettings, ProjectSettings, Settings
+from boinc_gahp.config.settings import LimitSettings, ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import GahpError
 from boinc_gahp.fetch import job_directory

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.ledger import migrations
-from boinc_gahp.localproject import BatchState, LocalProject
+from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.localproject.states import BatchState
 from tests import faultproxy
 from tests.daemon.gridmanager import BatchGridmanager, submission
 from tests.daemon.process import Daemon

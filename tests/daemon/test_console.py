@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.project import LocalProject
 from tests import faultproxy
 from tests.daemon.terminal import Terminal
 from tests.faultproxy import FaultProxy

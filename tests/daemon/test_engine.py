@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.config import Settings
+from boinc_gahp.config.settings import Settings
 from boinc_gahp.daemon.engine import Engine, FinishedRequest
 from boinc_gahp.daemon.projects import Projects
 from boinc_gahp.errors import ConfigError
-from boinc_gahp.gahp import Request, boinc_commands
+from boinc_gahp.gahp import boinc_commands
 from boinc_gahp.gahp.lines import TooLong
 from boinc_gahp.gahp.results import LONGEST
 from boinc_gahp.secret import Authenticator
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from boinc_gahp.daemon.engine import LineAnswer
+    from boinc_gahp.gahp.command import Request
 
 URL = "http://127.0.0.1:9/test/"
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Iterator
 
-    from boinc_gahp.config import Settings
+    from boinc_gahp.config.settings import Settings
 
 #: Every command with a job, and the words of its errors beside id, code and message.
 ERRORS = {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.project import LocalProject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,13 +23,13 @@ pytestmark = pytest.mark.processes
 
 #: Our modules that a daemon has when it says its banner; the others come with the first request.
 OURS_AT_BANNER = """
-_version cli cli.main daemon daemon.main daemon.wakeup errors gahp gahp.banner lazy text
+_version cli cli.main daemon daemon.main daemon.wakeup errors gahp gahp.banner text
 """
 #: What it has when a BOINC_PING was answered by a project: our rooms, and packages of others;
 #: tomli is Python's own tomllib from 3.11 on.
 ROOMS_AFTER_PING = {
     "_version", "backoff", "cli", "config", "daemon", "errors", "fetch", "files", "gahp",
-    "lazy", "ledger", "logs", "rpc", "secret", "states", "submit", "templates", "text", "threads",
+    "ledger", "logs", "rpc", "secret", "states", "submit", "templates", "text", "threads",
 }  # fmt: skip
 OTHERS_AFTER_PING = {
     "certifi", "charset_normalizer", "idna", "lxml", "platformdirs", "requests", "urllib3",
@@ -150,7 +150,7 @@ def test_what_is_for_people_is_never_imported(imported: dict[str, set[str]]) -> 
     assert LATE & imported["banner"] == set()
 
 
-def test_the_package_itself_imports_its_version_and_lazy_alone() -> None:
+def test_the_package_itself_imports_its_version_alone() -> None:
     program = (
         "import sys; before = set(sys.modules); import boinc_gahp;"
         "print(*sorted(set(sys.modules) - before - {'typing', '__future__'}))"
@@ -161,7 +161,7 @@ def test_the_package_itself_imports_its_version_and_lazy_alone() -> None:
     new = {
         name for name in done.stdout.split() if name.split(".")[0] not in sys.stdlib_module_names
     }
-    assert new == {"boinc_gahp", "boinc_gahp._version", "boinc_gahp.lazy"}
+    assert new == {"boinc_gahp", "boinc_gahp._version"}
 
 
 def test_a_name_of_the_package_is_imported_at_its_first_use() -> None:

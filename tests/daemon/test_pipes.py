@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.project import LocalProject
 from tests.cli.conftest import COMMAND
 from tests.daemon.gridmanager import Gridmanager, submission
 from tests.daemon.process import TIMEOUT, Daemon

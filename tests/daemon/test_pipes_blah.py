@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.localproject import LocalProject
+    from boinc_gahp.localproject.project import LocalProject
 
 pytestmark = pytest.mark.long
 

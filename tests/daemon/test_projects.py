@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from boinc_gahp.config import ProjectSettings, Settings
+from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.daemon.projects import Projects, Selection
 from boinc_gahp.errors import ConfigError, LedgerError

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from boinc_gahp.api import BatchState, Project
+from boinc_gahp.api.project import Project
+from boinc_gahp.states import BatchState
 from tests.containers_engine import IMAGE
 from tests.documents.volunteers import CONTAINERS
 from tests.helpers import wait_for

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.ledger import JobLedger, Ledger, NewJob
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.ledger import Ledger
+from boinc_gahp.ledger.rows import NewJob
+from boinc_gahp.localproject.project import LocalProject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

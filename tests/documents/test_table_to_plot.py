@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.api import BatchState, Project
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.api.project import Project
+from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.states import BatchState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from boinc_gahp.gahp import words
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.project import LocalProject
 from tests.daemon.process import Daemon
 from tests.documents.conftest import ROOT
 from tests.helpers import wait_for

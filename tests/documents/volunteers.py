@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.project import LocalProject
 from tests.localproject.in_containers import APP, add_container_app
 
 if TYPE_CHECKING:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.config import Settings, Timeouts
+from boinc_gahp.config.settings import Settings, Timeouts
 from boinc_gahp.errors import ProtocolError, RpcError, TransportError
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.fetch.types import FetchRequest
-from boinc_gahp.localproject import STOCK, LocalProject
-from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.submit.control import abort_jobs
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest

@@ -13,18 +13,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.config import JobSettings, Settings
+from boinc_gahp.config.settings import JobSettings, Settings
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch import (
-    ContainerFiles,
-    ContainerRequest,
-    FetchResult,
-    NoResult,
-    ProgramNotRun,
-    fetch_container,
-    write_failure,
-)
 from boinc_gahp.fetch.cancel import CancelScope, Stopped
+from boinc_gahp.fetch.container_directory import ProgramNotRun, fetch_container
+from boinc_gahp.fetch.job_directory import write_failure
+from boinc_gahp.fetch.locate import NoResult
+from boinc_gahp.fetch.types import ContainerFiles, ContainerRequest, FetchResult
 from tests.fetch.test_fetch_ad import Closing, note_syncs
 from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, failed, instance, templates
 from tests.submit.scripted import Script, batch, job

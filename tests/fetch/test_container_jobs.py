@@ -16,14 +16,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.containers import Program, read_image
+from boinc_gahp.containers.image import read_image
+from boinc_gahp.containers.script import Program
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch import ContainerFiles, ContainerRequest, ProgramNotRun
-from boinc_gahp.fetch.container_directory import fetch_container
-from boinc_gahp.localproject import STOCK, LocalProject
+from boinc_gahp.fetch.container_directory import ProgramNotRun, fetch_container
+from boinc_gahp.fetch.types import ContainerFiles, ContainerRequest
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.supplied import input_template, output_template
-from boinc_gahp.submit import ContainerJob, MadeFiles, make_container_jobs
+from boinc_gahp.submit.container_jobs import ContainerJob, make_container_jobs
 from boinc_gahp.submit.engine import submit
+from boinc_gahp.submit.made_files import MadeFiles
 from boinc_gahp.submit.types import LocalFile, SubmitRequest
 from tests import faultproxy
 from tests.faultproxy import FaultProxy
@@ -230,9 +233,9 @@ import sys
 from functools import partial
 from pathlib import Path
 from boinc_gahp.fetch.context import FetchContext
-from boinc_gahp.config import Settings
-from boinc_gahp.fetch import ContainerFiles, ContainerRequest
-from boinc_gahp.rpc import WebRpcs
+from boinc_gahp.config.settings import Settings
+from boinc_gahp.fetch.types import ContainerFiles, ContainerRequest
+from boinc_gahp.rpc.client import WebRpcs
 url, authenticator, home, cache, template = sys.argv[1:]
 context = FetchContext.of(WebRpcs(url, authenticator), Settings(), None, Path(cache))
 files = ContainerFiles(("d", "f"), (), "job.out", "job.err", None, template)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.config import JobSettings, Settings
+from boinc_gahp.config.settings import JobSettings, Settings
 from boinc_gahp.errors import NotFound, OutputError
 from boinc_gahp.fetch.cancel import CancelScope, Stopped
 from boinc_gahp.fetch.job_directory import fetch_output

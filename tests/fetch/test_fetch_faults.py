@@ -63,10 +63,10 @@ FETCHER = """
 import sys
 from pathlib import Path
 from boinc_gahp.fetch.context import FetchContext
-from boinc_gahp.config import Settings
-from boinc_gahp.fetch import FetchRequest
+from boinc_gahp.config.settings import Settings
+from boinc_gahp.fetch.types import FetchRequest
 from boinc_gahp.fetch.job_directory import fetch_output
-from boinc_gahp.rpc import WebRpcs
+from boinc_gahp.rpc.client import WebRpcs
 url, authenticator, home, cache = sys.argv[1:]
 context = FetchContext.of(WebRpcs(url, authenticator), Settings(), None, Path(cache))
 fetch_output(context, FetchRequest("upper#1.5", home, None, "ALL", ()))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-    from boinc_gahp.rpc import OutputStream
+    from boinc_gahp.rpc.outputs import OutputStream
 
 
 @dataclass

@@ -7,20 +7,17 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.functions import (
+from boinc_gahp.functions.payload import (
     PROGRAM,
-    RESULT,
-    RETURNED,
     CallPayload,
     FunctionPayload,
-    Raised,
     pack_call,
     pack_function,
-    read_result,
     shared_files,
     words,
 )
-from boinc_gahp.functions.runner import FORMAT, Encoder
+from boinc_gahp.functions.runner import FORMAT, RESULT, RETURNED, Encoder
+from boinc_gahp.functions.values import Raised, read_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable

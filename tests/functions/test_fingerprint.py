@@ -45,7 +45,7 @@ def f(x, names=NAMES):
     return [g(n) for n in range(3)], helper(3), SCALE, Other(), Colour.RED, make(2)(x), "two words"
 """
 PRINT = """
-from boinc_gahp.functions import pack_call, pack_function
+from boinc_gahp.functions.payload import pack_call, pack_function
 sent = pack_function(f)
 call = pack_call(sent, ({"x", "y", "z", "two words"}, Point(3), make(1)), {"k": SCALE})
 print(sent.fingerprint, call.key)

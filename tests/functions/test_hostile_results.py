@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.functions import RESULT, RETURNED, WrongResult, read_result
-from boinc_gahp.functions.runner import DEEPEST, MOST_BYTES
+from boinc_gahp.functions.runner import DEEPEST, MOST_BYTES, RESULT, RETURNED
+from boinc_gahp.functions.values import WrongResult, read_result
 from tests.functions.calls import CALL, forged, forged_bytes
 
 

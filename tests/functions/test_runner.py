@@ -16,17 +16,15 @@ import pytest
 from boinc_gahp import functions
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.extras import MissingExtra
-from boinc_gahp.functions import (
+from boinc_gahp.functions.payload import (
     MOST_INLINE,
     PYTHON,
-    RESULT,
-    RETURNED,
     pack_call,
     pack_function,
     shared_files,
     words,
 )
-from boinc_gahp.functions.runner import MOST_BYTES, MOST_MESSAGE, MOST_TRACEBACK
+from boinc_gahp.functions.runner import MOST_BYTES, MOST_MESSAGE, MOST_TRACEBACK, RESULT, RETURNED
 from tests.functions.calls import Place
 
 if TYPE_CHECKING:

@@ -5,9 +5,8 @@ import re
 import pytest
 
 from boinc_gahp._version import RELEASE_DATE, __version__
-from boinc_gahp.gahp import Request
 from boinc_gahp.gahp.banner import BANNER, VERSION_TEXT
-from boinc_gahp.gahp.command import Command, help_text
+from boinc_gahp.gahp.command import Command, Request, help_text
 from boinc_gahp.gahp.commands import COMMANDS, parse_request
 
 #: ``gahp.rst``, "BOINC_* commands"; ``gridmanager-batch.rst``, "Start-up" and "Result lines".

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.gahp import Request, boinc_commands, common_commands, words
+from boinc_gahp.gahp import boinc_commands, common_commands, words
 from boinc_gahp.gahp.commands import COMMANDS, parse_request
 from boinc_gahp.gahp.lines import TooLong
 from boinc_gahp.secret import Authenticator
+
+if TYPE_CHECKING:
+    from boinc_gahp.gahp.command import Request
 
 SUBMIT = "BOINC_SUBMIT 2 b app"
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.gahp import AsyncRequest, Request, blah_commands, boinc_commands, common_commands
+from boinc_gahp.gahp import blah_commands, boinc_commands, common_commands
 from boinc_gahp.gahp.banner import BANNER
+from boinc_gahp.gahp.command import AsyncRequest, Request
 from boinc_gahp.gahp.commands import parse_request
 from boinc_gahp.gahp.conversation import Conversation
 from boinc_gahp.gahp.lines import LineSplitter

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import STOCK, LocalProject
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from tests.faultproxy import FaultProxy
 from tests.htcondor.desk import desk_of
 from tests.htcondor.helpers import Site
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.ledger import JobLedger
+    from boinc_gahp.ledger.jobs import JobLedger
     from tests.htcondor.desk import Desk
 
 _numbers = itertools.count(1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.htcondor import rollback, sending
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.sending import Sender
-from boinc_gahp.ledger import NewJob
+from boinc_gahp.ledger.rows import NewJob
 from boinc_gahp.submit import abort
 from boinc_gahp.submit.types import LocalFile, Parameters
 from tests import faultproxy
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pytest
 
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger import BatchRow, JobRow
+    from boinc_gahp.ledger.rows import BatchRow, JobRow
     from tests.faultproxy import Exchange, Fault
     from tests.htcondor.helpers import Site
 

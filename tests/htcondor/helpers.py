@@ -8,15 +8,22 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import ProjectSettings, Settings, State, Timeouts
-from boinc_gahp.config.settings import HTCondor, StagingSettings
+from boinc_gahp.config.settings import (
+    HTCondor,
+    ProjectSettings,
+    Settings,
+    StagingSettings,
+    State,
+    Timeouts,
+)
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.htcondor.context import AccountContext, CancelScopes
-from boinc_gahp.ledger import JobLedger
 from boinc_gahp.ledger.account_lock import AccountLock
+from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
-from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.secret import Authenticator
 from tests.helpers import wait_for
 
@@ -25,8 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.htcondor.service import Service
-    from boinc_gahp.ledger import JobRow
-    from boinc_gahp.localproject import LocalProject
+    from boinc_gahp.ledger.rows import JobRow
+    from boinc_gahp.localproject.project import LocalProject
     from tests.faultproxy import FaultProxy
 
 _numbers = itertools.count(1)

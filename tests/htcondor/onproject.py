@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.following import Follower
-from boinc_gahp.ledger import NewJob
+from boinc_gahp.ledger.rows import NewJob
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.query import query_jobs
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger import BatchRow, JobRow
+    from boinc_gahp.ledger.rows import BatchRow, JobRow
     from boinc_gahp.submit.types import Input
     from tests.htcondor.helpers import Site
 

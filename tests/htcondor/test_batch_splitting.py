@@ -12,7 +12,7 @@ import pytest
 
 from boinc_gahp.htcondor import rollback
 from boinc_gahp.htcondor.hold_codes import HoldCode
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.states import BatchState
 from boinc_gahp.submit import abort
 from boinc_gahp.submit.control import retire_batch
 from tests import faultproxy

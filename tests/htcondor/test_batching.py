@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.htcondor.batching import Bounds, due_batches
-from boinc_gahp.ledger import Waiting
+from boinc_gahp.ledger.rows import Waiting
 
 NOW = 1_800_000_000.0
 BOUNDS = Bounds(quiet=2.0, longest_wait=10.0, jobs=100, nbytes=10_000)

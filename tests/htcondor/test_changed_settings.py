@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.config import Settings
+    from boinc_gahp.config.settings import Settings
     from boinc_gahp.htcondor.service import Service
-    from boinc_gahp.ledger import JobLedger
+    from boinc_gahp.ledger.jobs import JobLedger
     from tests.htcondor.helpers import Site
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.htcondor import cleanup
-from boinc_gahp.ledger import NewJob
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.ledger.rows import NewJob
+from boinc_gahp.states import BatchState
 from boinc_gahp.submit import engine
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests import faultproxy
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger import BatchRow
-    from boinc_gahp.localproject import LocalProject
+    from boinc_gahp.ledger.rows import BatchRow
+    from boinc_gahp.localproject.project import LocalProject
     from tests.htcondor.helpers import Site
 
 DAY = 86400.0

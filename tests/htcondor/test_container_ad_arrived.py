@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.config import HTCondor, ProjectSettings, ProjectUrl
+from boinc_gahp.config.settings import HTCondor, ProjectSettings
+from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.htcondor.job_ad import AdRefused, read_ad
 from tests.htcondor.test_job_ad import ad
 

@@ -13,10 +13,12 @@ import pytest
 
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.in_container import InContainer, container_job
-from boinc_gahp.localproject import STOCK, LocalProject
-from boinc_gahp.submit import Tree, made_files, tree_stamp
-from boinc_gahp.submit.container_jobs import make_container_jobs
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.submit import made_files
+from boinc_gahp.submit.container_jobs import Tree, make_container_jobs
 from boinc_gahp.submit.digests import SETTLED
+from boinc_gahp.submit.trees import tree_stamp
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.desk import desk_of, for_sending, refuse

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.localproject import STOCK, LocalProject
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from tests.containers_engine import IMAGE
 from tests.faultproxy import FaultProxy
 from tests.helpers import wait_for

@@ -17,7 +17,7 @@ from boinc_gahp.htcondor import failures
 from boinc_gahp.htcondor.fetching import Fetcher
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.localproject.states import Outcome
-from boinc_gahp.rpc import ResultInfo
+from boinc_gahp.rpc.types import ResultInfo
 from boinc_gahp.submit.control import abort_jobs
 from tests import faultproxy
 from tests.helpers import wait_for

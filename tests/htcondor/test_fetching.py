@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.config import Timeouts
+from boinc_gahp.config.settings import Timeouts
 from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.temporary import registry
 from boinc_gahp.htcondor import fetching

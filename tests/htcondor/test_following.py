@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.config import Timeouts
+from boinc_gahp.config.settings import Timeouts
 from boinc_gahp.fetch.types import Failure, FetchResult
 from boinc_gahp.htcondor import failures
 from boinc_gahp.htcondor.following import Follower

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.config import HTCondor
+from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.htcondor.boinc_attributes import NAMES, option
 from boinc_gahp.htcondor.description import JobDescription
 from boinc_gahp.htcondor.job_ad import AdRefused, read_ad

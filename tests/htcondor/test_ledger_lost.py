@@ -14,8 +14,8 @@ import pytest
 
 from boinc_gahp.daemon import housekeeping
 from boinc_gahp.fetch.context import Opener
-from boinc_gahp.ledger import Ledger
-from boinc_gahp.submit import MadeFiles
+from boinc_gahp.ledger.ledger import Ledger
+from boinc_gahp.submit.made_files import MadeFiles
 from tests.helpers import wait_for
 from tests.htcondor.process import Gahp, write_settings
 

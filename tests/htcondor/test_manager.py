@@ -12,7 +12,7 @@ import pytest
 
 from boinc_gahp.fetch.context import Opener
 from boinc_gahp.htcondor.service import Service
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.helpers import await_state, await_status, failed, listing, row_of
@@ -21,7 +21,7 @@ from tests.ledger.jobs import counts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.ledger import JobLedger
+    from boinc_gahp.ledger.jobs import JobLedger
     from tests.htcondor.helpers import Job, Site
 
 pytestmark = pytest.mark.long

@@ -11,7 +11,7 @@ import pytest
 
 from boinc_gahp.cli.main import main
 from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.ledger import AccountLock
+from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.states import HTCondorState
 from tests.faultproxy import FaultProxy
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.ledger import JobLedger
+    from boinc_gahp.ledger.jobs import JobLedger
     from tests.htcondor.helpers import Site
 
 pytestmark = pytest.mark.usefixtures("log_stopped")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from boinc_gahp.htcondor.context import AccountContext
-    from boinc_gahp.ledger import JobLedger
+    from boinc_gahp.ledger.jobs import JobLedger
     from tests.faultproxy import Exchange, Fault
     from tests.htcondor.helpers import Site
     from tests.htcondor.onproject import Sent

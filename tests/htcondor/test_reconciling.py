@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.config import ProjectSettings, Settings
+from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.context import Opener
 from boinc_gahp.htcondor.owners import known_owners, owner_key
 from boinc_gahp.htcondor.reconciling import reconcile
-from boinc_gahp.ledger import AccountLock
-from boinc_gahp.rpc import WebRpcs
+from boinc_gahp.ledger.account_lock import AccountLock
+from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.secret import Authenticator
 from tests import faultproxy
 from tests.helpers import wait_for
@@ -21,7 +21,7 @@ from tests.htcondor.helpers import await_state, failed, row_of
 
 if TYPE_CHECKING:
     from boinc_gahp.htcondor.manager import Reconciled
-    from boinc_gahp.ledger import JobLedger
+    from boinc_gahp.ledger.jobs import JobLedger
     from tests.htcondor.helpers import Site
 
 

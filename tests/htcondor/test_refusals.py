@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.config import HTCondor, ProjectSettings
+from boinc_gahp.config.settings import HTCondor, ProjectSettings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.htcondor import refusals
@@ -16,7 +16,7 @@ from tests.helpers import wait_for
 
 if TYPE_CHECKING:
     from boinc_gahp.htcondor.service import Service
-    from boinc_gahp.ledger import JobLedger
+    from boinc_gahp.ledger.jobs import JobLedger
     from tests.htcondor.helpers import Site
 
 JOB = "boinc/00000000.1"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.htcondor.hold_codes import HoldCode
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.desk import Desk, desk_of, for_sending, refuse

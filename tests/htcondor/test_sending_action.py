@@ -27,9 +27,9 @@ from boinc_gahp.htcondor.sending_action import (
     hold_for,
     is_about_project,
 )
-from boinc_gahp.ledger import BatchRow
+from boinc_gahp.ledger.rows import BatchRow
 from boinc_gahp.submit.journal import Sending
-from boinc_gahp.templates import TemplateError
+from boinc_gahp.templates.types import TemplateError
 from tests.helpers import refusal
 
 BATCH = BatchRow(1, "bg-1", "https://p/", "a", "app", "t", "planned", None, 0, 0, 0, None)

@@ -25,11 +25,11 @@ import sys, threading
 from pathlib import Path
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.htcondor.context import AccountContext, CancelScopes
-from boinc_gahp.config import ProjectSettings, Settings
+from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.config.settings import HTCondor
-from boinc_gahp.ledger import JobLedger
+from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
-from boinc_gahp.rpc import WebRpcs
+from boinc_gahp.rpc.client import WebRpcs
 from tests.htcondor.desk import Desk
 url, authenticator, directory = sys.argv[1:]
 settings = Settings(htcondor=HTCondor(quiet=0.0, poll_shortest=0.05, poll_longest=0.1))

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.config import ProjectSettings, Settings, State
+from boinc_gahp.config.settings import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
 from boinc_gahp.htcondor.context import JobCancelled
 from boinc_gahp.htcondor.service import UnknownJob
-from boinc_gahp.ledger import AccountLock, Hold
+from boinc_gahp.ledger.account_lock import AccountLock
+from boinc_gahp.ledger.rows import Hold
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.states import HTCondorState
 from tests import faultproxy
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from boinc_gahp.htcondor.service import Service
-    from boinc_gahp.ledger import JobLedger
+    from boinc_gahp.ledger.jobs import JobLedger
     from tests.htcondor.helpers import Site
 
 

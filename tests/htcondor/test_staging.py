@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.config.settings import StagingSettings
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.states import BatchState
 from tests import faultproxy
 from tests.helpers import wait_for
 from tests.htcondor.desk import desk_of, for_sending
 from tests.htcondor.helpers import await_state, await_status, row_of
 
 if TYPE_CHECKING:
-    from boinc_gahp.ledger import JobLedger
+    from boinc_gahp.ledger.jobs import JobLedger
     from tests.faultproxy import Exchange
     from tests.htcondor.desk import Desk
     from tests.htcondor.helpers import Site

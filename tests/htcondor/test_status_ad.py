@@ -11,8 +11,7 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.gahp import words
 from boinc_gahp.htcondor.status_ad import status_ad
-from boinc_gahp.ledger import JobRow
-from boinc_gahp.ledger.rows import State
+from boinc_gahp.ledger.rows import JobRow, State
 
 WORDS: dict[State, int] = {
     "waiting": 1,

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.api import Job, Project
 from boinc_gahp.api.manifest import describe
 from boinc_gahp.api.manifest_files import Manifests
+from boinc_gahp.api.project import Project
+from boinc_gahp.api.types import Job
 from boinc_gahp.cli import completion
-from boinc_gahp.submit import SubmitRequest
+from boinc_gahp.submit.types import SubmitRequest
 from tests.install.shell import SHELLS, Shell
 
 if TYPE_CHECKING:

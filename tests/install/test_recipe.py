@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.project import LocalProject
 from tests.daemon.gridmanager import BatchGridmanager
 from tests.daemon.process import Daemon
 from tests.daemon.test_pipes_blah import Node

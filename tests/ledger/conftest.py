@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.ledger import JobLedger, Store
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

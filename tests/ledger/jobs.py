@@ -6,11 +6,13 @@ import sqlite3
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.config import are_one_project
-from boinc_gahp.ledger import ALIVE, Hold, NewJob
+from boinc_gahp.config.urls import are_one_project
+from boinc_gahp.ledger.rows import ALIVE, Hold, NewJob
 
 if TYPE_CHECKING:
-    from boinc_gahp.ledger import BatchRow, JobLedger, JobRow, Store
+    from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.ledger.rows import BatchRow, JobRow
+    from boinc_gahp.ledger.store import Store
 
 URL = "https://boinc.example.edu/test/"
 ACCOUNT = "0123456789abcdef"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger import AccountLock
+from boinc_gahp.ledger.account_lock import AccountLock
 from tests.helpers import wait_for
 from tests.ledger.jobs import ACCOUNT, MINE, URL
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HOLDER = """
 import subprocess, sys
 from pathlib import Path
-from boinc_gahp.ledger import AccountLock
+from boinc_gahp.ledger.account_lock import AccountLock
 lock = AccountLock(Path(sys.argv[1]), sys.argv[2], sys.argv[3])
 assert lock.try_acquire()
 # What it has started must not keep the lock from others.

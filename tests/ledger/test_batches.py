@@ -25,7 +25,8 @@ from tests.ledger.jobs import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.ledger import JobLedger, Store
+    from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.ledger.store import Store
 
 
 def test_a_batch_is_planned_of_the_jobs_that_still_wait(jobs: JobLedger) -> None:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger import JobLedger, Store, migrations, store as ledger_store
+from boinc_gahp.ledger import migrations, store as ledger_store
+from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.migrations import VERSION
+from boinc_gahp.ledger.store import Store
 from tests.ledger.jobs import counts, new_job
 from tests.ledger.test_store import locked, put
 
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 KILLED = """
 import os, sys, threading
 from pathlib import Path
-from boinc_gahp.ledger import JobLedger, NewJob, Store
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.rows import NewJob
+from boinc_gahp.ledger.store import Store
 jobs = JobLedger(Store(Path(sys.argv[1])))
 name = sys.argv[2]
 def work(thread):
@@ -149,7 +153,8 @@ def test_nothing_in_it_refers_to_what_is_not_there(store: Store) -> None:
 @pytest.mark.processes
 def test_processes_that_make_it_at_the_same_time_get_one_token(path: Path) -> None:
     show = (
-        "import sys; from pathlib import Path; from boinc_gahp.ledger import JobLedger, Store;"
+        "import sys; from pathlib import Path; from boinc_gahp.ledger.jobs import JobLedger;"
+        "from boinc_gahp.ledger.store import Store;"
         "print(JobLedger(Store(Path(sys.argv[1]))).token)"
     )
     processes = [

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.ledger import ALIVE, Hold, JobLedger, Store
-from boinc_gahp.ledger.rows import STATES
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.rows import ALIVE, STATES, Hold
+from boinc_gahp.ledger.store import Store
 from tests.ledger.jobs import (
     ACCOUNT,
     HOLD,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger import Ledger
+from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.ledger.migrations import VERSION
 from boinc_gahp.ledger.opening import BUSY_TIMEOUT
 from boinc_gahp.secret import Authenticator
@@ -231,7 +231,7 @@ NO_ROOM = """
 import resource, sys
 from pathlib import Path
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger import Ledger
+from boinc_gahp.ledger.ledger import Ledger
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # no file may grow, as on a full disk
 try:
     Ledger(Path(sys.argv[1]))
@@ -265,7 +265,7 @@ def test_a_network_file_system_is_refused_with_the_setting_to_change(tmp_path: P
 WRITER = """
 import sys
 from pathlib import Path
-from boinc_gahp.ledger import Ledger
+from boinc_gahp.ledger.ledger import Ledger
 ledger = Ledger(Path(sys.argv[1]))
 for number in range(int(sys.argv[3])):
     ledger.record_aborted("https://boinc.example.edu/test/", "0123456789abcdef",

@@ -7,17 +7,21 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from boinc_gahp.ledger import JobLedger, Ledger, Store
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.ledger.rows import ProgramFailure
 from boinc_gahp.ledger.splitting import BatchPart, BatchSplitter
 from tests.ledger.jobs import HOLD, MINE, alive, in_request, new_job
+
+if TYPE_CHECKING:
+    from boinc_gahp.ledger.store import Store
 
 #: EXAMPLES=1000 takes minutes.
 pytestmark = pytest.mark.timeout(3600)

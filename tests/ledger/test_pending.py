@@ -6,12 +6,12 @@ import os
 import threading
 import time
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.ledger import ALIVE, JobLedger, Store
-from boinc_gahp.ledger.rows import STATES, PendingAbort
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.rows import ALIVE, STATES, PendingAbort
 from tests.ledger.jobs import (
     HOLD,
     LEASE,
@@ -23,6 +23,9 @@ from tests.ledger.jobs import (
     planned,
     submitted,
 )
+
+if TYPE_CHECKING:
+    from boinc_gahp.ledger.store import Store
 
 ENDED = sorted(set(STATES) - ALIVE)
 

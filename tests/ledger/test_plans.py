@@ -7,7 +7,8 @@ import sqlite3
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from boinc_gahp.ledger import Ledger, upkeep
+from boinc_gahp.ledger import upkeep
+from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.ledger.listing import all_pending_aborts
 from boinc_gahp.ledger.overview import overviews
 from tests.ledger.jobs import HOLD, LEASE, MINE, URL, finish, new_job, submitted
@@ -15,7 +16,8 @@ from tests.ledger.jobs import HOLD, LEASE, MINE, URL, finish, new_job, submitted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.ledger import JobLedger, Store
+    from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.ledger.store import Store
 
 #: Tables of few rows, and lists that are given, may be gone through.
 SMALL = {"project", "meta", "json_each"}

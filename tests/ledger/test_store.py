@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger import Store
 from boinc_gahp.ledger.opening import LOG_KEPT
+from boinc_gahp.ledger.store import Store
 from tests.helpers import wait_for
 from tests.ledger.jobs import new_job
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from boinc_gahp.ledger import JobLedger
+    from boinc_gahp.ledger.jobs import JobLedger
 
 T = TypeVar("T")
 
@@ -268,7 +268,8 @@ def test_there_is_no_writer_before_the_first_write_and_none_after_the_end(path: 
 ENDING = """
 import sys, threading, time
 from pathlib import Path
-from boinc_gahp.ledger import Store, opening
+from boinc_gahp.ledger import opening
+from boinc_gahp.ledger.store import Store
 opening.BUSY_TIMEOUT = 3600.0
 store = Store(Path(sys.argv[1]))
 def write(key):

@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger import JobLedger, Ledger, Store, drop_unneeded, upkeep
+from boinc_gahp.ledger import upkeep
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.ledger.listing import all_pending_aborts
+from boinc_gahp.ledger.store import Store
+from boinc_gahp.ledger.upkeep import drop_unneeded
 from tests.helpers import wait_for
 from tests.ledger.jobs import ACCOUNT, HOLD, MINE, URL, finish, new_job, submitted
 from tests.ledger.test_store import committing, queued, writing

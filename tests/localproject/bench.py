@@ -5,22 +5,18 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.localproject import Php
 from boinc_gahp.localproject.backend.assimilator import assimilate_pass
 from boinc_gahp.localproject.backend.file_deleter import delete_pass
 from boinc_gahp.localproject.backend.scheduler import Report, Scheduler, Task
 from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.backend.validator import validate_pass
 from boinc_gahp.localproject.core import Core
+from boinc_gahp.localproject.php import Php
 from boinc_gahp.localproject.states import Outcome, ServerState, ValidateState
-from boinc_gahp.templates import (
-    JobFile,
-    OutputFileInfo,
-    OutputTemplate,
-    fill_input,
-    read_result,
-    write_output_template,
-)
+from boinc_gahp.templates.documents import read_result
+from boinc_gahp.templates.filling import JobFile, fill_input
+from boinc_gahp.templates.types import OutputFileInfo, OutputTemplate
+from boinc_gahp.templates.writing import write_output_template
 
 if TYPE_CHECKING:
     import sqlite3

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
-    from boinc_gahp.localproject import LocalProject
+    from boinc_gahp.localproject.project import LocalProject
 
 
 class Client:

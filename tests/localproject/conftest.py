@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import STOCK, LocalProject
 from boinc_gahp.localproject.backend import assimilator, validator
 from boinc_gahp.localproject.directory import make
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.application import body_allowance, make_app
 from boinc_gahp.localproject.server.server import WebServer
 from boinc_gahp.localproject.settings import project_url

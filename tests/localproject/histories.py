@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from boinc_gahp.localproject import Php, directory as layout
+from boinc_gahp.localproject import directory as layout
 from boinc_gahp.localproject.backend.assimilator import assimilate_pass
 from boinc_gahp.localproject.backend.expiry import (
     delete_job_files,
@@ -31,19 +31,15 @@ from boinc_gahp.localproject.backend.scheduler import Report, Scheduler, Task
 from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.backend.validator import validate_pass
 from boinc_gahp.localproject.core import Core
+from boinc_gahp.localproject.php import Php
 from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS
 from boinc_gahp.localproject.server.forms import Form
 from boinc_gahp.localproject.server.replies import PhpFatal, RpcFailed, RpcReply
 from boinc_gahp.localproject.server.request import parse_request
 from boinc_gahp.localproject.states import BatchState, Outcome, ServerState
-from boinc_gahp.templates import (
-    InputFileInfo,
-    InputTemplate,
-    OutputFileInfo,
-    OutputTemplate,
-    read_result,
-    write_input_template,
-)
+from boinc_gahp.templates.documents import read_result
+from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
+from boinc_gahp.templates.writing import write_input_template
 from tests.localproject.client import job as job_element, value
 from tests.localproject.crashes import crash
 from tests.localproject.facts import APPS, Answer, Facts, Plan, Sent, payload

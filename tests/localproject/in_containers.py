@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject.commands.apps import add_app
 from boinc_gahp.localproject.states import ServerState
-from boinc_gahp.templates import (
-    InputFileInfo,
-    InputTemplate,
-    OutputFileInfo,
-    OutputTemplate,
-    write_input_template,
-    write_output_template,
-)
+from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
+from boinc_gahp.templates.writing import write_input_template, write_output_template
 from tests.containers_engine import IMAGE
 from tests.helpers import wait_for
 from tests.localproject.client import Client, job, value
@@ -25,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from boinc_gahp.localproject import LocalProject
+    from boinc_gahp.localproject.project import LocalProject
 
 APP = "docker"
 

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject.backend.scheduler import Report, Scheduler, Task
 from boinc_gahp.localproject.hosts.volunteer import Volunteer
-from boinc_gahp.templates import (
-    InputFileInfo,
-    InputTemplate,
-    JobFile,
-    OutputFileInfo,
-    OutputTemplate,
-    fill_input,
-    fill_output,
-)
+from boinc_gahp.templates.filling import JobFile, fill_input, fill_output
+from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

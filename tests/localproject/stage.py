@@ -17,14 +17,14 @@ from boinc_gahp.localproject.states import (
     ServerState,
     ValidateState,
 )
-from boinc_gahp.templates import fill_output
+from boinc_gahp.templates.filling import fill_output
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from boinc_gahp.localproject import LocalProject
+    from boinc_gahp.localproject.project import LocalProject
 
 ALICE = "a11ce000000000000000000000000001"
 BOB = "b0b00000000000000000000000000002"

@@ -11,15 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 
-from boinc_gahp.localproject import LocalProject
-from boinc_gahp.templates import (
-    InputFileInfo,
-    InputTemplate,
-    OutputFileInfo,
-    OutputTemplate,
-    write_input_template,
-    write_output_template,
-)
+from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
+from boinc_gahp.templates.writing import write_input_template, write_output_template
 from tests.localproject.client import Client, job, value
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.localproject.states import AssimilateState, ErrorMask, FileDeleteState
-from boinc_gahp.templates import OutputFileInfo
+from boinc_gahp.templates.types import OutputFileInfo
 
 if TYPE_CHECKING:
     from tests.localproject.bench import Bench

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.application import FILE_RPCS, SUBMIT_RPCS, make_app
 from tests.inside import batches, staged_files
 from tests.localproject.client import Client, job

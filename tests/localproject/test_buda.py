@@ -12,15 +12,10 @@ from boinc_gahp.localproject import buda
 from boinc_gahp.localproject.commands import run
 from boinc_gahp.localproject.commands.arguments import LocalProjectTrouble
 from boinc_gahp.localproject.directory import open_core
-from boinc_gahp.templates import (
-    InputFileInfo,
-    InputTemplate,
-    JobFile,
-    fill_input,
-    read_input_template,
-    read_output_template,
-    read_workunit,
-)
+from boinc_gahp.templates.documents import read_workunit
+from boinc_gahp.templates.filling import JobFile, fill_input
+from boinc_gahp.templates.reading import read_input_template, read_output_template
+from boinc_gahp.templates.types import InputFileInfo, InputTemplate
 from tests.localproject.in_buda import APP, NAME, add_buda_app
 
 if TYPE_CHECKING:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.api import Job, Project
-from boinc_gahp.config import load
-from boinc_gahp.localproject import STOCK, LocalProject
+from boinc_gahp.api.project import Project
+from boinc_gahp.api.types import Job
+from boinc_gahp.config.layers import load
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from tests.faultproxy import FaultProxy
 from tests.htcondor.helpers import Site, await_status
 from tests.localproject.in_buda import APP, add_buda_app

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.directory import make
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import Outcome
-from boinc_gahp.templates import InputFileInfo, InputTemplate, write_input_template
+from boinc_gahp.templates.types import InputFileInfo, InputTemplate
+from boinc_gahp.templates.writing import write_input_template
 from tests.containers_engine import IMAGE
 from tests.localproject.in_containers import (
     DOCKERFILE,

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp import config
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.config import layers
 from boinc_gahp.localproject.commands.behaving import set_host
 from boinc_gahp.localproject.commands.watching import status
 from boinc_gahp.localproject.directory import make
 from boinc_gahp.localproject.hosts.engine import Containers, how_to_install
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import ServerState
 from tests.helpers import wait_for
 from tests.localproject.in_containers import APP, ContainerJobs, add_container_app, files
@@ -177,7 +177,7 @@ def test_what_does_not_answer_is_no_engine_and_docker_comes_second(
 
 
 def container_app(path: Path) -> str | None:
-    project = config.load(str(path), {}).project
+    project = layers.load(str(path), {}).project
     assert project is not None
     return project.container_app
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.directory import make, open_core
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import Outcome
 from tests.containers_engine import IMAGE
 from tests.helpers import wait_for

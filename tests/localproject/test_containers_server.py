@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import STOCK, LocalProject
 from boinc_gahp.localproject.commands.apps import add_app
 from boinc_gahp.localproject.directory import make
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import Outcome, ServerState
-from boinc_gahp.templates import read_workunit
+from boinc_gahp.templates.documents import read_workunit
 from tests.helpers import wait_for
 from tests.localproject.client import error
 from tests.localproject.in_containers import (

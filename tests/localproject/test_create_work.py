@@ -11,24 +11,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import (
-    NewJob,
-    Php,
-    RemoteInput,
-    WorkError,
-    directory as layout,
-)
-from boinc_gahp.localproject.backend.create_work import create_work
+from boinc_gahp.localproject import directory as layout
+from boinc_gahp.localproject.backend.create_work import NewJob, RemoteInput, WorkError, create_work
 from boinc_gahp.localproject.backend.file_deleter import delete_pass
 from boinc_gahp.localproject.backend.staging import stage_file
 from boinc_gahp.localproject.core import Core
+from boinc_gahp.localproject.php import Php
 from boinc_gahp.localproject.states import BatchState
-from boinc_gahp.templates import (
-    InputFileInfo,
-    InputTemplate,
-    read_workunit,
-    write_input_template,
-)
+from boinc_gahp.templates.documents import read_workunit
+from boinc_gahp.templates.types import InputFileInfo, InputTemplate
+from boinc_gahp.templates.writing import write_input_template
 from tests.localproject.visitor import made_batch
 
 if TYPE_CHECKING:

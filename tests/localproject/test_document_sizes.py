@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.templates import (
-    InputFileInfo,
-    InputTemplate,
-    OutputFileInfo,
-    OutputTemplate,
-    write_input_template,
-    write_output_template,
-)
+from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
+from boinc_gahp.templates.writing import write_input_template, write_output_template
 from tests.inside import workunit_names
 from tests.localproject.client import error, job
 

@@ -12,7 +12,7 @@ from urllib.parse import quote_plus
 import pytest
 import requests
 
-from boinc_gahp.localproject import Php
+from boinc_gahp.localproject.php import Php
 from boinc_gahp.localproject.server.forms import Form, read_form
 from boinc_gahp.localproject.server.replies import php_number
 from boinc_gahp.localproject.server.server import WebServer, port_is_free

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _RUN = """
 import pathlib, sys
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.project import LocalProject
 with LocalProject(pathlib.Path(sys.argv[1]), hosts=0) as project:
     print(project.url, project.authenticator, flush=True)
     sys.stdin.read()

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject, Php, directory as layout
+from boinc_gahp.localproject import directory as layout
 from boinc_gahp.localproject.backend.generator import generate_pass
 from boinc_gahp.localproject.backend.transitioner import transition_pass
 from boinc_gahp.localproject.core import Core
+from boinc_gahp.localproject.php import Php
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.supplied import input_template, output_template
 from tests.helpers import wait_for
 from tests.inside import workunit_names
@@ -65,7 +67,8 @@ def error_of(core: Core) -> str:
 
 ENDLESS = """
     from itertools import count
-    from boinc_gahp.localproject import NewJob, Php
+    from boinc_gahp.localproject.backend.create_work import NewJob
+    from boinc_gahp.localproject.php import Php
 
     def generate(request):
         for n in count():
@@ -124,7 +127,7 @@ def test_a_generator_that_has_nothing_is_asked_again_later(make: Callable[[str],
         ("def other(request):\n    return []", "has no 'generate'"),
         ("import nosuchmodule", "No module named 'nosuchmodule'"),
         (
-            "from boinc_gahp.localproject import NewJob\n"
+            "from boinc_gahp.localproject.backend.create_work import NewJob\n"
             "def generate(request):\n"
             "    return [NewJob(name='good', files=(request.stage(b'x', 'x'),)),"
             " NewJob(files=('absent',))]",

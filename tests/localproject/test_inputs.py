@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.localproject.states import Outcome
-from boinc_gahp.templates import InputFileInfo, JobFile
+from boinc_gahp.templates.filling import JobFile
+from boinc_gahp.templates.types import InputFileInfo
 from tests.localproject.on_host import OnHost, message, out, stderr_text
 
 if TYPE_CHECKING:

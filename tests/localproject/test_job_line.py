@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from boinc_gahp.localproject import NewJob, RemoteInput
+from boinc_gahp.localproject.backend.create_work import NewJob, RemoteInput
 from boinc_gahp.localproject.hosts.command_line import split_command_line
 from boinc_gahp.localproject.server.job_line import read_job_line, through_sql
 from boinc_gahp.localproject.server.replies import RpcFailed

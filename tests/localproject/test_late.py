@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.localproject.states import ErrorMask, FileDeleteState, Outcome, ValidateState
-from boinc_gahp.templates import OutputFileInfo
+from boinc_gahp.templates.types import OutputFileInfo
 from tests.localproject.bench import ERROR, INIT, INVALID, NO_REPLY, SUCCESS, VALID, Bench
 
 if TYPE_CHECKING:

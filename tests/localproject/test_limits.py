@@ -11,7 +11,7 @@ import pytest
 
 from boinc_gahp.localproject.hosts.processes import MARK, ProcessFamily
 from boinc_gahp.localproject.states import Outcome
-from boinc_gahp.templates import InputFileInfo
+from boinc_gahp.templates.types import InputFileInfo
 from tests.helpers import wait_for
 from tests.localproject.on_host import OnHost, message, out, stderr_text
 

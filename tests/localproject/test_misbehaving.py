@@ -19,7 +19,7 @@ import pytest
 from boinc_gahp.localproject.hosts.behaviour import Behaviour, set_behaviours
 from boinc_gahp.localproject.hosts.volunteer import clean_up
 from boinc_gahp.localproject.states import Outcome, ServerState
-from boinc_gahp.templates import InputFileInfo
+from boinc_gahp.templates.types import InputFileInfo
 from tests.helpers import wait_for
 from tests.localproject.on_host import OnHost, message, out, stderr_text
 

@@ -16,16 +16,13 @@ import psutil
 import pytest
 import requests
 
-from boinc_gahp import config
-from boinc_gahp.localproject import (
-    DatabaseError,
-    LocalProject,
-    NewJob,
-    ProjectDirectoryError,
-    ProjectFailed,
-    init_project,
-    run_project,
-)
+from boinc_gahp.config import layers
+from boinc_gahp.localproject.backend.create_work import NewJob
+from boinc_gahp.localproject.core import ProjectFailed
+from boinc_gahp.localproject.database import DatabaseError
+from boinc_gahp.localproject.directory import ProjectDirectoryError
+from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.localproject.run import init_project, run_project
 from boinc_gahp.localproject.states import FileDeleteState
 from tests.helpers import wait_for
 from tests.localproject.client import Client, job, value
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _RUN = (
-    "import sys, pathlib; from boinc_gahp.localproject import run_project;"
+    "import sys, pathlib; from boinc_gahp.localproject.run import run_project;"
     "sys.exit(run_project(pathlib.Path(sys.argv[1]), 0, 1,"
     " announce=lambda line: print(line, flush=True)))"
 )
@@ -96,7 +93,7 @@ def test_settings_for_the_submitter_are_private_and_lead_to_the_project(tmp_path
     url = value(path.read_text().replace('url = "', "<url>").replace('"\nauth', "</url>"), "url")
     with LocalProject(tmp_path / "p", hosts=0) as project:
         assert project.url == url
-        settings = config.load(str(path), {})
+        settings = layers.load(str(path), {})
         assert settings.project is not None
         assert settings.project.url == url
         assert settings.project.authenticator is not None
@@ -210,7 +207,7 @@ def test_killing_run_loses_nothing(tmp_path: Path) -> None:
     try:
         assert process.stdout is not None
         url = process.stdout.readline().partition("answers at ")[2].partition(" ")[0]
-        settings = config.load(str(tmp_path / "p" / "boinc_gahp.toml"), {})
+        settings = layers.load(str(tmp_path / "p" / "boinc_gahp.toml"), {})
         assert settings.project is not None
         assert settings.project.authenticator is not None
         with requests.Session() as session:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject
 from boinc_gahp.localproject.backend.new_job import NewJob
 from boinc_gahp.localproject.hosts.behaviour import clear, parse_behaviour, set_behaviours
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import Outcome, ServerState, ValidateState
-from boinc_gahp.templates import InputTemplate, OutputTemplate
+from boinc_gahp.templates.types import InputTemplate, OutputTemplate
 from tests.helpers import wait_for
 from tests.localproject.on_host import out
 

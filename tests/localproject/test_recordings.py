@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 import requests
 
-from boinc_gahp.localproject import STOCK, LocalProject
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from tests.localproject.recordings import (
     Recording,
     is_well_formed,

@@ -17,7 +17,7 @@ from boinc_gahp.localproject.states import (
     ServerState,
     ValidateState,
 )
-from boinc_gahp.templates import OutputFileInfo
+from boinc_gahp.templates.types import OutputFileInfo
 from tests.localproject.bench import INCONCLUSIVE, INIT, INVALID, NOW, OVER, SUCCESS, VALID
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import ProjectDown, ProjectError, ProtocolError
-from boinc_gahp.localproject import LocalProject
-from boinc_gahp.rpc import ClientOptions, ProjectSite
+from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.site import ProjectSite
 from boinc_gahp.secret import Authenticator
 from tests.localproject.stage import Stage
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 import requests
 
-from boinc_gahp import config
+from boinc_gahp.config import layers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.processes
 
 _MEGABYTES = 256
 _RUN = (
-    "import sys, pathlib; from boinc_gahp.localproject import run_project;"
+    "import sys, pathlib; from boinc_gahp.localproject.run import run_project;"
     "run_project(pathlib.Path(sys.argv[1]), 0, 0,"
     " announce=lambda line: print(line, flush=True))"
 )
@@ -48,7 +48,7 @@ def test_a_large_upload_takes_no_memory(tmp_path: Path) -> None:
     try:
         assert process.stdout is not None
         process.stdout.readline()
-        settings = config.load(str(project / "boinc_gahp.toml"), {}).project
+        settings = layers.load(str(project / "boinc_gahp.toml"), {}).project
         assert settings is not None
         assert settings.authenticator is not None
         before = _peak_kilobytes(process.pid)

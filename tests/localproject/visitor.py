@@ -10,7 +10,7 @@ from lxml import html
 
 from boinc_gahp.localproject.backend.create_work import NewJob, create_work
 from boinc_gahp.localproject.backend.staging import stage_file
-from boinc_gahp.localproject.web import page_address
+from boinc_gahp.localproject.web.access import page_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

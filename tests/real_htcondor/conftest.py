@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import STOCK, LocalProject
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from tests.real_htcondor.node import CONTAINERS, Node, set_up
 from tests.real_htcondor.pool import Pool
 

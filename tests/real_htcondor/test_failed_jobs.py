@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from boinc_gahp.localproject import LocalProject
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.supplied import input_template, output_template
-from boinc_gahp.rpc import WebRpcs as Rpc
+from boinc_gahp.rpc.client import WebRpcs as Rpc
 from tests.helpers import wait_for
 from tests.real_htcondor.pool import COMPLETED, HELD, ROOT
 from tests.real_htcondor.submit import grid, vanilla
@@ -25,8 +25,8 @@ from tests.real_htcondor.submit import grid, vanilla
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.localproject import LocalProject
-    from boinc_gahp.templates import OutputTemplate
+    from boinc_gahp.localproject.project import LocalProject
+    from boinc_gahp.templates.types import OutputTemplate
     from tests.real_htcondor.node import Node
     from tests.real_htcondor.pool import Room
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import TransportError
-from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
 from tests.contract.replay import ReplayReply
 from tests.rpc.scripted import AUTHENTICATOR
 

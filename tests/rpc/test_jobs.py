@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import NotFound, ProtocolError, RpcError
-from boinc_gahp.rpc import ClientOptions, JobInfo, NoRoom, WebRpcs
-from boinc_gahp.rpc.spool import SpooledJobs
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.spool import NoRoom, SpooledJobs
+from boinc_gahp.rpc.types import JobInfo
 from tests.contract.replay import Recording, ReplayReply, names
 from tests.rpc.canned import URL, XML, inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, short

@@ -16,7 +16,8 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
 from tests.rpc import scripted
 from tests.rpc.scripted import AUTHENTICATOR, Play, Scripted, http, raw
 

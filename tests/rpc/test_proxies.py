@@ -10,15 +10,10 @@ import pytest
 import trustme
 
 from boinc_gahp.errors import NotFound, TransportError
-from boinc_gahp.localproject import LocalProject
-from boinc_gahp.rpc import (
-    BatchSubmission,
-    ClientOptions,
-    InputFile,
-    JobSubmission,
-    UploadFile,
-    WebRpcs,
-)
+from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission, UploadFile
 from tests.faultproxy import FaultProxy, lose_reply, lose_request
 from tests.rpc import scripted
 from tests.rpc.canned import trouble

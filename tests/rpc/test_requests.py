@@ -9,14 +9,9 @@ from hypothesis import given, settings, strategies as st
 from lxml import etree
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.rpc import (
-    BatchSubmission,
-    ClientOptions,
-    InputFile,
-    JobParams,
-    JobSubmission,
-    WebRpcs,
-)
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobParams, JobSubmission
 from tests.rpc.canned import URL, Canned, inside
 from tests.rpc.scripted import AUTHENTICATOR
 

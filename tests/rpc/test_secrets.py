@@ -12,7 +12,9 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from boinc_gahp.errors import GahpError
-from boinc_gahp.rpc import BatchSubmission, ClientOptions, JobSubmission, WebRpcs
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.types import BatchSubmission, JobSubmission
 from boinc_gahp.secret import Authenticator
 from tests.rpc import scripted
 from tests.rpc.canned import inside

@@ -20,7 +20,9 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.rpc import AppInfo, AppVersionInfo, ClientOptions, ProjectInfo, ProjectSite
+from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.rpc.site import ProjectSite
+from boinc_gahp.rpc.types import AppInfo, AppVersionInfo, ProjectInfo
 from boinc_gahp.secret import Authenticator
 from tests.rpc import scripted
 from tests.rpc.canned import URL, Canned

@@ -20,7 +20,7 @@ from tests.soak.work import APP, work_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.localproject import LocalProject
+    from boinc_gahp.localproject.project import LocalProject
     from tests.faultproxy import FaultProxy
     from tests.soak.faults import Faults
 
@@ -105,7 +105,7 @@ def running(wanted: Wanted, log: Path) -> Iterator[Project]:
 
 def main(words: str) -> None:
     """Be the project."""
-    from boinc_gahp.localproject import LocalProject
+    from boinc_gahp.localproject.project import LocalProject
     from boinc_gahp.localproject.supplied import input_template, output_template
     from tests.faultproxy import FaultProxy
     from tests.soak.faults import Faults

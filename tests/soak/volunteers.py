@@ -13,15 +13,15 @@ from boinc_gahp.localproject.hosts import hosts
 from boinc_gahp.localproject.hosts.execution import ProcessEnd
 from boinc_gahp.localproject.hosts.volunteer import Volunteer
 from boinc_gahp.localproject.states import Outcome
-from boinc_gahp.templates import read_workunit
+from boinc_gahp.templates.documents import read_workunit
 from tests.soak.work import FAILURE, work_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from boinc_gahp.localproject import LocalProject
     from boinc_gahp.localproject.backend.scheduler import Report, Task
-    from boinc_gahp.templates import ResultFile
+    from boinc_gahp.localproject.project import LocalProject
+    from boinc_gahp.templates.documents import ResultFile
 
 
 class SoakVolunteer(Volunteer):

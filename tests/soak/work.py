@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.hosts.command_line import split_command_line
-from boinc_gahp.templates import read_workunit
+from boinc_gahp.templates.documents import read_workunit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

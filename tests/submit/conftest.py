@@ -10,13 +10,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.config import JobSettings, ProjectSettings, Settings, StagingSettings, Timeouts
+from boinc_gahp.config.settings import (
+    JobSettings,
+    ProjectSettings,
+    Settings,
+    StagingSettings,
+    Timeouts,
+)
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.context import FetchContext
-from boinc_gahp.ledger import Ledger
-from boinc_gahp.localproject import STOCK, LocalProject
-from boinc_gahp.rpc import ClientOptions, WebRpcs
-from boinc_gahp.submit import MadeFiles, trees
+from boinc_gahp.ledger.ledger import Ledger
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.submit import trees
+from boinc_gahp.submit.made_files import MadeFiles
 from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest
 from tests.faultproxy import FaultProxy
 from tests.inside import workunit_names

@@ -7,7 +7,7 @@ import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.submit import MadeFiles, Member
+from boinc_gahp.submit.made_files import MadeFiles, Member
 
 if TYPE_CHECKING:
     import pytest

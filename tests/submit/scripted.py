@@ -15,18 +15,19 @@ from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
-from boinc_gahp.config import ProjectSettings, Settings
+from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.fetch.delivered import Delivered
-from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.submit.made_files import MadeFiles
 from boinc_gahp.submit.project_cache import ProjectCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from boinc_gahp.ledger import Ledger
+    from boinc_gahp.ledger.ledger import Ledger
     from boinc_gahp.rpc.transport import HttpRequest
 
 URL = "http://boinc.example.edu/test/"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from boinc_gahp.errors import NotFound, ProjectDown
-from boinc_gahp.ledger import JobLedger, Ledger
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.states import BatchState
 from boinc_gahp.submit import abort
 from boinc_gahp.submit.abort import abort_once
 from boinc_gahp.submit.engine import submit
@@ -19,7 +19,8 @@ from tests.submit.scripted import Arguments, Script, batch, error, job
 from tests.submit.test_submit_faults import state_of
 
 if TYPE_CHECKING:
-    from boinc_gahp.ledger import BatchRow
+    from boinc_gahp.ledger.ledger import Ledger
+    from boinc_gahp.ledger.rows import BatchRow
     from boinc_gahp.submit.context import Context
     from tests.submit.conftest import Site
 

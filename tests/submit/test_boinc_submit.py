@@ -16,7 +16,7 @@ from boinc_gahp.errors import (
     RpcError,
     StagingError,
 )
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.states import BatchState
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.staging import Staging
@@ -25,7 +25,7 @@ from tests import faultproxy
 from tests.submit.test_submit import answer_by, set_state, state_of
 
 if TYPE_CHECKING:
-    from boinc_gahp.ledger import BatchRow
+    from boinc_gahp.ledger.rows import BatchRow
     from boinc_gahp.submit.types import SubmitRequest
     from tests.faultproxy import Exchange
     from tests.submit.conftest import Site

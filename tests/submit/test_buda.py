@@ -10,23 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.containers import FPOPS_BOUND
+from boinc_gahp.containers.rules import FPOPS_BOUND
 from boinc_gahp.errors import JobRefused
 from boinc_gahp.rpc.build import submission_document
 from boinc_gahp.secret import Authenticator
-from boinc_gahp.submit import (
-    BatchValidator,
-    InlineFile,
-    Job,
-    Parameters,
-    StagedFile,
-    SubmitRequest,
-    buda_name,
-    buda_request,
-    short_name,
-)
 from boinc_gahp.submit.boinc_submit import boinc_submit
-from boinc_gahp.templates import read_input_template, read_output_template
+from boinc_gahp.submit.buda import buda_request
+from boinc_gahp.submit.buda_names import buda_name, short_name
+from boinc_gahp.submit.types import InlineFile, Job, Parameters, StagedFile, SubmitRequest
+from boinc_gahp.submit.validate import BatchValidator
+from boinc_gahp.templates.reading import read_input_template, read_output_template
 from tests.inside import batches
 from tests.submit.scripted import Script, error
 

@@ -8,12 +8,12 @@ from lxml import etree
 
 from boinc_gahp.errors import JobRefused
 from boinc_gahp.localproject.names import valid_physical_name
-from boinc_gahp.rpc import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.rpc.build import submission_document
+from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.submit import checks
 from boinc_gahp.submit.types import InlineFile, LocalFile, StagedFile, by_open_name
-from boinc_gahp.templates import read_input_template
+from boinc_gahp.templates.reading import read_input_template
 from boinc_gahp.text import visible
 
 

@@ -8,25 +8,24 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import example, given, strategies as st
 
-from boinc_gahp import rpc
-from boinc_gahp.api import InlineFile, Job, Project
-from boinc_gahp.config import ProjectSettings, Settings, State
+from boinc_gahp.api.project import Project
+from boinc_gahp.api.types import InlineFile, Job
+from boinc_gahp.config.settings import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, JobRefused
-from boinc_gahp.localproject import STOCK, LocalProject
 from boinc_gahp.localproject.hosts.command_line import split_command_line
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.server.job_line import read_job_line, through_sql
 from boinc_gahp.localproject.server.request import parse_request
 from boinc_gahp.localproject.supplied import input_template, output_template
+from boinc_gahp.rpc import command_lines, types
 from boinc_gahp.rpc.build import submission_document
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.submit import checks
-from boinc_gahp.templates import (
-    InputFileInfo,
-    InputTemplate,
-    fill_input,
-    read_workunit,
-)
+from boinc_gahp.templates.documents import read_workunit
+from boinc_gahp.templates.filling import fill_input
+from boinc_gahp.templates.types import InputFileInfo, InputTemplate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,7 +50,7 @@ arguments = st.lists(
 
 def stored(line: str) -> str:
     """Return what a project stores of a job's command line, by way of the request itself."""
-    batch = rpc.BatchSubmission("a", [rpc.JobSubmission("j", line)])
+    batch = types.BatchSubmission("a", [types.JobSubmission("j", line)])
     request = parse_request(submission_document("submit_batch", Authenticator("a" * 32), batch))
     sent = request.jobs[0].command_line
     words = f'--command_line "{sent}"' if sent not in ("", "0") else ""
@@ -106,7 +105,7 @@ def test_a_program_gets_its_arguments_as_they_were_written_or_they_are_refused(
     words: list[str], doubled: bool
 ) -> None:
     try:
-        line = rpc.command_line(words, doubled=doubled)
+        line = command_lines.command_line(words, doubled=doubled)
     except BadRequest:
         return
     document = read_workunit(stored(line))
@@ -127,7 +126,7 @@ def test_a_local_host_splits_as_the_client_that_was_seen(text: str) -> None:
 @pytest.mark.parametrize("doubled", [False, True])
 def test_an_empty_argument_is_refused_and_no_setting_is_said_to_help(doubled: bool) -> None:
     with pytest.raises(BadRequest, match="is empty") as caught:
-        rpc.command_line(["--name", "", "x"], doubled=doubled)
+        command_lines.command_line(["--name", "", "x"], doubled=doubled)
     assert "escape_command_lines" not in str(caught.value)
 
 
@@ -139,7 +138,7 @@ def test_the_limit_of_a_jobs_line_counts_what_is_sent() -> None:
 
 
 def test_a_command_line_at_which_clients_refuse_the_jobs_of_others_is_not_sent() -> None:
-    batch = rpc.BatchSubmission("a", [rpc.JobSubmission("j7", "--tag <b>")])
+    batch = types.BatchSubmission("a", [types.JobSubmission("j7", "--tag <b>")])
     with pytest.raises(BadRequest, match=r"job 'j7': command_line .* contains a <"):
         submission_document("submit_batch", Authenticator("a" * 32), batch)
 

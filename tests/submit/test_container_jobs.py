@@ -13,20 +13,20 @@ from typing import Any
 
 import pytest
 
-from boinc_gahp.containers import Image, Program, read_image
+from boinc_gahp.containers.image import Image, read_image
+from boinc_gahp.containers.script import Program
 from boinc_gahp.errors import StagingError
-from boinc_gahp.submit import (
+from boinc_gahp.submit.container_jobs import (
     ContainerJob,
-    Job,
-    LocalFile,
-    MadeFiles,
-    RemoteFile,
     Tree,
     make_container_jobs,
     output_template,
-    tree_stamp,
 )
-from boinc_gahp.templates import DEFAULTS, read_input_template, read_output_template
+from boinc_gahp.submit.made_files import MadeFiles
+from boinc_gahp.submit.trees import tree_stamp
+from boinc_gahp.submit.types import Job, LocalFile, RemoteFile
+from boinc_gahp.templates.reading import read_input_template, read_output_template
+from boinc_gahp.templates.types import DEFAULTS
 from tests.helpers import wait_for
 
 IMAGE = read_image("python:3.12-slim")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.config import Settings
+from boinc_gahp.config.settings import Settings
 from boinc_gahp.errors import NotFound, PermissionDenied, ProjectDown
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.submit import control
@@ -18,7 +18,7 @@ from tests.submit.test_abort import Batch, long_ago
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.ledger import Ledger
+    from boinc_gahp.ledger.ledger import Ledger
     from boinc_gahp.submit.context import Context
 
 

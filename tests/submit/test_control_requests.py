@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.config import Settings
+from boinc_gahp.config.settings import Settings
 from boinc_gahp.errors import NotFound
 from boinc_gahp.fetch.context import FetchContext
-from boinc_gahp.localproject import STOCK, BatchState, LocalProject
-from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.localproject.states import BatchState
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.submit.control import abort_jobs, reconcile, retire_batch, set_lease
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.query import query_batches
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.ledger import Ledger
+    from boinc_gahp.ledger.ledger import Ledger
 
 GRIDMANAGER = Client(gridmanager=True)
 

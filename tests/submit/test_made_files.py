@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import StagingError
-from boinc_gahp.submit import MadeFiles, made_files, trees
+from boinc_gahp.submit import made_files, trees
 from boinc_gahp.submit.checks import extension
+from boinc_gahp.submit.made_files import MadeFiles
 from tests.helpers import wait_for
 from tests.submit.input_directories import contents, count_calls, pack, tree
 
@@ -170,7 +171,7 @@ def test_a_removed_file_is_made_again(made: MadeFiles, tmp_path: Path) -> None:
 _LIMITED = """
 import resource, signal, sys
 from pathlib import Path
-from boinc_gahp.submit import MadeFiles, Member
+from boinc_gahp.submit.made_files import MadeFiles, Member
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 made = MadeFiles(Path(sys.argv[1]) / "made")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.config import StagingSettings
+from boinc_gahp.config.settings import StagingSettings
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.meter import Interrupted, Meter
 from boinc_gahp.submit.types import Progress

@@ -11,7 +11,7 @@ import pytest
 from boinc_gahp.errors import BatchConflict, NotFound, PermissionDenied
 from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.types import FetchRequest
-from boinc_gahp.localproject import BatchState
+from boinc_gahp.localproject.states import BatchState
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.control import abort_jobs, retire_batch, set_lease
 from boinc_gahp.submit.engine import submit

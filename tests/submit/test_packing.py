@@ -16,8 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from boinc_gahp.errors import StagingError
-from boinc_gahp.submit import MadeFiles, Member, made_files, trees
+from boinc_gahp.submit import made_files, trees
 from boinc_gahp.submit.digests import Seen
+from boinc_gahp.submit.made_files import MadeFiles, Member
 from boinc_gahp.submit.trees import Entry
 from tests.submit.input_directories import LONG_AGO, contents, pack, tree
 

@@ -6,13 +6,9 @@ from hypothesis import given, settings, strategies as st
 
 from boinc_gahp.submit.parameters import ELEMENTS, RequestedSizes
 from boinc_gahp.submit.types import Job, Parameters, SubmitRequest
-from boinc_gahp.templates import (
-    DEFAULTS,
-    InputFileInfo,
-    InputTemplate,
-    read_input_template,
-    write_input_template,
-)
+from boinc_gahp.templates.reading import read_input_template
+from boinc_gahp.templates.types import DEFAULTS, InputFileInfo, InputTemplate
+from boinc_gahp.templates.writing import write_input_template
 
 _REAL = st.floats(1.0, 1e20) | st.sampled_from([1e9, 86400.0, DEFAULTS["rsc_fpops_est"]])
 _WHOLE = st.integers(1, 2**31 - 1).map(float) | st.just(86400.0)

@@ -14,7 +14,7 @@ from boinc_gahp.submit.types import Client
 from tests.submit.scripted import Script, batch, error, job, statuses
 
 if TYPE_CHECKING:
-    from boinc_gahp.ledger import Ledger
+    from boinc_gahp.ledger.ledger import Ledger
 
 GRIDMANAGER = Client(gridmanager=True)
 PERSON = Client()

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.config import StagingSettings as Settings
+from boinc_gahp.config.settings import StagingSettings as Settings
 from boinc_gahp.errors import ProjectError, StagingError
-from boinc_gahp.rpc import ClientOptions, WebRpcs
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.submit.context import Uploads
 from boinc_gahp.submit.digests import Digest
 from boinc_gahp.submit.staging import Staging

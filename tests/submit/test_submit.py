@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.config import StagingSettings
+from boinc_gahp.config.settings import StagingSettings
 from boinc_gahp.errors import (
     BatchConflict,
     GahpError,
@@ -19,7 +19,7 @@ from boinc_gahp.errors import (
     PermissionDenied,
     StagingError,
 )
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.states import BatchState
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.control import reconcile
 from boinc_gahp.submit.engine import submit

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import GahpError
-from boinc_gahp.localproject import STOCK, LocalProject
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.localproject.php import STOCK
+from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.states import BatchState
 from boinc_gahp.submit.engine import submit
 from tests import faultproxy
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boinc_gahp.errors import BatchTooLarge, GahpError, JobRefused, StagingError
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.states import BatchState
 from boinc_gahp.submit.abort import abort_empty
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.journal import Journal

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import NotFound
-from boinc_gahp.localproject import NewJob
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.localproject.backend.create_work import NewJob
+from boinc_gahp.states import BatchState
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.control import reconcile
 from boinc_gahp.submit.query import query_batches
@@ -32,10 +32,10 @@ SUBMITTER = """
 import json, sys, time
 from pathlib import Path
 from boinc_gahp.fetch.context import FetchContext
-from boinc_gahp.config import Settings
-from boinc_gahp.ledger import Ledger
-from boinc_gahp.rpc import WebRpcs
-from boinc_gahp.submit import Job, SubmitRequest
+from boinc_gahp.config.settings import Settings
+from boinc_gahp.ledger.ledger import Ledger
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.submit.types import Job, SubmitRequest
 from boinc_gahp.submit.boinc_submit import boinc_submit
 url, authenticator, ledger, cache, request = sys.argv[1:]
 name, jobs = json.loads(request)

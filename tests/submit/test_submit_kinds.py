@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import JobRefused, JobsNotListed, ProjectError, StagingError
-from boinc_gahp.rpc import BatchState
+from boinc_gahp.states import BatchState
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.types import InlineFile, Job, Parameters, Progress, StagedFile, SubmitRequest
 from boinc_gahp.submit.validate import BatchValidator

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import StagingError
-from boinc_gahp.submit import MadeFiles, Member, tree_stamp, trees
+from boinc_gahp.submit import trees
+from boinc_gahp.submit.made_files import MadeFiles, Member
+from boinc_gahp.submit.trees import tree_stamp
 from tests.submit.input_directories import LONG_AGO, count_calls, tree
 
 if TYPE_CHECKING:
@@ -58,7 +60,9 @@ def test_a_restored_tree_has_the_same_stamp(tmp_path: Path) -> None:
 @pytest.mark.processes
 def test_a_stamp_is_the_same_in_another_process(tmp_path: Path) -> None:
     path = tree(tmp_path / "in", {"a": b"1", "ü\udcff\n": b"2"})
-    program = "import sys; from boinc_gahp.submit import tree_stamp; print(tree_stamp(sys.argv[1]))"
+    program = (
+        "import sys; from boinc_gahp.submit.trees import tree_stamp; print(tree_stamp(sys.argv[1]))"
+    )
     other = subprocess.run(
         [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True
     )

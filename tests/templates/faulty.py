@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from boinc_gahp.templates import Severity, write_input_template, write_output_template
+from boinc_gahp.templates.types import Severity
+from boinc_gahp.templates.writing import write_input_template, write_output_template
 from tests.templates.good import (
     BODY,
     INFO,

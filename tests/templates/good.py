@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boinc_gahp.templates import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
+from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
 
 INPUT = """<input_template>
     <file_info>

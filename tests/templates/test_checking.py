@@ -8,17 +8,12 @@ from pathlib import Path
 import pytest
 
 from boinc_gahp.localproject.supplied import SUPPLIED, SuppliedApp
-from boinc_gahp.templates import (
-    InputFileInfo,
-    InputTemplate,
-    Severity,
-    check_template,
-    fill_output,
-    read_output_template,
-    rules,
-    write_input_template,
-    write_output_template,
-)
+from boinc_gahp.templates import rules
+from boinc_gahp.templates.checking import check_template
+from boinc_gahp.templates.filling import fill_output
+from boinc_gahp.templates.reading import read_output_template
+from boinc_gahp.templates.types import InputFileInfo, InputTemplate, Severity
+from boinc_gahp.templates.writing import write_input_template, write_output_template
 from tests.templates.faulty import CASES, NO_DELETE, QUORUM, Case
 from tests.templates.good import INPUT, OUTPUT
 from tests.templates.test_reading import recorded

@@ -8,24 +8,19 @@ from xml.sax.saxutils import escape
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.templates import (
+from boinc_gahp.templates.documents import read_result, read_workunit
+from boinc_gahp.templates.filling import JobFile, fill_input, fill_output
+from boinc_gahp.templates.reading import read_input_template, read_output_template
+from boinc_gahp.templates.types import (
     DOCUMENT_LIMIT,
     UPLOAD_URL,
     InputFileInfo,
     InputTemplate,
-    JobFile,
     OutputFileInfo,
     OutputTemplate,
     TemplateError,
-    fill_input,
-    fill_output,
-    read_input_template,
-    read_output_template,
-    read_result,
-    read_workunit,
-    write_input_template,
-    write_output_template,
 )
+from boinc_gahp.templates.writing import write_input_template, write_output_template
 
 FILE = JobFile("ea6a.txt", 18, "ea6a", ("http://127.0.0.1:8600/test/download/323/ea6a.txt",))
 

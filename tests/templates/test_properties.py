@@ -6,22 +6,12 @@ import re
 
 from hypothesis import example, given, strategies as st
 
-from boinc_gahp.templates import (
-    InputTemplate,
-    JobFile,
-    OutputTemplate,
-    Severity,
-    TemplateError,
-    check_template,
-    fill_input,
-    fill_output,
-    read_input_template,
-    read_output_template,
-    read_result_document,
-    read_workunit,
-    write_input_template,
-    write_output_template,
-)
+from boinc_gahp.templates.checking import check_template
+from boinc_gahp.templates.documents import read_result_document, read_workunit
+from boinc_gahp.templates.filling import JobFile, fill_input, fill_output
+from boinc_gahp.templates.reading import read_input_template, read_output_template
+from boinc_gahp.templates.types import InputTemplate, OutputTemplate, Severity, TemplateError
+from boinc_gahp.templates.writing import write_input_template, write_output_template
 from tests.templates.good import INPUT, OUTPUT
 from tests.templates.test_filling import input_templates, lines, output_templates
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from boinc_gahp.templates import (
+from boinc_gahp.templates.checking import check_template
+from boinc_gahp.templates.documents import read_workunit
+from boinc_gahp.templates.filling import JobFile, fill_input
+from boinc_gahp.templates.reading import read_input_template, read_output_template
+from boinc_gahp.templates.types import (
     InputFileInfo,
     InputTemplate,
-    JobFile,
     OutputFileInfo,
     OutputTemplate,
     Severity,
-    check_template,
-    fill_input,
-    read_input_template,
-    read_output_template,
-    read_workunit,
-    write_input_template,
 )
+from boinc_gahp.templates.writing import write_input_template
 from tests.templates.good import MD5
 
 INPUT = f"""<input_template>

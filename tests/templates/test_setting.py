@@ -8,15 +8,9 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from lxml import etree
 
-from boinc_gahp.templates import (
-    TemplateError,
-    read_input_template,
-    read_templates,
-    set_parameters,
-    write_input_template,
-    write_output_template,
-)
-from boinc_gahp.templates.types import DOCUMENT_LIMIT, OutputFileInfo, OutputTemplate
+from boinc_gahp.templates.reading import read_input_template, read_templates
+from boinc_gahp.templates.types import DOCUMENT_LIMIT, OutputFileInfo, OutputTemplate, TemplateError
+from boinc_gahp.templates.writing import set_parameters, write_input_template, write_output_template
 from tests.templates.test_filling import input_templates
 
 OLD = """<?xml version="1.0"?>

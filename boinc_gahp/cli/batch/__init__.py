@@ -15,7 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from boinc_gahp.cli.main import INTERRUPTED
-from boinc_gahp.terminal import Group, complain
+from boinc_gahp.terminal.output import complain
+from boinc_gahp.terminal.parsing import Group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

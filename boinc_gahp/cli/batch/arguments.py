@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.quantities import Quantity
-    from boinc_gahp.terminal import Parser
+    from boinc_gahp.terminal.parsing import Parser
 
 
 def add_batch(parser: Parser, *, several: bool = False, optional: bool = False) -> None:

@@ -16,14 +16,18 @@ from boinc_gahp.cli.batch.opening import command, opened
 from boinc_gahp.errors import BatchConflict, GahpError
 from boinc_gahp.quantities import LEASE, LONGEST
 from boinc_gahp.states import BatchState
-from boinc_gahp.terminal import Parser, complain, remark, words
+from boinc_gahp.terminal import words
+from boinc_gahp.terminal.live import remark
+from boinc_gahp.terminal.output import complain
+from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.text import printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Sequence
 
-    from boinc_gahp.api import Batch, Project
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.project import Project
 
 _ABORT = """\
 Stops batches. Jobs that no volunteer has yet are never sent out, and the results of running jobs no

@@ -13,7 +13,9 @@ from boinc_gahp.cli.batch.job_options import (
 from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.cli.batch.opening import opened
 from boinc_gahp.cli.batch.reading_jobs import look_up_jobs
-from boinc_gahp.terminal import Parser, Work, words
+from boinc_gahp.terminal import words
+from boinc_gahp.terminal.live import Work
+from boinc_gahp.terminal.parsing import Parser
 
 _DESCRIPTION = """\
 Asks the project how long it would take to run jobs. Only the number of jobs and their requirements
@@ -42,7 +44,7 @@ def estimate(arguments: list[str], config: str | None) -> int:
     """Print the project's estimate of how long the jobs take."""
     options = read_options(estimate_parser(config), arguments)
     with opened(options) as project:
-        from boinc_gahp.api import new_batch_name
+        from boinc_gahp.api.request import new_batch_name
 
         app = options.app
         with Work(stream=sys.stderr) as work:

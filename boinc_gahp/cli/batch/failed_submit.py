@@ -17,13 +17,13 @@ from boinc_gahp.errors import (
     QuotaExceeded,
 )
 from boinc_gahp.states import BatchState
-from boinc_gahp.terminal import command_line
+from boinc_gahp.terminal.output import command_line
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from boinc_gahp.api import Project
+    from boinc_gahp.api.project import Project
 
 #: After these the same command may succeed later.
 _PASSING = (ProjectDown, DatabaseTrouble, QuotaExceeded)
@@ -88,7 +88,8 @@ def how_to_continue(project: Project, typed: Typed, error: GahpError) -> str:
 
     Empty if the batch's name is what was refused.
     """
-    from boinc_gahp.api import drop_begun, is_final
+    from boinc_gahp.api.comparing import is_final
+    from boinc_gahp.api.submission import drop_begun
 
     if isinstance(error, _PASSING) or not is_final(error):
         return f"to continue: {typed.to_continue}"
@@ -110,7 +111,7 @@ def how_to_continue(project: Project, typed: Typed, error: GahpError) -> str:
 
 def _usable_name(project: Project, name: str, error: GahpError) -> str:
     """Return the name, or a similar one if its batch takes no other jobs."""
-    from boinc_gahp.api import similar_names
+    from boinc_gahp.api.request import similar_names
 
     for each in islice(chain([name], similar_names(name)), _TRIES):
         try:

@@ -5,14 +5,21 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.terminal import Column, Work, complain, table, words
+from boinc_gahp.terminal import table, words
+from boinc_gahp.terminal.live import Work
+from boinc_gahp.terminal.output import complain
+from boinc_gahp.terminal.table import Column
 from boinc_gahp.text import count, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from boinc_gahp.api import Batch, Fetched, JobFailure, Jobs, Progress
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.failures import JobFailure
+    from boinc_gahp.api.fetching import Fetched
+    from boinc_gahp.api.fetching_batch import Jobs
+    from boinc_gahp.api.types import Progress
     from boinc_gahp.errors import GahpError
 
 #: The most errors of single jobs to print one by one.
@@ -33,7 +40,7 @@ class FetchView:
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
-        from boinc_gahp.api import StepView
+        from boinc_gahp.api.progress import StepView
 
         self._work = Work(quiet=quiet)
         self._steps = StepView(self._work.show)

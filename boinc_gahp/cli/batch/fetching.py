@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.cli.batch.arguments import add_batch, add_common, add_job, whole_number
 from boinc_gahp.cli.batch.opening import opened, words_as_typed
 from boinc_gahp.cli.main import INTERRUPTED
-from boinc_gahp.terminal import Parser, command_line, complain, not_empty, words
+from boinc_gahp.terminal import words
+from boinc_gahp.terminal.output import command_line, complain
+from boinc_gahp.terminal.parsing import Parser, not_empty
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from boinc_gahp.api import Batch, Fetched
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.fetching import Fetched
 
 _DESCRIPTION = """\
 Fetches the outputs of a batch's finished jobs. DIR gets a folder per job, named after the job, with
@@ -156,7 +159,9 @@ def _outputs(batch: Batch, options: Namespace) -> int:
 
 
 def _failed(batch: Batch, options: Namespace) -> int:
-    from boinc_gahp.api import jobs_of, save_failure, standing_of
+    from boinc_gahp.api.failures import save_failure
+    from boinc_gahp.api.family import standing_of
+    from boinc_gahp.api.fetching_batch import jobs_of
     from boinc_gahp.cli.batch import fetch_view, states
     from boinc_gahp.cli.batch.jsons import print_json
     from boinc_gahp.cli.batch.reasons_view import retry_lines
@@ -197,7 +202,7 @@ def _failed(batch: Batch, options: Namespace) -> int:
 
 
 def _directory(batch: Batch, options: Namespace) -> Path:
-    from boinc_gahp.api import folder_name
+    from boinc_gahp.api.folders import folder_name
 
     return Path(options.directory or folder_name(batch.name))
 

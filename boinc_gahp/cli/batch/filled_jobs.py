@@ -10,14 +10,15 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.terminal import remark
+from boinc_gahp.terminal.live import remark
 from boinc_gahp.text import listed
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
-    from boinc_gahp.api import Job, LocalFile, Patterns
+    from boinc_gahp.api.patterns import Patterns
+    from boinc_gahp.api.types import Job, LocalFile
 
 #: Rows between two progress messages.
 _ROWS = 100
@@ -74,7 +75,7 @@ def filled_jobs(
         BadRequest: an option's value is wrong.
         WrongRow: a row is wrong.
     """
-    from boinc_gahp.api import Job
+    from boinc_gahp.api.types import Job
 
     templates = templates or {}
     if options.rows is not None:
@@ -106,7 +107,7 @@ def _row_jobs(
 ) -> CommandLineJobs:
     from dataclasses import replace
 
-    from boinc_gahp.api import read_rows
+    from boinc_gahp.api.rows import read_rows
 
     made = CommandLineJobs(rows="standard input" if options.rows == "-" else options.rows)
     for number, row in enumerate(read_rows(options.rows, options.format, patterns)):
@@ -159,6 +160,6 @@ def _is_file(path: str) -> bool:
 
 
 def _local(path: str) -> LocalFile:
-    from boinc_gahp.api import LocalFile
+    from boinc_gahp.api.types import LocalFile
 
     return LocalFile(path)

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from boinc_gahp.cli.batch import fetching, waiting
 from boinc_gahp.cli.batch.opening import command
 from boinc_gahp.cli.main import FAILED, INTERRUPTED
-from boinc_gahp.terminal import not_empty
+from boinc_gahp.terminal.parsing import not_empty
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from boinc_gahp.api import Batch, Project
-    from boinc_gahp.terminal import Parser
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.project import Project
+    from boinc_gahp.terminal.parsing import Parser
 
 #: The exit statuses of a submit that waits.
 FOLLOWED = {
@@ -83,7 +84,7 @@ def _fetch_words(options: Namespace, batch: Batch, *, of: int) -> list[str]:
     """Return the arguments of the fetch of one of ``of`` batches."""
     if options.fetch is None:
         return [str(batch.id)]
-    from boinc_gahp.api import folder_name
+    from boinc_gahp.api.folders import folder_name
 
     where = Path(options.fetch)
     return [str(batch.id), str(where if of == 1 else where / folder_name(batch.name))]

@@ -16,14 +16,16 @@ from boinc_gahp.cli.batch.filled_jobs import filled_jobs, values_of
 from boinc_gahp.cli.batch.own_templates import on_project, own_template, read_input
 from boinc_gahp.errors import BadRequest
 from boinc_gahp.quantities import DELAY, DISK, MEMORY, OPERATIONS
-from boinc_gahp.terminal import not_empty
+from boinc_gahp.terminal.parsing import not_empty
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from boinc_gahp.api import Options, Parameters, Patterns
+    from boinc_gahp.api.patterns import Patterns
+    from boinc_gahp.api.request import Options
+    from boinc_gahp.api.types import Parameters
     from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
-    from boinc_gahp.terminal import Parser
+    from boinc_gahp.terminal.parsing import Parser
 
 #: Options whose value may begin with a dash.
 _DASHED = ("--args",)
@@ -213,7 +215,8 @@ def check_patterns(
 
 def _patterns(options: argparse.Namespace, batch_name: str) -> Patterns:
     """Return the placeholders' patterns; raises BadRequest."""
-    from boinc_gahp.api import Patterns, split_named
+    from boinc_gahp.api.files import split_named
+    from boinc_gahp.api.patterns import Patterns
 
     inputs: dict[str, str] = {}
     for text in options.input:
@@ -237,7 +240,7 @@ def _joined(arguments: Sequence[str]) -> list[str]:
 
 def sizes_of(options: argparse.Namespace) -> Parameters:
     """Return what the options of :func:`add_needs` say."""
-    from boinc_gahp.api import Parameters
+    from boinc_gahp.api.types import Parameters
 
     return Parameters(
         fpops_est=options.fpops_est,
@@ -304,7 +307,7 @@ def _only_input(
     shared: Collection[str], options: argparse.Namespace, inputs: Callable[[], Sequence[str]]
 ) -> str:
     """Return the name of the app's only input that has no file yet."""
-    from boinc_gahp.submit import buda_name
+    from boinc_gahp.submit.buda_names import buda_name
 
     if on_project(options.input_template) is not None:
         raise BadRequest(

@@ -1,7 +1,7 @@
 """The JSON documents that ``boinc_gahp batch … --json`` prints, and the printing.
 
 Times are RFC 3339 in UTC, or null if there is none; durations are seconds, sizes bytes; states are
-the names of :class:`~boinc_gahp.states.BatchState` and :class:`~boinc_gahp.api.JobState` in
+the names of :class:`~boinc_gahp.states.BatchState` and :class:`~boinc_gahp.JobState` in
 lower case. Keys are in the order in which people think of them, and never change.
 """
 
@@ -13,14 +13,15 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.batch.states import expected_end
-from boinc_gahp.terminal import moment, words
+from boinc_gahp.terminal import words
+from boinc_gahp.terminal.words import moment
 from boinc_gahp.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TextIO
 
-    from boinc_gahp.api import Batch
+    from boinc_gahp.api.batch import Batch
 
 __all__ = [
     "batch_json",

@@ -11,15 +11,19 @@ from boinc_gahp.cli.batch.arguments import add_common, whole_number
 from boinc_gahp.cli.batch.jsons import batch_json, print_json
 from boinc_gahp.cli.batch.opening import add_look, command, opened_to_look
 from boinc_gahp.states import BatchState
-from boinc_gahp.terminal import Column, Parser, bar, coloured, table, width_of, words
+from boinc_gahp.terminal import table, words
+from boinc_gahp.terminal.output import bar, coloured, width_of
+from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal.table import Column
 from boinc_gahp.text import did_you_mean
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
-    from boinc_gahp.api import Batch, Project
-    from boinc_gahp.terminal import Cell
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.project import Project
+    from boinc_gahp.terminal.table import Cell
 
 _DESCRIPTION = """\
 Lists the batches of your account, newest first: progress, number of failed jobs, age, end (of

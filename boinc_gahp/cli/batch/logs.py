@@ -11,14 +11,17 @@ from boinc_gahp.cli.batch.arguments import add_batch, add_common, whole_number
 from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.cli.batch.opening import add_look, opened_to_look
 from boinc_gahp.states import JobState
-from boinc_gahp.terminal import Parser, coloured, complain, remark
+from boinc_gahp.terminal.live import remark
+from boinc_gahp.terminal.output import coloured, complain
+from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.text import count, printable, show, visible
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator
 
-    from boinc_gahp.api import Batch, JobLog
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.logs import JobLog
 
 _DESCRIPTION = """\
 Shows what jobs wrote to their stderr. Without JOB it shows the jobs that are over, on a terminal
@@ -110,7 +113,7 @@ class _Choice:
 
 
 def _found(options: Namespace, batch: Batch, choice: _Choice) -> Iterator[JobLog]:
-    from boinc_gahp.api import logs_of
+    from boinc_gahp.api.logs import logs_of
 
     return logs_of(batch, jobs=options.job or None, wanted=choice)
 
@@ -162,7 +165,7 @@ def _state(log: JobLog) -> str:
 
 def _body(options: Namespace, batch: Batch, log: JobLog, *, is_single: bool) -> Iterator[str]:
     """Yield the lines about a job below its head line."""
-    from boinc_gahp.api import page_of
+    from boinc_gahp.api.logs import page_of
 
     if is_single and log.state is not JobState.DONE:
         yield f"{printable(log.name)}: {_state(log)}"
@@ -189,7 +192,7 @@ def _body(options: Namespace, batch: Batch, log: JobLog, *, is_single: bool) -> 
 
 
 def _lines(text: str, most: int | None) -> Iterator[str]:
-    from boinc_gahp.fetch import lines_of
+    from boinc_gahp.fetch.stderr import lines_of
 
     lines = lines_of(text)
     for line in lines if most is None else lines[-most:]:
@@ -207,7 +210,7 @@ def _nothing(options: Namespace, choice: _Choice) -> str:
 
 
 def _print_json(options: Namespace, batch: Batch) -> int:
-    from boinc_gahp.api import page_of
+    from boinc_gahp.api.logs import page_of
 
     status = 0
 
@@ -243,6 +246,6 @@ def _print_json(options: Namespace, batch: Batch) -> int:
 def _tail(text: str | None, most: int | None) -> str | None:
     if text is None or most is None:
         return text
-    from boinc_gahp.fetch import lines_of
+    from boinc_gahp.fetch.stderr import lines_of
 
     return "".join(f"{line}\n" for line in lines_of(text)[-most:])

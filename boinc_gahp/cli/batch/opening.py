@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING
 from boinc_gahp.cli.batch.arguments import span
 from boinc_gahp.cli.main import FAILED
 from boinc_gahp.errors import ProjectDown, TransportError
-from boinc_gahp.terminal import command_line, complain, one_line, remark, words
+from boinc_gahp.terminal import words
+from boinc_gahp.terminal.live import remark
+from boinc_gahp.terminal.output import command_line, complain
+from boinc_gahp.terminal.words import one_line
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
-    from boinc_gahp.api import Project
-    from boinc_gahp.terminal import Parser
+    from boinc_gahp.api.project import Project
+    from boinc_gahp.terminal.parsing import Parser
 
 
 #: Seconds between two messages about a project that does not answer.
@@ -79,7 +82,7 @@ def opened(options: Namespace, *, timeout: float | None = None) -> Iterator[Proj
         ConfigError: the settings are wrong, or they have no such project, or no authenticator.
     """
     # A wrong command line can be reported with few of the imports that a project needs.
-    from boinc_gahp.api import Project
+    from boinc_gahp.api.project import Project
 
     # Without any handler, logging would print warnings among the output.
     logging.getLogger().addHandler(logging.NullHandler())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.errors import BadRequest
 
 if TYPE_CHECKING:
-    from boinc_gahp.templates import InputTemplate
+    from boinc_gahp.templates.types import InputTemplate
 
 #: Stands for a template in the project's own directory.
 _ON_PROJECT = "project:"
@@ -23,7 +23,8 @@ def on_project(given: str | None) -> str | None:
 
 def own_template(given: str | None, *, is_input: bool) -> str | None:
     """Return the text of a template file; reading it makes sure that it is a template."""
-    from boinc_gahp.templates import TemplateError, read_output_template
+    from boinc_gahp.templates.reading import read_output_template
+    from boinc_gahp.templates.types import TemplateError
 
     if given is None or on_project(given) is not None:
         return None
@@ -40,7 +41,8 @@ def own_template(given: str | None, *, is_input: bool) -> str | None:
 
 def read_input(path: str) -> InputTemplate:
     """Return an input template of one's own; raises BadRequest."""
-    from boinc_gahp.templates import TemplateError, read_input_template
+    from boinc_gahp.templates.reading import read_input_template
+    from boinc_gahp.templates.types import TemplateError
 
     try:
         return read_input_template(_text(path))

@@ -10,19 +10,26 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.cli.batch import states
 from boinc_gahp.cli.batch.jsons import print_json
 from boinc_gahp.cli.batch.reading_jobs import show_progress
-from boinc_gahp.containers import OWN_FILES, is_archive
+from boinc_gahp.containers.job_files import is_archive
+from boinc_gahp.containers.names import OWN_FILES
 from boinc_gahp.errors import JobRefused
-from boinc_gahp.submit import InlineFile, LocalFile, RemoteFile
-from boinc_gahp.terminal import Column, Work, complain, table, words
+from boinc_gahp.submit.types import InlineFile, LocalFile, RemoteFile
+from boinc_gahp.terminal import table, words
+from boinc_gahp.terminal.live import Work
+from boinc_gahp.terminal.output import complain
+from boinc_gahp.terminal.table import Column
 from boinc_gahp.text import shorten
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterator, Sequence
 
-    from boinc_gahp.api import Job, Options, Plan, Project
+    from boinc_gahp.api.project import Project
+    from boinc_gahp.api.request import Options
+    from boinc_gahp.api.submission import Plan
+    from boinc_gahp.api.types import Job
     from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
-    from boinc_gahp.submit import Input
+    from boinc_gahp.submit.types import Input
 
     LookUp = Callable[[Project, Namespace, Work, Options], CommandLineJobs]
 
@@ -75,7 +82,7 @@ def _parts(
     if not options.split:
         yield jobs
         return
-    from boinc_gahp.api import split
+    from boinc_gahp.api.splitting import split
 
     try:
         parts = split(project.session, options.app, jobs, **more)

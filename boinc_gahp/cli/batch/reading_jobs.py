@@ -10,9 +10,11 @@ from boinc_gahp.terminal import words
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from boinc_gahp.api import Options, Progress, Project
+    from boinc_gahp.api.project import Project
+    from boinc_gahp.api.request import Options
+    from boinc_gahp.api.types import Progress
     from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
-    from boinc_gahp.terminal import Work
+    from boinc_gahp.terminal.live import Work
 
 
 def look_up_jobs(
@@ -39,6 +41,6 @@ def look_up_jobs(
 
 def show_progress(work: Work, progress: Progress) -> None:
     """Show progress."""
-    from boinc_gahp.api import StepView
+    from boinc_gahp.api.progress import StepView
 
     StepView(work.show)(progress)

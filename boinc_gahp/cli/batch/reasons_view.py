@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from boinc_gahp.cli.batch.opening import command
 from boinc_gahp.errors import GahpError
 from boinc_gahp.states import BatchState, JobState, is_aborted
-from boinc_gahp.terminal import coloured
+from boinc_gahp.terminal.output import coloured
 from boinc_gahp.text import count, printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
-    from boinc_gahp.api import Batch, Reason, Standing
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.family import Standing
+    from boinc_gahp.api.reasons import Reason
 
 #: The most reasons that are printed one by one.
 _TOLD = 5
@@ -40,7 +42,8 @@ def failed_in(batch: Batch, jobs: Sequence[str] | None = None) -> Failed | None:
         batch: the batch, as the project last described it.
         jobs: names or ids of the jobs that matter; None: all.
     """
-    from boinc_gahp.api import reasons_of, standing_of
+    from boinc_gahp.api.family import standing_of
+    from boinc_gahp.api.reasons import reasons_of
 
     if not _may_have_failed(batch):
         return None
@@ -53,7 +56,7 @@ def failed_in(batch: Batch, jobs: Sequence[str] | None = None) -> Failed | None:
 
 def _may_have_failed(batch: Batch) -> bool:
     """Tell whether jobs may have failed, for the project or for people; asks nothing."""
-    from boinc_gahp.api import may_have_ended_badly
+    from boinc_gahp.api.endings import may_have_ended_badly
 
     return bool(batch.nerror_jobs) or may_have_ended_badly(batch)
 
@@ -139,7 +142,7 @@ def retry_lines(options: Namespace, standing: Standing) -> Iterator[str]:
 
 def outputs_line(options: Namespace, batch: Batch) -> str:
     """Return how to fetch a batch's outputs: those of a retry belong to the batch it repeats."""
-    from boinc_gahp.api import parent_of
+    from boinc_gahp.api.family import parent_of
 
     parent = parent_of(batch)
     if parent is None:

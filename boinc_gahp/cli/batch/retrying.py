@@ -13,13 +13,17 @@ from boinc_gahp.cli.batch.reading_jobs import show_progress
 from boinc_gahp.cli.batch.reasons_view import retry_lines
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import GahpError
-from boinc_gahp.terminal import Parser, Work, command_line, complain, words
+from boinc_gahp.terminal import words
+from boinc_gahp.terminal.live import Work
+from boinc_gahp.terminal.output import command_line, complain
+from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.text import count, listed, printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from boinc_gahp.api import Batch, RetryPlan
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.retrying import RetryPlan
 
 _DESCRIPTION = """\
 Sends the jobs of a batch that failed again, with the same arguments, files and settings. They are a
@@ -63,7 +67,8 @@ def retry_parser(config: str | None = None) -> Parser:
 
 def retry(arguments: list[str], config: str | None) -> int:
     """Send failed jobs again; return 0 if they are sent, or there is none to send."""
-    from boinc_gahp.api import is_final, plan_retry
+    from boinc_gahp.api.comparing import is_final
+    from boinc_gahp.api.retrying import plan_retry
 
     options = retry_parser(config).read(arguments)
     with opened(options) as project:

@@ -17,15 +17,18 @@ from boinc_gahp.cli.batch.job_options import (
     sizes_of,
 )
 from boinc_gahp.cli.batch.submitting import add_sending, send
-from boinc_gahp.terminal import Parser, not_empty, words
+from boinc_gahp.terminal import words
+from boinc_gahp.terminal.parsing import Parser, not_empty
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from boinc_gahp.api import Options, Patterns, Project
+    from boinc_gahp.api.patterns import Patterns
+    from boinc_gahp.api.project import Project
+    from boinc_gahp.api.request import Options
     from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
-    from boinc_gahp.terminal import Work
+    from boinc_gahp.terminal.live import Work
 
 _DESCRIPTION = """\
 Lets volunteers run your own program. Each job runs a command line in a container, which has the
@@ -224,14 +227,14 @@ def _environment(options: Namespace) -> dict[str, str]:
 
 def _patterns(options: Namespace, batch_name: str) -> Patterns:
     """Return the command's and inputs' placeholders; raises BadRequest."""
-    from boinc_gahp.api import Patterns
+    from boinc_gahp.api.patterns import Patterns
 
     return Patterns([*options.command, *options.input], None, options.name_jobs, batch_name)
 
 
 def _look_up(project: Project, options: Namespace, work: Work, more: Options) -> CommandLineJobs:
     """Return the jobs, and set what else is known of them."""
-    from boinc_gahp.api import Programs, made_programs
+    from boinc_gahp.api.programs import Programs, made_programs
 
     name = more["name"] or ""
     found = filled_jobs(

@@ -14,7 +14,10 @@ from boinc_gahp.cli.batch.listing import lease_lines
 from boinc_gahp.cli.batch.opening import add_look, opened_to_look
 from boinc_gahp.cli.batch.reasons_view import failed_in, reason_lines, reasons_json
 from boinc_gahp.states import BatchState, JobState
-from boinc_gahp.terminal import Column, Parser, bar, coloured, table, width_of, words
+from boinc_gahp.terminal import table, words
+from boinc_gahp.terminal.output import bar, coloured, width_of
+from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal.table import Column
 from boinc_gahp.text import printable
 from boinc_gahp.threads import in_order
 
@@ -22,9 +25,10 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable, Iterator
 
-    from boinc_gahp.api import Batch, BatchJob
-    from boinc_gahp.rpc import ResultInfo
-    from boinc_gahp.terminal import Cell
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.job import BatchJob
+    from boinc_gahp.rpc.types import ResultInfo
+    from boinc_gahp.terminal.table import Cell
 
 _DESCRIPTION = """\
 Shows a batch and its jobs. A terminal shows the first 50 jobs, a pipe gets all. A retired batch is

@@ -9,7 +9,8 @@ from boinc_gahp.states import ERROR_MEANINGS, BatchState, JobState
 from boinc_gahp.terminal import words
 
 if TYPE_CHECKING:
-    from boinc_gahp.api import Batch, BatchJob
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.job import BatchJob
 
 #: The colours of a batch's states.
 BATCH_COLOURS = {
@@ -39,7 +40,7 @@ def batch_words(batch: Batch) -> tuple[str, str]:
 
     A batch is complete when every job is over, even if all have failed: that is not good news.
     """
-    from boinc_gahp.api import state_words
+    from boinc_gahp.api.progress import state_words
 
     colour = BATCH_COLOURS[batch.state]
     if batch.state is BatchState.COMPLETE and batch.nerror_jobs:
@@ -80,7 +81,7 @@ def unsent_words(batch: Batch) -> str | None:
 
     Only the machine that submitted them knows the version they are for.
     """
-    from boinc_gahp.api import Manifests
+    from boinc_gahp.api.manifest_files import Manifests
 
     if batch.state is not BatchState.IN_PROGRESS or batch.fraction_done or batch.gone:
         return None

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from boinc_gahp.states import BatchState
 
 if TYPE_CHECKING:
-    from boinc_gahp.api import Batch, BatchJob, SubmittedJob
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.job import BatchJob
+    from boinc_gahp.api.manifest import SubmittedJob
 
 
 def not_known(batch: Batch) -> str:

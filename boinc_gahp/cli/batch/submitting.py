@@ -36,13 +36,18 @@ from boinc_gahp.errors import (
     PermissionDenied,
 )
 from boinc_gahp.quantities import LEASE
-from boinc_gahp.terminal import Parser, Work, complain, words
+from boinc_gahp.terminal import words
+from boinc_gahp.terminal.live import Work
+from boinc_gahp.terminal.output import complain
+from boinc_gahp.terminal.parsing import Parser
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from boinc_gahp.api import Batch, Options, Project
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.project import Project
+    from boinc_gahp.api.request import Options
     from boinc_gahp.cli.batch.filled_jobs import CommandLineJobs
     from boinc_gahp.cli.batch.plan_view import LookUp
 
@@ -148,7 +153,7 @@ def send(
         look_up: returns the jobs; may change ``options.app`` and ``more``.
     """
     with opened(options) as project:
-        from boinc_gahp.api import new_batch_name
+        from boinc_gahp.api.request import new_batch_name
 
         more["lease"] = options.lease
         # Whatever happens from here on, this name finds what was begun.
@@ -243,7 +248,7 @@ def _print_result(project: Project, options: Namespace, batch: Batch) -> None:
 
 def _placed(error: JobRefused, jobs: CommandLineJobs, more: Options) -> GahpError:
     """Return an error that also names the row of the job that caused it."""
-    from boinc_gahp.api import job_names
+    from boinc_gahp.api.request import job_names
 
     if jobs.rows is None or error.job_name is None:
         return error

@@ -20,14 +20,18 @@ from boinc_gahp.cli.batch.reasons_view import (
 from boinc_gahp.cli.main import INTERRUPTED
 from boinc_gahp.errors import ProjectDown, TransportError
 from boinc_gahp.states import BatchState
-from boinc_gahp.terminal import Live, Parser, coloured, complain, not_empty, words
+from boinc_gahp.terminal import words
+from boinc_gahp.terminal.live import Live
+from boinc_gahp.terminal.output import coloured, complain
+from boinc_gahp.terminal.parsing import Parser, not_empty
 from boinc_gahp.text import printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator, Sequence
 
-    from boinc_gahp.api import Batch, Project
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.project import Project
 
 _DESCRIPTION = """\
 Waits until each job of the batches is done or has failed; without a BATCH, waits for all of your
@@ -101,7 +105,7 @@ def wait(arguments: list[str], config: str | None) -> int:
         try:
             batches = _found(options, project)
         except (ProjectDown, TransportError) as error:
-            from boinc_gahp.rpc import BACKOFF
+            from boinc_gahp.rpc.retry import BACKOFF
 
             # The rest of --timeout may be too short for another attempt.
             if until is None or time.monotonic() < until - BACKOFF.longest:
@@ -179,7 +183,9 @@ def living(batches: Iterable[Batch]) -> list[Batch]:
 
 def _found(options: Namespace, project: Project) -> list[Batch]:
     """Return the batches, each once; a project that is down is not asked beyond --timeout."""
-    from boinc_gahp.api import Batch, Session, find_batch, of_account
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.finding import find_batch, of_account
+    from boinc_gahp.api.session import Session
 
     session = project.session
     if options.timeout is not None:
@@ -194,7 +200,7 @@ def _found(options: Namespace, project: Project) -> list[Batch]:
 def _wait(
     options: Namespace, project: Project, batches: Sequence[Batch], until: float | None
 ) -> None:
-    from boinc_gahp.api import Poll, watch
+    from boinc_gahp.api.watching import Poll, watch
 
     polls = watch(project.session, batches, poll=Poll(SHORTEST, LONGEST), until=until)
     if options.json:

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.batch import states
 from boinc_gahp.states import BatchState, JobState
-from boinc_gahp.terminal import Column, bar, coloured, table, words
+from boinc_gahp.terminal import table, words
+from boinc_gahp.terminal.output import bar, coloured
+from boinc_gahp.terminal.table import Column
 from boinc_gahp.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boinc_gahp.api import Batch
-    from boinc_gahp.terminal import Cell
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.terminal.table import Cell
 
 _COLUMNS = (
     Column("id", rank=4, right=True),
@@ -59,7 +61,7 @@ class News:
 
 def line(batch: Batch, now: float) -> str:
     """Return a batch's news on one line."""
-    from boinc_gahp.api import counts_words, rest_words
+    from boinc_gahp.api.progress import counts_words, rest_words
 
     head = f"{words.at(now)}  batch {batch.id} {printable(batch.name)}: "
     if batch.trouble is not None and not batch.is_over:
@@ -93,7 +95,7 @@ class View:
 
     def update(self) -> None:
         """Set what is known about the batches."""
-        from boinc_gahp.api import longest_words
+        from boinc_gahp.api.progress import longest_words
 
         now = words.now()
         rows = [(batch.is_over, _row(batch, now)) for batch in self._batches]

@@ -13,9 +13,11 @@ from boinc_gahp.cli.check.checks import Check, Level
 from boinc_gahp.cli.check.container_checks import check_image
 from boinc_gahp.cli.check.htcondor_checks import check_htcondor
 from boinc_gahp.cli.check.project_checks import check_project
-from boinc_gahp.config import load
+from boinc_gahp.config.layers import load
 from boinc_gahp.errors import ConfigError
-from boinc_gahp.terminal import Parser, coloured, one_line
+from boinc_gahp.terminal.output import coloured
+from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal.words import one_line
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:

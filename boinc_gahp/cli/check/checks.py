@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from boinc_gahp.config import cache_dir, find_project, ledger_file, log_file
+from boinc_gahp.config.accounts import find_project
+from boinc_gahp.config.places import cache_dir, ledger_file, log_file
 from boinc_gahp.errors import ConfigError, GahpError
 from boinc_gahp.files import NotOurs, make_private_directory
-from boinc_gahp.ledger import JobLedger, Ledger
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.config import ProjectSettings, Settings
+    from boinc_gahp.config.settings import ProjectSettings, Settings
 
 
 #: The most problems of the ledger to list.

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.check.checks import Check, failed, note, ok, warning
-from boinc_gahp.containers import read_image
+from boinc_gahp.containers.image import read_image
 from boinc_gahp.errors import GahpError, ProjectError, RequestTooLarge
-from boinc_gahp.rpc import BatchSubmission, JobSubmission
+from boinc_gahp.rpc.types import BatchSubmission, JobSubmission
 from boinc_gahp.terminal import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.config import ProjectSettings
-    from boinc_gahp.rpc import WebRpcs
+    from boinc_gahp.config.settings import ProjectSettings
+    from boinc_gahp.rpc.client import WebRpcs
 
 #: The project's words for a job that states no size, if no template states one either
 #: (``containers.rst``, "On the server").

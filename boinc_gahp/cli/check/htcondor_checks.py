@@ -16,14 +16,16 @@ import boinc_gahp
 from boinc_gahp.cli.check import condor_tools
 from boinc_gahp.cli.check.checks import failed, note, ok, warning
 from boinc_gahp.cli.check.route_checks import check_attributes, check_routes
-from boinc_gahp.config import load, named_projects, no_account
+from boinc_gahp.config.accounts import named_projects, no_account
+from boinc_gahp.config.layers import load
 from boinc_gahp.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from boinc_gahp.cli.check.checks import Check
-    from boinc_gahp.config import ProjectUrl, Settings
+    from boinc_gahp.config.settings import Settings
+    from boinc_gahp.config.urls import ProjectUrl
 
 _EXAMPLE = "conf/20-boinc_gahp.condor.conf"
 #: The first HTCondor without its own grid type for BOINC.
@@ -157,7 +159,7 @@ def _interpreter(program: Path) -> Path | None:
 
 
 def _check_cancel_time() -> Check:
-    from boinc_gahp.htcondor import CANCEL_TIMEOUT
+    from boinc_gahp.htcondor.service import CANCEL_TIMEOUT
 
     text, given = _call_timeout()
     if given is None:

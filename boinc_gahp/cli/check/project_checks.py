@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.check.checks import Check, failed, note, ok, warning
 from boinc_gahp.cli.check.container_checks import check_container_app
-from boinc_gahp.config import no_authenticator
+from boinc_gahp.config.accounts import no_authenticator
 from boinc_gahp.errors import (
     AppNotFound,
     ConfigError,
@@ -21,23 +21,24 @@ from boinc_gahp.errors import (
     TemplatesMissing,
     TransportError,
 )
-from boinc_gahp.rpc import ClientOptions, WebRpcs
-from boinc_gahp.submit import buda_name, project_app
-from boinc_gahp.templates import (
+from boinc_gahp.rpc.client import WebRpcs
+from boinc_gahp.rpc.options import ClientOptions
+from boinc_gahp.submit.buda_names import buda_name, project_app
+from boinc_gahp.templates.reading import read_templates
+from boinc_gahp.templates.rules import faults
+from boinc_gahp.templates.types import (
     DEFAULTS,
     InputTemplate,
     OutputTemplate,
     Severity,
     TemplateError,
-    faults,
-    read_templates,
 )
 from boinc_gahp.terminal import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from boinc_gahp.config import ProjectSettings, Settings
+    from boinc_gahp.config.settings import ProjectSettings, Settings
 
 #: Seconds; if they are too few, the user can start ``check`` again.
 RETRY = 5.0

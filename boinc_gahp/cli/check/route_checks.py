@@ -125,7 +125,7 @@ def _check_constraint() -> Iterator[Check]:
 
 def _lets_in(expression: str, job: str) -> bool:
     """Tell whether an expression is true for a vanilla job with such an attribute."""
-    from boinc_gahp.htcondor import AdRefused, Attributes
+    from boinc_gahp.htcondor.attributes import AdRefused, Attributes
 
     scopeless = re.sub(r"\b(?:MY|TARGET)\.", "", expression, flags=re.IGNORECASE)
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from importlib import import_module
 
-from boinc_gahp.terminal import Group
+from boinc_gahp.terminal.parsing import Group
 
 #: Each action: its module and function, and its purpose.
 ACTIONS = {

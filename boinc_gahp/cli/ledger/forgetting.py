@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.ledger import words
 from boinc_gahp.cli.ledger.showing import find
-from boinc_gahp.config import ledger_file
-from boinc_gahp.ledger import JobLedger, Store
-from boinc_gahp.terminal import Parser
+from boinc_gahp.config.places import ledger_file
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.store import Store
+from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boinc_gahp.ledger import BatchRow, JobRow
+    from boinc_gahp.ledger.rows import BatchRow, JobRow
 
 _DESCRIPTION = """\
 Deletes jobs from the ledger: the given ones (see boinc_gahp ledger show --help; a batch means all

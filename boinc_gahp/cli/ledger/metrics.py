@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from boinc_gahp import __version__
 from boinc_gahp.cli.ledger.monitoring import REASONS
-from boinc_gahp.ledger import text
+from boinc_gahp.ledger.opening import text
 from boinc_gahp.text import visible
 
 if TYPE_CHECKING:

@@ -12,18 +12,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from boinc_gahp.cli.ledger import words
-from boinc_gahp.config import ledger_file, load, state_dir, user_name
+from boinc_gahp.config.layers import load
+from boinc_gahp.config.places import ledger_file, state_dir, user_name
 from boinc_gahp.errors import ConfigError, LedgerError
-from boinc_gahp.htcondor import HoldCode, explain_unknown, known_owners, owner_key
-from boinc_gahp.ledger import (
-    ALIVE,
-    LOG_LIMIT,
-    PERSISTENT_AFTER,
-    AccountLock,
-    Problem,
-    overviews,
-)
-from boinc_gahp.terminal import at
+from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.htcondor.owners import explain_unknown, known_owners, owner_key
+from boinc_gahp.ledger.account_lock import AccountLock
+from boinc_gahp.ledger.overview import overviews
+from boinc_gahp.ledger.problems import PERSISTENT_AFTER, Problem
+from boinc_gahp.ledger.rows import ALIVE
+from boinc_gahp.ledger.store import LOG_LIMIT
+from boinc_gahp.terminal.words import at
 from boinc_gahp.text import count, size
 
 if TYPE_CHECKING:
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.cli.ledger.words import Opened
-    from boinc_gahp.config import Settings
-    from boinc_gahp.ledger import JobLedger
+    from boinc_gahp.config.settings import Settings
+    from boinc_gahp.ledger.jobs import JobLedger
 
 #: Why a person should look, with explanations; metrics and JSON use these words.
 REASONS: Final = {

@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.ledger import words
-from boinc_gahp.config import (
-    are_one_project,
-    authenticator_of,
-    find_project,
-    ledger_file,
-    state_dir,
-)
+from boinc_gahp.config.accounts import authenticator_of, find_project
+from boinc_gahp.config.places import ledger_file, state_dir
+from boinc_gahp.config.urls import are_one_project
 from boinc_gahp.errors import RpcError
-from boinc_gahp.ledger import AccountLock, JobLedger, Store
-from boinc_gahp.terminal import Parser
+from boinc_gahp.ledger.account_lock import AccountLock
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.store import Store
+from boinc_gahp.terminal.parsing import Parser
 from boinc_gahp.text import count, printable
 
 if TYPE_CHECKING:
-    from boinc_gahp.config import ProjectSettings, Settings
+    from boinc_gahp.config.settings import ProjectSettings, Settings
 
 _DESCRIPTION = """\
 Assigns everything that the ledger has of one project and account (jobs, batches, owed requests) to
@@ -134,7 +132,8 @@ def _check(
     batches = jobs.batches(*old, "submitted")
     if not batches:
         return
-    from boinc_gahp.rpc import ClientOptions, WebRpcs
+    from boinc_gahp.rpc.client import WebRpcs
+    from boinc_gahp.rpc.options import ClientOptions
 
     try:
         with WebRpcs(

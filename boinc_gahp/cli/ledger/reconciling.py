@@ -6,18 +6,22 @@ import time
 from typing import TYPE_CHECKING
 
 from boinc_gahp.cli.ledger import words
-from boinc_gahp.config import ledger_file, state_dir
-from boinc_gahp.htcondor import owner_key
-from boinc_gahp.ledger import AccountLock, JobLedger, all_pending_aborts
-from boinc_gahp.terminal import Parser, at
+from boinc_gahp.config.places import ledger_file, state_dir
+from boinc_gahp.htcondor.owners import owner_key
+from boinc_gahp.ledger.account_lock import AccountLock
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.listing import all_pending_aborts
+from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal.words import at
 from boinc_gahp.text import count, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.config import Settings
-    from boinc_gahp.htcondor import Reconciliation
-    from boinc_gahp.ledger import BatchRow, Store
+    from boinc_gahp.config.settings import Settings
+    from boinc_gahp.htcondor.reconciling import Reconciliation
+    from boinc_gahp.ledger.rows import BatchRow
+    from boinc_gahp.ledger.store import Store
 
 _DESCRIPTION = """\
 Sends the requests that are owed to projects: aborts of cancelled jobs, retirements of finished
@@ -72,7 +76,7 @@ def run_parser(config: str | None = None) -> Parser:
 def _reconcile(settings: Settings, deadline: float, *, quiet: bool) -> int:
     from boinc_gahp import logs
     from boinc_gahp.fetch.context import Opener
-    from boinc_gahp.htcondor import reconcile
+    from boinc_gahp.htcondor.reconciling import reconcile
 
     logs.start(settings)
     opener = Opener()
@@ -172,7 +176,7 @@ def _abort_lines(
     worked_for: set[tuple[str, str]],
     quiet: bool,
 ) -> Iterator[str]:
-    from boinc_gahp.submit import FORGOTTEN
+    from boinc_gahp.submit.control import FORGOTTEN
 
     for owner in before.keys() | after.keys():
         left = after.get(owner, [])

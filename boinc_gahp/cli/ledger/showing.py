@@ -7,17 +7,19 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.ledger import words
-from boinc_gahp.config import ledger_file
+from boinc_gahp.config.places import ledger_file
 from boinc_gahp.states import LEDGER_WORDS
-from boinc_gahp.terminal import Parser, at
+from boinc_gahp.terminal.parsing import Parser
+from boinc_gahp.terminal.words import at
 from boinc_gahp.text import printable, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from boinc_gahp.cli.ledger.words import Opened
-    from boinc_gahp.config import Settings
-    from boinc_gahp.ledger import BatchRow, JobLedger, JobRow
+    from boinc_gahp.config.settings import Settings
+    from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.ledger.rows import BatchRow, JobRow
 
 #: With more jobs than this, the user has to name one.
 _MANY = 20

@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.cli.ledger import metrics, words
 from boinc_gahp.cli.ledger.monitoring import status_of
-from boinc_gahp.config import expand
+from boinc_gahp.config.places import expand
 from boinc_gahp.files import write_whole
-from boinc_gahp.ledger import ALIVE, PERSISTENT_AFTER, Problem
+from boinc_gahp.ledger.problems import PERSISTENT_AFTER, Problem
+from boinc_gahp.ledger.rows import ALIVE
 from boinc_gahp.states import LEDGER_WORDS
-from boinc_gahp.terminal import Column, Parser, at, coloured, moment, not_empty, table
+from boinc_gahp.terminal import table
+from boinc_gahp.terminal.output import coloured
+from boinc_gahp.terminal.parsing import Parser, not_empty
+from boinc_gahp.terminal.table import Column
+from boinc_gahp.terminal.words import at, moment
 from boinc_gahp.text import count, printable, span, visible
 
 if TYPE_CHECKING:

@@ -8,19 +8,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.config import ledger_file, load
+from boinc_gahp.config.layers import load
+from boinc_gahp.config.places import ledger_file
 from boinc_gahp.errors import GahpError, LedgerError
-from boinc_gahp.ledger import JobLedger, Store
+from boinc_gahp.ledger.jobs import JobLedger
+from boinc_gahp.ledger.store import Store
 from boinc_gahp.states import LEDGER_WORDS
-from boinc_gahp.terminal import at
+from boinc_gahp.terminal.words import at
 from boinc_gahp.text import printable, span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from boinc_gahp.config import Settings
-    from boinc_gahp.ledger import BatchRow, JobRow, Problem
+    from boinc_gahp.config.settings import Settings
+    from boinc_gahp.ledger.problems import Problem
+    from boinc_gahp.ledger.rows import BatchRow, JobRow
 
 #: A batch's states.
 BATCH_WORDS = {

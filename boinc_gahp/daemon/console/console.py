@@ -20,20 +20,21 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from boinc_gahp import __version__
-from boinc_gahp.config import log_file, state_dir
+from boinc_gahp.config.places import log_file, state_dir
 from boinc_gahp.daemon.console import display
 from boinc_gahp.daemon.console.input import CommandCompleter, MaskAuthenticator, PrivateHistory
 from boinc_gahp.daemon.engine import Engine
 from boinc_gahp.daemon.main import CLOSING, leave, prepare_process
 from boinc_gahp.daemon.projects import Projects
 from boinc_gahp.errors import GahpError
-from boinc_gahp.gahp import COMMANDS, decode, encode
+from boinc_gahp.gahp.commands import COMMANDS
+from boinc_gahp.gahp.words import decode, encode
 from boinc_gahp.text import count, quoted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.config import Settings
+    from boinc_gahp.config.settings import Settings
     from boinc_gahp.daemon.engine import FinishedRequest
     from boinc_gahp.daemon.projects import OpenContext
 

@@ -6,7 +6,9 @@ import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from boinc_gahp.gahp import COMMANDS, PREFIXES, AsyncRequest, boinc_commands, help_text
+from boinc_gahp.gahp import boinc_commands
+from boinc_gahp.gahp.command import AsyncRequest, help_text
+from boinc_gahp.gahp.commands import COMMANDS, PREFIXES
 from boinc_gahp.states import HTCondorState
 from boinc_gahp.text import count
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.backend import batches
 from boinc_gahp.localproject.states import BatchState, FileDeleteState
-from boinc_gahp.templates import TemplateError, read_result
+from boinc_gahp.templates.documents import read_result
+from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
     import sqlite3

@@ -10,7 +10,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from boinc_gahp.localproject.states import FileDeleteState
-from boinc_gahp.templates import TemplateError, read_result, read_workunit
+from boinc_gahp.templates.documents import read_result, read_workunit
+from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
     from boinc_gahp.localproject.core import Core

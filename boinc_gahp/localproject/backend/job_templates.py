@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boinc_gahp.localproject.core import Core
-    from boinc_gahp.templates import TemplateError
+    from boinc_gahp.templates.types import TemplateError
 
 #: How create_work ends if a template and the options do not go together.
 XML_PARSE = "process_input_template(): unexpected XML tag or syntax\ncreate_work() failed: -112\n"

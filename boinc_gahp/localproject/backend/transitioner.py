@@ -23,7 +23,8 @@ from boinc_gahp.localproject.states import (
     ServerState,
     ValidateState,
 )
-from boinc_gahp.templates import TemplateError, fill_output
+from boinc_gahp.templates.filling import fill_output
+from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
     from boinc_gahp.localproject.core import Core

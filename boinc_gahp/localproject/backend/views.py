@@ -19,7 +19,8 @@ from boinc_gahp.localproject.states import (
     ServerState,
     ValidateState,
 )
-from boinc_gahp.templates import TemplateError, WorkunitDocument, read_result, read_workunit
+from boinc_gahp.templates.documents import WorkunitDocument, read_result, read_workunit
+from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
     import sqlite3

@@ -20,14 +20,8 @@ from boinc_gahp.localproject.names import MAX_NAME, name_key
 from boinc_gahp.localproject.server.job_line import through_sql
 from boinc_gahp.localproject.states import BatchState
 from boinc_gahp.localproject.store import directory_of
-from boinc_gahp.templates import (
-    DEFAULTS,
-    InputTemplate,
-    JobFile,
-    TemplateError,
-    fill_input,
-    fill_output,
-)
+from boinc_gahp.templates.filling import JobFile, fill_input, fill_output
+from boinc_gahp.templates.types import DEFAULTS, InputTemplate, TemplateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,7 +30,7 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.accounts import AppRow
     from boinc_gahp.localproject.backend.new_job import NewJob, RemoteInput
     from boinc_gahp.localproject.core import Core
-    from boinc_gahp.templates import InputFileInfo
+    from boinc_gahp.templates.types import InputFileInfo
 
 T = TypeVar("T")
 

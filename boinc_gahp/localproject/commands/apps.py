@@ -19,7 +19,7 @@ from boinc_gahp.localproject.settings import SUBMITTER_FILE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set as AbstractSet
 
-    from boinc_gahp.terminal import Parser
+    from boinc_gahp.terminal.parsing import Parser
 
 _MOST = 2**31 - 1
 #: Before the name of a BUDA app.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import GahpError
-from boinc_gahp.terminal import Parser, not_empty
+from boinc_gahp.terminal.parsing import Parser, not_empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -107,7 +107,7 @@ def opened(directory: Path) -> Iterator[Core]:
 @contextmanager
 def explained() -> Iterator[None]:
     """Turn errors of the local project and of the operating system into errors of one line."""
-    from boinc_gahp import localproject as room
+    from boinc_gahp.localproject.database import DatabaseError
 
     try:
         yield
@@ -116,7 +116,7 @@ def explained() -> Iterator[None]:
         raise
     except _told() as error:
         raise LocalProjectTrouble(str(error)) from error
-    except room.DatabaseError as error:
+    except DatabaseError as error:
         raise LocalProjectTrouble(f"{error}{_advice(error)}") from error
     except sqlite3.Error as error:
         raise LocalProjectTrouble(

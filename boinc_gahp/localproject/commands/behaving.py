@@ -15,7 +15,7 @@ from boinc_gahp.localproject.commands.arguments import (
 )
 
 if TYPE_CHECKING:
-    from boinc_gahp.terminal import Parser
+    from boinc_gahp.terminal.parsing import Parser
 
 _NORMAL = "normal"
 _CAPACITIES = ("speed", "memory", "disk", "bandwidth", "engine")

@@ -16,10 +16,10 @@ from boinc_gahp.localproject.commands.arguments import (
     refused,
     whole_number,
 )
-from boinc_gahp.terminal import not_empty
+from boinc_gahp.terminal.parsing import not_empty
 
 if TYPE_CHECKING:
-    from boinc_gahp.terminal import Parser
+    from boinc_gahp.terminal.parsing import Parser
 
 #: The name is also a file name.
 _NAME = re.compile(r"[A-Za-z0-9_@+][A-Za-z0-9_@+.\-]{0,99}")

@@ -12,10 +12,10 @@ from boinc_gahp.localproject.commands.arguments import (
     number,
     whole_number,
 )
-from boinc_gahp.terminal import not_empty
+from boinc_gahp.terminal.parsing import not_empty
 
 if TYPE_CHECKING:
-    from boinc_gahp.terminal import Parser
+    from boinc_gahp.terminal.parsing import Parser
 
 _MOST_HOSTS = 100
 
@@ -23,7 +23,7 @@ _MOST_HOSTS = 100
 def init(arguments: list[str], _config: str | None) -> int:
     """Make a project."""
     directory = init_parser().read(arguments).directory
-    from boinc_gahp.localproject import init_project
+    from boinc_gahp.localproject.run import init_project
 
     settings = init_project(directory)
     print(f"A project is in {directory}. Run it:")
@@ -51,7 +51,8 @@ def init_parser(_config: str | None = None) -> Parser:
 def run(arguments: list[str], _config: str | None) -> int:
     """Run a project until it is interrupted."""
     options = run_parser().read(arguments)
-    from boinc_gahp.localproject import STOCK, Php, run_project
+    from boinc_gahp.localproject.php import STOCK, Php
+    from boinc_gahp.localproject.run import run_project
 
     return run_project(
         options.directory,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from boinc_gahp.localproject.commands.arguments import action_parser, opened
 from boinc_gahp.states import BatchState
-from boinc_gahp.terminal import Column, table
+from boinc_gahp.terminal import table
+from boinc_gahp.terminal.table import Column
 from boinc_gahp.text import size
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.localproject.core import Core
     from boinc_gahp.localproject.web.queries import StateCounts
-    from boinc_gahp.terminal import Parser
+    from boinc_gahp.terminal.parsing import Parser
 
 _SHOWN_BATCHES = 20
 

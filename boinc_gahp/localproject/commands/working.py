@@ -16,8 +16,10 @@ from boinc_gahp.localproject.commands.arguments import (
     opened,
     whole_number,
 )
-from boinc_gahp.templates import TemplateError, read_input_template, read_output_template
-from boinc_gahp.terminal import Parser, complain
+from boinc_gahp.templates.reading import read_input_template, read_output_template
+from boinc_gahp.templates.types import TemplateError
+from boinc_gahp.terminal.output import complain
+from boinc_gahp.terminal.parsing import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.core import Core
     from boinc_gahp.localproject.hosts.slot import Slot
     from boinc_gahp.localproject.store import StoredFile
-    from boinc_gahp.templates import WorkunitFile
+    from boinc_gahp.templates.documents import WorkunitFile
 
     Stamp = tuple[str, int, int, int]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.core import Core
     from boinc_gahp.localproject.hosts.slot import Slot
     from boinc_gahp.localproject.store import IncomingFile
-    from boinc_gahp.templates import ResultFile
+    from boinc_gahp.templates.documents import ResultFile
 
 _CHUNK = 1 << 20
 

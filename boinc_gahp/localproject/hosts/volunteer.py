@@ -34,7 +34,8 @@ from boinc_gahp.localproject.hosts.slot import Slot
 from boinc_gahp.localproject.hosts.uploading import upload, upload_first
 from boinc_gahp.localproject.hosts.wrapper_commands import ContainerJob
 from boinc_gahp.localproject.states import Outcome
-from boinc_gahp.templates import TemplateError, read_result, read_workunit
+from boinc_gahp.templates.documents import read_result, read_workunit
+from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     from boinc_gahp.localproject.core import Core
     from boinc_gahp.localproject.hosts.engine import Containers
-    from boinc_gahp.templates import ResultFile, WorkunitDocument
+    from boinc_gahp.templates.documents import ResultFile, WorkunitDocument
 
     T = TypeVar("T")
 

@@ -11,7 +11,6 @@ from xml.sax.saxutils import escape
 from flask import Flask, Response, redirect, request
 from werkzeug.wsgi import wrap_file
 
-from boinc_gahp.localproject import web
 from boinc_gahp.localproject.backend.outputs import (
     MissingArgument,
     NotHandled,
@@ -43,6 +42,10 @@ from boinc_gahp.localproject.server.replies import (
     uncaught,
 )
 from boinc_gahp.localproject.server.request import MalformedRequest, RpcRequest, parse_request
+from boinc_gahp.localproject.web import blueprint
+from boinc_gahp.localproject.web.access import Refused, check_host
+from boinc_gahp.localproject.web.blueprint import make_blueprint
+from boinc_gahp.localproject.web.layout import error_page, not_found
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -106,10 +109,10 @@ def make_app(core: Core) -> Flask:
     )
     for number, (rule, view) in enumerate(rules):
         app.add_url_rule(rule, str(number), view, methods=["GET", "POST"])
-    app.before_request(lambda: web.check_host(core))
-    app.register_blueprint(web.make_blueprint(core))
+    app.before_request(lambda: check_host(core))
+    app.register_blueprint(make_blueprint(core))
     app.register_error_handler(404, lambda _error: _unknown(core))
-    app.register_error_handler(web.Refused, _refused)
+    app.register_error_handler(Refused, _refused)
     for failure in (sqlite3.Error, OSError):
         app.register_error_handler(failure, _failed)
     app.after_request(_compress)
@@ -137,14 +140,14 @@ def _unknown(core: Core) -> Response:
     is_browser = "text/html" in request.headers.get("Accept", "")
     is_rpc = request.path.endswith(".php") or request.path.startswith("/test/download/")
     if is_rpc or not is_browser:
-        return web.not_found()
+        return not_found()
     try:
-        return web.missing(core)
-    except web.Refused:
-        return web.not_found()
+        return blueprint.missing(core)
+    except Refused:
+        return not_found()
 
 
-def _refused(refused: web.Refused) -> Response:
+def _refused(refused: Refused) -> Response:
     return Response(f"{refused.title}. {refused}\n", refused.status, mimetype="text/plain")
 
 
@@ -274,9 +277,9 @@ def _xml(text: str, status: int = 200) -> Response:
 
 def _output_page(core: Core) -> AnyResponse | str:
     if core.web_stopped:
-        return web.error_page("Project down for maintenance")
+        return error_page("Project down for maintenance")
     if core.database_down:
-        return web.error_page("Unable to handle request")
+        return error_page("Unable to handle request")
     try:
         output = get_output(core, request.values)
     except OutputFailed as failed:
@@ -285,7 +288,7 @@ def _output_page(core: Core) -> AnyResponse | str:
         text = htmlspecialchars(str(failed)).replace("&gt;", ">")
         return Response(text, content_type="text/html; charset=UTF-8")
     except NotHandled:
-        return web.error_page("Unable to handle request")
+        return error_page("Unable to handle request")
     except MissingArgument as missing:
         return redirect(f"/test/missing_arg_{missing.name}.html")
     return _attachment(core, output)
@@ -293,7 +296,7 @@ def _output_page(core: Core) -> AnyResponse | str:
 
 def _failed(error: Exception) -> tuple[Response, int]:
     log.error("%s: %s", request.path, error)
-    return web.error_page("Unable to handle request"), 500
+    return error_page("Unable to handle request"), 500
 
 
 def _attachment(core: Core, output: SentFile) -> Response:
@@ -340,7 +343,7 @@ def _header_text(name: str) -> str:
 
 def _download(core: Core, name: str) -> AnyResponse | str:
     if not valid_physical_name(name) or not core.download.exists(name):
-        return web.not_found()
+        return not_found()
     path = core.download.path(name)
     headers = {"Content-Length": str(path.stat().st_size)}
     return Response(

@@ -19,12 +19,8 @@ from boinc_gahp.localproject.server.replies import RpcFailed, php_number
 from boinc_gahp.localproject.server.request import as_integer, php_float
 from boinc_gahp.localproject.states import BatchState
 from boinc_gahp.localproject.store import directory_of, md5_file
-from boinc_gahp.templates import (
-    InputTemplate,
-    TemplateError,
-    read_input_template,
-    read_output_template,
-)
+from boinc_gahp.templates.reading import read_input_template, read_output_template
+from boinc_gahp.templates.types import InputTemplate, TemplateError
 
 if TYPE_CHECKING:
     import sqlite3

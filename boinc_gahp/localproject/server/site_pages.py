@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from flask import Response, redirect, request
 
-from boinc_gahp.localproject import accounts, web
+from boinc_gahp.localproject import accounts
 from boinc_gahp.localproject.server.replies import (
     CONTENT_TYPE,
     DATABASE_DOWN,
@@ -19,6 +19,7 @@ from boinc_gahp.localproject.server.replies import (
     error_element,
 )
 from boinc_gahp.localproject.server.request import as_integer, php_float
+from boinc_gahp.localproject.web.layout import error_page, not_found
 
 if TYPE_CHECKING:
     import sqlite3
@@ -53,7 +54,7 @@ def lookup_account(core: Core) -> AnyResponse:
         return _error(trouble)
     email = request.args.get("email_addr")
     if email is None:
-        return web.error_page("missing or bad parameter: email_addr")
+        return error_page("missing or bad parameter: email_addr")
     with core.db.read() as connection:
         key = accounts.authenticator_of_email(connection, email)
         if key is None:
@@ -69,14 +70,14 @@ def lookup_account(core: Core) -> AnyResponse:
 def apps(core: Core) -> AnyResponse:
     """Return the apps and their newest versions, as XML."""
     if core.web_stopped:
-        return web.error_page("Project down for maintenance")
+        return error_page("Project down for maintenance")
     if core.database_down:
-        return web.error_page("Unable to handle request")
+        return error_page("Unable to handle request")
     with core.db.read() as connection:
         if not _is_logged_in(connection):
             return redirect("/test/login_form.php?next_url=apps.php%3Fxml%3D1")
         if not request.args.get("xml"):
-            return web.error_page("This project shows its apps only to programs: apps.php?xml=1")
+            return error_page("This project shows its apps only to programs: apps.php?xml=1")
         return _xml("".join(("<app_versions>\n", *_applications(connection), _APPS_END)))
 
 
@@ -116,7 +117,7 @@ def instance(core: Core) -> AnyResponse:
         .execute("SELECT workunitid FROM result WHERE id = ?", (number,))
         .fetchone()
     )
-    return web.not_found() if row is None else redirect(f"/test/jobs/{row['workunitid']}")
+    return not_found() if row is None else redirect(f"/test/jobs/{row['workunitid']}")
 
 
 def _trouble(core: Core) -> int:

@@ -14,7 +14,8 @@ from boinc_gahp.localproject.server.rpc_jobs import state_words
 from boinc_gahp.localproject.states import Outcome, ServerState, ValidateState
 from boinc_gahp.localproject.web.history import history
 from boinc_gahp.localproject.web.queries import STATES, WHERE
-from boinc_gahp.templates import TemplateError, WorkunitDocument, read_workunit
+from boinc_gahp.templates.documents import WorkunitDocument, read_workunit
+from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from boinc_gahp.localproject.core import Core
     from boinc_gahp.localproject.hosts.behaviour import Behaviour
     from boinc_gahp.localproject.web.history import Event
-    from boinc_gahp.templates import WorkunitFile
+    from boinc_gahp.templates.documents import WorkunitFile
 
 JOBS_A_PAGE = 100
 

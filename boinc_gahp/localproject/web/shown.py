@@ -9,7 +9,8 @@ from flask import Response, abort, redirect, request, send_file, url_for
 from boinc_gahp.localproject.backend import views
 from boinc_gahp.localproject.web import job_queries, queries, timeline
 from boinc_gahp.localproject.web.layout import page_number, show
-from boinc_gahp.templates import TemplateError, read_workunit
+from boinc_gahp.templates.documents import read_workunit
+from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""The Python API: every public name of a room as autodoc's directives."""
+"""The Python API: every public name of a module as autodoc's directives."""
 
 from __future__ import annotations
 
@@ -15,8 +15,15 @@ from boinc_gahp_docs import rst
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Rooms whose ``__all__`` is the API; errors' is every class of the module.
-ROOMS = ("boinc_gahp.api", "boinc_gahp.rpc", "boinc_gahp.errors")
+#: The modules of the API: their ``__all__``, or else every class in them.
+MODULES = (
+    "boinc_gahp",
+    "boinc_gahp.rpc.client",
+    "boinc_gahp.rpc.types",
+    "boinc_gahp.rpc.options",
+    "boinc_gahp.rpc.outputs",
+    "boinc_gahp.errors",
+)
 
 
 def sources() -> list[str]:
@@ -26,22 +33,22 @@ def sources() -> list[str]:
 
 
 def names(module: str) -> list[str]:
-    """Return the public names of a room, in the order in which they are to be read."""
+    """Return the public names of a module, in the order in which they are to be read."""
     found = import_module(module)
     if hasattr(found, "__all__"):
-        return list(found.__all__)
+        return [name for name in found.__all__ if not name.startswith("_")]
     return [
         name
         for name, value in vars(found).items()
-        if inspect.isclass(value) and value.__module__ == module
+        if inspect.isclass(value) and value.__module__ == module and not name.startswith("_")
     ]
 
 
 def render(module: str, first: tuple[str, ...] = ()) -> str:
-    """Return an autodoc directive for each public name of a room.
+    """Return an autodoc directive for each public name of a module.
 
     Args:
-        module: the room.
+        module: one of :data:`MODULES`.
         first: names that come before the others.
     """
     public = names(module)
@@ -62,11 +69,11 @@ def render(module: str, first: tuple[str, ...] = ()) -> str:
 
 
 def _home(name: str, value: Any) -> str:
-    """Return the room that describes a value: where it was defined, or the first that has it."""
-    home = ".".join(str(getattr(value, "__module__", "")).split(".")[:2])
-    if home in ROOMS:
+    """Return the module that describes a value: where it is defined, or the first that has it."""
+    home = str(getattr(value, "__module__", ""))
+    if home in MODULES:
         return home
-    return next(room for room in ROOMS if getattr(import_module(room), name, None) is value)
+    return next(each for each in MODULES if getattr(import_module(each), name, None) is value)
 
 
 def _render(name: str, value: Any) -> str:
@@ -86,9 +93,10 @@ def _render(name: str, value: Any) -> str:
 
 
 def _is_hidden(base: type) -> bool:
-    """Tell whether a base class is one of the package that no room hands out."""
-    room = ".".join(base.__module__.split(".")[:2])
-    return room in ROOMS and not hasattr(import_module(room), base.__name__)
+    """Tell whether a base class is one of the package that is not documented."""
+    if not base.__module__.startswith("boinc_gahp."):
+        return False
+    return all(base.__name__ not in names(module) for module in MODULES)
 
 
 def error_tree() -> str:

@@ -1,7 +1,7 @@
 """References from signatures and docstrings to what the pages document.
 
-A room hands out names that are defined in its modules: what a signature calls
-``boinc_gahp.api.batch.Batch``, or just ``Batch``, is documented as ``boinc_gahp.api.Batch``.
+The package hands out names of its modules: what a signature calls ``boinc_gahp.api.batch.Batch``,
+or just ``Batch``, is documented as ``boinc_gahp.Batch``.
 What is not ours (``Path``, ``str``), or not public, is shown without a link: no other project's
 pages are asked when these are built. A reference to what does not exist is a fault.
 """

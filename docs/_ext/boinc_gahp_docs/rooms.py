@@ -22,7 +22,6 @@ OPEN = (
     "errors",
     "extras",
     "files",
-    "lazy",
     "quantities",
     "secret",
     "states",

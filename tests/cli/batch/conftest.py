@@ -16,8 +16,8 @@ import pexpect
 import pytest
 
 from boinc_gahp.cli.main import main
-from boinc_gahp.localproject import LocalProject
-from boinc_gahp.rpc import WebRpcs as Rpc
+from boinc_gahp.localproject.project import LocalProject
+from boinc_gahp.rpc.client import WebRpcs as Rpc
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.states import BatchState
 from tests.cli.conftest import COMMAND, write_settings

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.api import JobLog
+from boinc_gahp.api.logs import JobLog
 from boinc_gahp.cli.batch import logs as logs_module
 from boinc_gahp.states import JobState
 from tests.inside import tell_of_failed_jobs

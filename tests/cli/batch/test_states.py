@@ -9,8 +9,9 @@ import sys
 
 import pytest
 
-from boinc_gahp.api import BatchState, JobState
+from boinc_gahp.api.types import JobState
 from boinc_gahp.cli.batch import arguments, states
+from boinc_gahp.states import BatchState
 from boinc_gahp.terminal import words
 
 _LIGHT = """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.localproject import STOCK
+from boinc_gahp.localproject.php import STOCK
 from tests.cli.conftest import write_settings
 from tests.faultproxy import FaultProxy, status
 

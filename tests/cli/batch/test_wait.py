@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.api import Batch
+    from boinc_gahp.api.batch import Batch
     from tests.cli.batch.conftest import Command, Site
 
 
