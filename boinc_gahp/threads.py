@@ -195,7 +195,7 @@ class Pool:
     that hangs with all its threads leaves as many for the others. All together have less than twice
     ``size()``, plus one for each project that comes when none are left.
 
-    The caller limits the queues (:class:`~boinc_gahp.daemon.engine.Engine` counts its requests).
+    The caller limits the queues (:class:`~boinc_gahp.daemon._engine.Engine` counts its requests).
     """
 
     def __init__(self, name: str, size: Callable[[], int]) -> None:

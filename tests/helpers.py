@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import trustme
 
-from boinc_gahp.rpc.refusals import meaning
+from boinc_gahp.rpc._refusals import meaning
 
 if TYPE_CHECKING:
     from collections.abc import Callable

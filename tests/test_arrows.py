@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -171,60 +170,16 @@ def test_a_new_arrow_is_noticed(place: str, line: str, is_wrong: bool) -> None:
     assert bool(wrong_arrows(line, PACKAGE / place)) == is_wrong
 
 
-#: Rooms, from which others import names that the room hands out, and nothing from its modules.
-ROOMS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
-
-
-def handed_out(room: str) -> dict[str, set[str]]:
-    """Return the names that a room's ``__init__`` imports from its modules, by module."""
-    path = PACKAGE / room / "__init__.py"
-    found: dict[str, set[str]] = {}
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom) and str(node.module).startswith(f"boinc_gahp.{room}."):
-            module = str(node.module).removeprefix(f"boinc_gahp.{room}.")
-            found.setdefault(module, set()).update(alias.name for alias in node.names)
-    return found
-
-
 def insides(source: str, path: Path) -> list[str]:
-    """Return the imports of another room's modules, or of names that it does not hand out."""
+    """Return the imports of what belongs to another room alone: its name has an underscore."""
     own = room_of(path)
     found = []
     for line, name in imported(source, path):
-        package, room, *inside = f"{name}..".split(".")[:4]
-        if package != "boinc_gahp" or room == own or room not in ROOMS:
-            continue
-        if inside[1] or (inside[0] and inside[0] not in offered(room)):
+        package, room, *inside = f"{name}.".split(".")
+        inner = [each for each in inside if each.startswith("_") and not each.startswith("__")]
+        if package == "boinc_gahp" and room != own and inner:
             found.append(f"{path.relative_to(PACKAGE.parent)}:{line}: {name}")
     return found
-
-
-@cache
-def offered(room: str) -> set[str]:
-    """Return everything that others may import from a room."""
-    tree = ast.parse((PACKAGE / room / "__init__.py").read_text("utf-8"))
-    own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    names = {
-        alias.asname or alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    assigned = {
-        target.id
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    return own | names | assigned | NAMESPACES.get(room, set())
-
-
-#: Modules that others use as a whole: their names need the module's to be understood.
-NAMESPACES = {
-    "gahp": {"blah_commands", "boinc_commands", "common_commands", "words"},
-    "terminal": {"table", "words"},
-}
 
 
 def test_no_room_imports_anothers_insides() -> None:
@@ -234,27 +189,38 @@ def test_no_room_imports_anothers_insides() -> None:
 @pytest.mark.parametrize(
     ("line", "is_inside"),
     [
-        ("from boinc_gahp.ledger.rows import JobRow", True),
-        ("import boinc_gahp.ledger.rows", True),
-        ("from boinc_gahp.ledger import rows", True),
+        ("from boinc_gahp.ledger._requests import Requests", True),
+        ("import boinc_gahp.ledger._requests", True),
+        ("from boinc_gahp.ledger import _requests", True),
+        ("from boinc_gahp.ledger.rows import _row", True),
+        ("def f():\n    from boinc_gahp.ledger._requests import Requests", True),
         ("from boinc_gahp.ledger.rows import JobRow", False),
-        ("from boinc_gahp.htcondor.sending import Sender", False),
-        ("from boinc_gahp.errors import LedgerError", False),
+        ("from boinc_gahp.htcondor._sending import Sender", False),
+        ("from boinc_gahp import __version__", False),
     ],
 )
 def test_an_import_of_insides_is_noticed(line: str, is_inside: bool) -> None:
-    assert bool(insides(line, PACKAGE / "htcondor" / "manager.py")) == is_inside
+    assert bool(insides(line, PACKAGE / "htcondor" / "_manager.py")) == is_inside
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_hands_out_what_it_says(room: str) -> None:
-    package = importlib.import_module(f"boinc_gahp.{room}")
-    for module, names in handed_out(room).items():
-        there = importlib.import_module(f"boinc_gahp.{room}.{module}")
-        for name in names:
-            assert getattr(package, name) is getattr(there, name), name
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        _ = package.nothing
+def test_what_no_other_room_imports_has_an_underscore() -> None:
+    """But for rooms that only the command line uses, where nothing is another room's."""
+    used = {
+        name
+        for path in SOURCES
+        for _, name in imported(path.read_text("utf-8"), path)
+        if name.count(".") >= 2 and name.split(".")[1] != room_of(path)
+    }
+    used |= {name.rpartition(".")[0] for name in used}
+    inner = [
+        module
+        for path in SOURCES
+        if len(path.relative_to(PACKAGE).parts) == 2
+        and not path.name.startswith("_")
+        and room_of(path) not in {"cli", "localproject", "workflows"}
+        and (module := module_of(path)) not in used
+    ]
+    assert inner == []
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:

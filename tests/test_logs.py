@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp import logs
 from boinc_gahp.config.settings import Logging, Settings, State
-from boinc_gahp.daemon.engine import log_file
+from boinc_gahp.daemon._engine import log_file
 from boinc_gahp.secret import Authenticator
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from boinc_gahp.htcondor.boinc_attributes import NAMES
-from boinc_gahp.htcondor.failures import MEANINGS
+from boinc_gahp.htcondor._boinc_attributes import NAMES
+from boinc_gahp.htcondor._failures import MEANINGS
 from boinc_gahp.htcondor.hold_codes import HoldCode
 
 ROOT = Path(__file__).parent.parent
@@ -27,7 +27,7 @@ def test_every_file_that_a_page_names_is_there(page: str) -> None:
 def test_every_module_that_contributing_names_is_there() -> None:
     named = re.findall(r"``([\w/]+\.py)``", (ROOT / "CONTRIBUTING.rst").read_text("utf-8"))
     above = (ROOT, ROOT / "boinc_gahp", ROOT / "tests")
-    assert "daemon/dispatch.py" in named
+    assert "daemon/_dispatch.py" in named
     assert [name for name in named if not any((each / name).exists() for each in above)] == []
 
 

@@ -6,19 +6,19 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from boinc_gahp.api import (
-    control,
+    _control,
+    _records,
     family,
     fetching,
     finding,
     logs,
     reasons,
-    records,
     retrying,
     watching,
 )
+from boinc_gahp.api._known_batch import KnownBatch
 from boinc_gahp.api.counting import Counts
 from boinc_gahp.api.job import BatchJob
-from boinc_gahp.api.known_batch import KnownBatch
 from boinc_gahp.api.progress import of_steps, of_waiting
 from boinc_gahp.api.types import JobState
 from boinc_gahp.api.watching import Poll
@@ -143,7 +143,7 @@ class Batch(KnownBatch):
             NoSuchJob: one of ``jobs`` does not exist.
             RpcError: the project could not be asked.
         """
-        return records.records(self, _several(jobs))
+        return _records.records(self, _several(jobs))
 
     def counts(self) -> Counts:
         """Count the jobs by their states; asks the project for all jobs."""
@@ -228,7 +228,7 @@ class Batch(KnownBatch):
             RpcError: the project is down or away, or refuses the account.
             TemplateError: the app's output template cannot be read.
         """
-        control.renew(self, stale=True)
+        _control.renew(self, stale=True)
         with of_steps(progress) as report:
             return fetching.fetch(
                 self,
@@ -255,7 +255,7 @@ class Batch(KnownBatch):
         See :func:`boinc_gahp.api.fetching.fetch_zip`. The archive's directory must exist; the
         other arguments and the errors are those of :meth:`fetch`.
         """
-        control.renew(self, stale=True)
+        _control.renew(self, stale=True)
         with of_steps(progress) as report:
             return fetching.fetch_zip(
                 self,
@@ -385,9 +385,9 @@ class Batch(KnownBatch):
         """
         several = _several(jobs)
         if several is None:
-            control.abort(self)
+            _control.abort(self)
         else:
-            control.abort_jobs(self, several)
+            _control.abort_jobs(self, several)
 
     def retire(self) -> None:
         """Let the project delete the batch's files and records; unfinished jobs are aborted.
@@ -397,7 +397,7 @@ class Batch(KnownBatch):
         Raises:
             RpcError: the project could not be asked, or refused.
         """
-        control.retire(self)
+        _control.retire(self)
 
     def extend(self, until: float) -> None:
         """Set the lease: after this time the project may abort and retire the batch.
@@ -409,7 +409,7 @@ class Batch(KnownBatch):
             BadRequest: the time is not in the future.
             RpcError: the project could not be asked, or refused.
         """
-        control.extend(self, until)
+        _control.extend(self, until)
 
 
 def _several(

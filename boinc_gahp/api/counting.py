@@ -25,7 +25,7 @@ from boinc_gahp.states import BatchState, JobState, job_state
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from boinc_gahp.api.known_batch import KnownBatch
+    from boinc_gahp.api._known_batch import KnownBatch
     from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.rpc.types import BatchInfo, JobInfo
 

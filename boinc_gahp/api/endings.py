@@ -1,6 +1,6 @@
 """Jobs that are done for the project, and have failed for people: their programs ended badly.
 
-The notes in the folders of the last fetch tell this (:mod:`boinc_gahp.api.program_folders`).
+The notes in the folders of the last fetch tell this (:mod:`boinc_gahp.api._program_folders`).
 """
 
 from __future__ import annotations

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import jobs_csv
+from boinc_gahp.api import _jobs_csv
+from boinc_gahp.api._records import RowMaker, as_fetched
 from boinc_gahp.api.failures import JobFailure, failures
 from boinc_gahp.api.fetching_batch import BatchFetch, FinishedJob, Jobs, jobs_of
 from boinc_gahp.api.folders import NOTE, folder_name
 from boinc_gahp.api.manifest_files import Manifests
-from boinc_gahp.api.records import RowMaker, as_fetched
 from boinc_gahp.errors import OutputError
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
 from boinc_gahp.fetch.destinations import explain
@@ -255,7 +255,7 @@ def _table(
         )
         for job in listed
     )
-    return jobs_csv.write(
+    return _jobs_csv.write(
         root,
         maker.keys,
         {job.name for job in listed},

@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.api import finding
+from boinc_gahp.api._job_templates import JobTemplates
 from boinc_gahp.api.family import as_they_count
 from boinc_gahp.api.folders import Folder
-from boinc_gahp.api.job_templates import JobTemplates
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import (
     DatabaseTrouble,
@@ -318,7 +318,7 @@ class BatchFetch:
         if own is None or not own.is_program:
             made = Folder(path, job, stderr=stderr, again=again)
         else:
-            from boinc_gahp.api.program_folders import ProgramFolder  # noqa: PLC0415  (few need it)
+            from boinc_gahp.api._program_folders import ProgramFolder  # noqa: PLC0415  (few need it)
 
             made = ProgramFolder(
                 path,

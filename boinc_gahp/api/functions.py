@@ -14,13 +14,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from boinc_gahp.api import control
+from boinc_gahp.api import _control
+from boinc_gahp.api._gathering import failed_job
+from boinc_gahp.api._mapping import directory_for
+from boinc_gahp.api._naming import contents_name, free_name
 from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.futures import JobFuture, JobFutures, JobResult
-from boinc_gahp.api.gathering import failed_job
 from boinc_gahp.api.manifest_files import Manifests
-from boinc_gahp.api.mapping import directory_for
-from boinc_gahp.api.naming import contents_name, free_name
 from boinc_gahp.api.programs import ProgramBatch, program_batch
 from boinc_gahp.api.progress import of_steps
 from boinc_gahp.api.request import job_names
@@ -289,7 +289,7 @@ class Function(Generic[T]):
                 )
         batch = Batch(self._project, info)
         batch.existed = batch.compared = True
-        control.renew(batch)
+        _control.renew(batch)
         return batch
 
     def __repr__(self) -> str:

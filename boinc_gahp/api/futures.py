@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
-from boinc_gahp.api.gathering import Gathering
+from boinc_gahp.api._gathering import Gathering
 from boinc_gahp.api.progress import of_gathering
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.quantities import SPAN

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from boinc_gahp.api._program_files import FileFinder, together
 from boinc_gahp.api.files import split_args
-from boinc_gahp.api.program_files import FileFinder, together
 from boinc_gahp.api.request import list_of
 from boinc_gahp.api.table import jobs_from
 from boinc_gahp.api.types import Job, LocalFile, Parameters, ProgramWords
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from boinc_gahp.api.program_files import Source
+    from boinc_gahp.api._program_files import Source
     from boinc_gahp.api.request import Options
     from boinc_gahp.api.session import Session
     from boinc_gahp.containers.image import Image

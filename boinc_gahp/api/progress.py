@@ -23,9 +23,9 @@ from boinc_gahp.terminal.output import is_live
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from boinc_gahp.api._known_batch import KnownBatch
     from boinc_gahp.api.batch import Batch
     from boinc_gahp.api.futures import JobFutures
-    from boinc_gahp.api.known_batch import KnownBatch
     from boinc_gahp.submit.types import OnProgress, Progress
 
 _STEPS = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import control, finding, splitting, submission, watching
+from boinc_gahp.api import _control, finding, splitting, submission, watching
+from boinc_gahp.api._runs import ProjectRuns, name_of_app
 from boinc_gahp.api.app import look_up
 from boinc_gahp.api.batch import Batch
 from boinc_gahp.api.comparing import is_final
 from boinc_gahp.api.progress import of_steps
-from boinc_gahp.api.runs import ProjectRuns, name_of_app
 from boinc_gahp.api.session import impatient, open_session
 from boinc_gahp.api.types import Parameters
 from boinc_gahp.api.watching import Poll
@@ -254,7 +254,7 @@ class Project(ProjectRuns):
         batch = Batch(self, info)
         batch.existed, batch.compared = not sending, compared
         if batch.existed:
-            control.renew(batch)
+            _control.renew(batch)
         return batch
 
     def submit_split(

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import control, finding
+from boinc_gahp.api import _control, finding
 from boinc_gahp.api.family import number_of, retry_name, standing_of
 from boinc_gahp.api.types import JobState
 from boinc_gahp.errors import BatchConflict, NotKnownHere, StagingError, WrongBatch
@@ -163,7 +163,7 @@ def retry(
     wanted = None if jobs is None else list(jobs)
     for round_ in range(_ROUNDS):
         plan = plan_retry(batch, wanted)
-        control.renew(plan.parent, stale=True)
+        _control.renew(plan.parent, stale=True)
         if not plan.jobs:
             return None
         try:
@@ -202,7 +202,7 @@ def _send(plan: RetryPlan, progress: OnProgress | None) -> Batch:
     made = type(parent)(parent.project, info)
     made.existed, made.compared = not sending, compared
     if made.existed:
-        control.renew(made)
+        _control.renew(made)
     return made
 
 

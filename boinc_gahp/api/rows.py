@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from boinc_gahp.api._row_csv import CsvCells, csv_rows
+from boinc_gahp.api._row_jobs import RowJobs
+from boinc_gahp.api._row_json import JsonCells, json_rows
 from boinc_gahp.api.patterns import Patterns
-from boinc_gahp.api.row_csv import CsvCells, csv_rows
-from boinc_gahp.api.row_jobs import RowJobs
-from boinc_gahp.api.row_json import JsonCells, json_rows
 from boinc_gahp.api.row_values import Values, WrongRow
 from boinc_gahp.errors import BadRequest
 

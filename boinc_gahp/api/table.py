@@ -8,8 +8,8 @@ from contextlib import suppress
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
+from boinc_gahp.api._row_jobs import RowJobs
 from boinc_gahp.api.patterns import Patterns
-from boinc_gahp.api.row_jobs import RowJobs
 from boinc_gahp.api.row_values import Values, no_parameter
 from boinc_gahp.api.rows import read_rows
 from boinc_gahp.errors import BadRequest

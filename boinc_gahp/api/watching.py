@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.api import control
+from boinc_gahp.api import _control
 from boinc_gahp.api.counting import FEW, Counting
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import (
@@ -192,7 +192,7 @@ class _Refresher:
                 changed = True
             else:
                 changed = batch.see(info, self._counting.of(batch.id)) or changed
-                control.renew(batch, project)
+                _control.renew(batch, project)
         return changed
 
     def _news(self, project: WebRpcs, open_: Sequence[Batch]) -> dict[int, BatchInfo]:

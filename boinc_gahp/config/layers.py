@@ -12,7 +12,14 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from boinc_gahp.config import private
+from boinc_gahp.config import _private
+from boinc_gahp.config._reading import (
+    Layer,
+    is_two_lines,
+    parse_authenticator,
+    read_layer,
+    sections,
+)
 from boinc_gahp.config.accounts import DEFAULT_PROJECT, section
 from boinc_gahp.config.places import (
     FILE_NAME,
@@ -23,13 +30,6 @@ from boinc_gahp.config.places import (
     expand,
     settings_directories,
     user_directory,
-)
-from boinc_gahp.config.reading import (
-    Layer,
-    is_two_lines,
-    parse_authenticator,
-    read_layer,
-    sections,
 )
 from boinc_gahp.config.settings import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import are_one_project
@@ -76,7 +76,7 @@ def _read_usual_files(problems: list[str]) -> list[Layer]:
         names = sorted(_tried(more, os.listdir, problems) or ())
         names = [each for each in names if each.endswith(".toml") and not each.startswith(".")]
         for path in (directory / FILE_NAME, *(more / name for name in names)):
-            file = _tried(path, private.read, problems)
+            file = _tried(path, _private.read, problems)
             if file is not None:
                 if directory == user_directory():
                     file.must_be_ours()
@@ -100,7 +100,7 @@ def _tried(path: Path, read: Callable[[Path], T], problems: list[str]) -> T | No
 def _read_named_file(named: str, option: str) -> Layer:
     try:
         path = expand(named, Path()).absolute()
-        return read_layer(private.read(path))
+        return read_layer(_private.read(path))
     except ValueError as error:
         raise ConfigError(f"{option} is {named!r}; {error}") from None
     except OSError as error:
@@ -116,7 +116,7 @@ def _read_old_file(problems: list[str]) -> list[Layer]:
     user's file could send this user's jobs elsewhere.
     """
     try:
-        file = private.read(Path(OLD_FILE_NAME).absolute())
+        file = _private.read(Path(OLD_FILE_NAME).absolute())
     except (OSError, ConfigError):
         return []
     if not is_two_lines(file.text):
@@ -236,7 +236,7 @@ def _read_authenticator(path: Path, place: str, problems: list[str]) -> Authenti
         f"account page) and run: chmod 600 {quote(str(path))}"
     )
     try:
-        file = private.read(path)
+        file = _private.read(path)
         authenticator = parse_authenticator(file.text)
     except OSError as error:
         raise ConfigError(

@@ -11,15 +11,15 @@ import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from boinc_gahp.daemon.wakeup import Wakeup
+from boinc_gahp.daemon._wakeup import Wakeup
 from boinc_gahp.gahp.banner import BANNER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.config.settings import Settings
-    from boinc_gahp.daemon.engine import Engine
-    from boinc_gahp.daemon.projects import MakeService, OpenContext, Projects
+    from boinc_gahp.daemon._engine import Engine
+    from boinc_gahp.daemon._projects import MakeService, OpenContext, Projects
 
 #: Seconds after which the shutdown is cut short, in case a disk hangs.
 LEAVING = 5.0
@@ -53,7 +53,7 @@ def serve(
     """
 
     def open_projects() -> Projects:
-        from boinc_gahp.daemon.projects import Projects  # noqa: PLC0415  (after the banner)
+        from boinc_gahp.daemon._projects import Projects  # noqa: PLC0415  (after the banner)
 
         return Projects(load_settings, open_context, on_settings, make_service)
 
@@ -122,8 +122,8 @@ def _write_banner(fd: int) -> None:
 def _converse(
     wakeup: Wakeup, open_projects: Callable[[], Projects], stdin_fd: int, stdout_fd: int
 ) -> None:
-    from boinc_gahp.daemon.engine import Engine  # noqa: PLC0415  (after the banner, see above)
-    from boinc_gahp.daemon.loop import Loop  # noqa: PLC0415
+    from boinc_gahp.daemon._engine import Engine  # noqa: PLC0415  (after the banner, see above)
+    from boinc_gahp.daemon._loop import Loop  # noqa: PLC0415
 
     _watch_program()
     projects = open_projects()
@@ -139,7 +139,7 @@ def _watch_program() -> None:
     import signal  # noqa: PLC0415
     import threading  # noqa: PLC0415
 
-    from boinc_gahp.daemon.housekeeping import Program  # noqa: PLC0415  (after the banner)
+    from boinc_gahp.daemon._housekeeping import Program  # noqa: PLC0415  (after the banner)
     from boinc_gahp.threads import start  # noqa: PLC0415
 
     program, never = Program(sys.argv[0]), threading.Event()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boinc_gahp.config.accounts import authenticator_of
 from boinc_gahp.config.places import cache_dir, ledger_file, state_dir
 from boinc_gahp.config.settings import ProjectSettings
-from boinc_gahp.fetch.delivered import Delivered
+from boinc_gahp.fetch._delivered import Delivered
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions

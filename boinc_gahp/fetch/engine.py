@@ -27,26 +27,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch.delivered import Delivered
+from boinc_gahp.fetch._delivered import Delivered
+from boinc_gahp.fetch._download import download
+from boinc_gahp.fetch._select import outputs_of
+from boinc_gahp.fetch._uploaded import NotUploaded, uploaded_by
 from boinc_gahp.fetch.destinations import Directories, explain
-from boinc_gahp.fetch.download import download
 from boinc_gahp.fetch.names import plain_names
-from boinc_gahp.fetch.select import outputs_of
 from boinc_gahp.fetch.stderr import unwrap
 from boinc_gahp.fetch.temporary import make_executable, registry
 from boinc_gahp.fetch.types import OWN
-from boinc_gahp.fetch.uploaded import NotUploaded, uploaded_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from boinc_gahp.fetch.archive import Archive
+    from boinc_gahp.fetch._archive import Archive
+    from boinc_gahp.fetch._download import Writable
+    from boinc_gahp.fetch._select import Output
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
-    from boinc_gahp.fetch.download import Writable
     from boinc_gahp.fetch.locate import Located
-    from boinc_gahp.fetch.select import Output
     from boinc_gahp.fetch.sinks import Delivery, Members, Sink
     from boinc_gahp.fetch.temporary import TemporaryDirectory, TemporaryFile
     from boinc_gahp.rpc.types import CompletedJob, ResultInfo
@@ -332,10 +332,10 @@ class _Fetch:
         limits = {"max_files": jobs.unzip_max_files, "max_bytes": jobs.unzip_max_bytes}
         # Few jobs have one.
         if output.name == self._sink.packed:
-            from boinc_gahp.fetch.tar_archive import TarArchive  # noqa: PLC0415
+            from boinc_gahp.fetch._tar_archive import TarArchive  # noqa: PLC0415
 
             return TarArchive(contents, what, **limits)
-        from boinc_gahp.fetch.zip_archive import ZipArchive  # noqa: PLC0415
+        from boinc_gahp.fetch._zip_archive import ZipArchive  # noqa: PLC0415
 
         return ZipArchive(contents, what, **limits)
 

@@ -164,7 +164,7 @@ def _cloudpickle() -> Any:
 def _pickled(what: str, marked: Any, value: Any) -> tuple[str, bytes]:
     """Return the fingerprint of ``marked`` and the pickle of ``value``."""
     cloudpickle = _cloudpickle()
-    from boinc_gahp.functions.fingerprint import fingerprint  # noqa: PLC0415  (needs cloudpickle)
+    from boinc_gahp.functions._fingerprint import fingerprint  # noqa: PLC0415  (needs cloudpickle)
 
     try:
         return fingerprint(marked), cloudpickle.dumps(value)

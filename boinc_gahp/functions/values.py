@@ -42,6 +42,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from boinc_gahp.functions._tables import MOST_TABLE_BYTES, read_table
 from boinc_gahp.functions.runner import (
     DEEPEST,
     FORMAT,
@@ -52,7 +53,6 @@ from boinc_gahp.functions.runner import (
     RESULT,
     TAG,
 )
-from boinc_gahp.functions.tables import MOST_TABLE_BYTES, read_table
 from boinc_gahp.text import printable, quoted, shorten, size, visible
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from boinc_gahp.config.places import state_dir
 from boinc_gahp.errors import GahpError
-from boinc_gahp.htcondor.context import CancelScopes
-from boinc_gahp.htcondor.manager import AccountManager, Reconciled
+from boinc_gahp.htcondor._context import CancelScopes
+from boinc_gahp.htcondor._manager import AccountManager, Reconciled
 from boinc_gahp.htcondor.owners import explain_unknown, known_owners, owner_key
 from boinc_gahp.ledger.jobs import JobLedger
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from boinc_gahp.config.accounts import authenticator_of, find_project, no_account
 from boinc_gahp.config.places import state_dir
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
-from boinc_gahp.htcondor.context import CancelScopes
-from boinc_gahp.htcondor.delayed_writes import DelayedWrites
-from boinc_gahp.htcondor.fetching import clear_away
-from boinc_gahp.htcondor.job_ad import AdRefused, job_directory, read_ad
-from boinc_gahp.htcondor.leases import check_interval
-from boinc_gahp.htcondor.manager import AccountManager
+from boinc_gahp.htcondor._context import CancelScopes
+from boinc_gahp.htcondor._delayed_writes import DelayedWrites
+from boinc_gahp.htcondor._fetching import clear_away
+from boinc_gahp.htcondor._job_ad import AdRefused, job_directory, read_ad
+from boinc_gahp.htcondor._leases import check_interval
+from boinc_gahp.htcondor._manager import AccountManager
+from boinc_gahp.htcondor._problems import PersistentProblems
+from boinc_gahp.htcondor._status_ad import status_ad, suspended
 from boinc_gahp.htcondor.owners import known_owners, owner_key
-from boinc_gahp.htcondor.problems import PersistentProblems
-from boinc_gahp.htcondor.status_ad import status_ad, suspended
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.rows import NewJob

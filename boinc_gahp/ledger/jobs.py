@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from boinc_gahp.ledger.batches import Batches
+from boinc_gahp.ledger._batches import Batches
+from boinc_gahp.ledger._progress import Progress
 from boinc_gahp.ledger.listing import Listing, Moving
 from boinc_gahp.ledger.problems import Problems
-from boinc_gahp.ledger.progress import Progress
 
 
 class JobLedger(Batches, Progress, Problems, Moving, Listing):

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from boinc_gahp.config.urls import url_identity
-from boinc_gahp.ledger.batches import postpone
+from boinc_gahp.ledger._batches import postpone
 from boinc_gahp.ledger.filesystem import MOUNTINFO
 from boinc_gahp.ledger.opening import text
 from boinc_gahp.ledger.rows import OF_SUBMIT, batch_rows
@@ -154,7 +154,7 @@ class Ledger:
     def postpone(
         self, batch_id: int, until: float, trouble: str | None, *, listed: int | None = None
     ) -> None:
-        """See :func:`boinc_gahp.ledger.batches.postpone`; ``batch_id``: the ledger's id."""
+        """See :func:`boinc_gahp.ledger._batches.postpone`; ``batch_id``: the ledger's id."""
         postpone(self.store, batch_id, until, trouble, listed)
 
     def pending_aborts(self, project_url: str, account: str, now: float) -> tuple[BatchRow, ...]:

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.config.urls import url_identity
+from boinc_gahp.ledger._requests import Requests, chunks, owner_row
 from boinc_gahp.ledger.opening import text
-from boinc_gahp.ledger.requests import Requests, chunks, owner_row
 from boinc_gahp.ledger.rows import (
     ALIVE_SQL,
     ENDED,

@@ -16,7 +16,7 @@ from boinc_gahp.files import (
     open_private_file,
     sync_directory,
 )
-from boinc_gahp.ledger.migrations import migrate, version
+from boinc_gahp.ledger._migrations import migrate, version
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from boinc_gahp.ledger.progress import fail_job
-from boinc_gahp.ledger.requests import Requests
+from boinc_gahp.ledger._progress import fail_job
+from boinc_gahp.ledger._requests import Requests
 from boinc_gahp.ledger.rows import ALIVE_SQL, ENDED_SQL, HAS_WORK, Hold, project_id
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from boinc_gahp.errors import LedgerError
+from boinc_gahp.ledger._migrations import VERSION, version
 from boinc_gahp.ledger.filesystem import MOUNTINFO, network_filesystem
-from boinc_gahp.ledger.migrations import VERSION, version
 from boinc_gahp.ledger.opening import (
     BUSY_TIMEOUT,
     DELETED,

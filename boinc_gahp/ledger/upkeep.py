@@ -11,8 +11,8 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import LedgerError
+from boinc_gahp.ledger._requests import drop_jobs
 from boinc_gahp.ledger.opening import BUSY_TIMEOUT, explain
-from boinc_gahp.ledger.requests import drop_jobs
 from boinc_gahp.ledger.rows import ENDED_SQL
 
 if TYPE_CHECKING:

@@ -11,16 +11,16 @@ from urllib.parse import urlencode
 
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest, RpcError
-from boinc_gahp.rpc import build, regular_form, results, table
-from boinc_gahp.rpc.bodies import FormBody, size_of
-from boinc_gahp.rpc.caller import Caller, RpcCall
+from boinc_gahp.rpc import _build, _regular_form, _results, _table
+from boinc_gahp.rpc._bodies import FormBody, size_of
+from boinc_gahp.rpc._caller import Caller, RpcCall
+from boinc_gahp.rpc._redact import Redactor
+from boinc_gahp.rpc._redirects import upgraded
+from boinc_gahp.rpc._replies import RepeatedElements
+from boinc_gahp.rpc._spool import Dropped, SpooledJobs
+from boinc_gahp.rpc._transport import Clock, ClockedTransport, HttpTransport
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.outputs import OutputStream
-from boinc_gahp.rpc.redact import Redactor
-from boinc_gahp.rpc.redirects import upgraded
-from boinc_gahp.rpc.replies import RepeatedElements
-from boinc_gahp.rpc.spool import Dropped, SpooledJobs
-from boinc_gahp.rpc.transport import Clock, ClockedTransport, HttpTransport
 from boinc_gahp.rpc.types import BatchDetails
 from boinc_gahp.secret import Authenticator
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from lxml import etree
     from typing_extensions import Self
 
-    from boinc_gahp.rpc.caller import Traffic
-    from boinc_gahp.rpc.foreign_errors import ErrorTranslator
-    from boinc_gahp.rpc.table import Rpc
-    from boinc_gahp.rpc.transport import HttpReply, Transport
+    from boinc_gahp.rpc._caller import Traffic
+    from boinc_gahp.rpc._foreign_errors import ErrorTranslator
+    from boinc_gahp.rpc._table import Rpc
+    from boinc_gahp.rpc._transport import HttpReply, Transport
     from boinc_gahp.rpc.types import (
         BatchInfo,
         BatchSubmission,
@@ -55,7 +55,7 @@ class WebRpcs:
     RPCs that may be repeated are retried with growing pauses for ``options.retry_total`` seconds
     while the trouble looks passing. create_batch, submit_batch and upload_files are sent once, and
     again only if no connection was made. Times are given by this machine's clock, and converted to
-    the project's clock (:mod:`boinc_gahp.rpc.transport`).
+    the project's clock (:mod:`boinc_gahp.rpc._transport`).
 
     Attributes:
         url: the project's address; always ends in ``/``.
@@ -131,7 +131,7 @@ class WebRpcs:
             nbytes: the request has at least so many bytes, of which the project keeps nothing. If
                 its post_max_size is less, this raises :class:`RequestTooLarge`.
         """
-        self._ask(table.PING, build.document("ping", None), results.success, nbytes=nbytes)
+        self._ask(_table.PING, _build.document("ping", None), _results.success, nbytes=nbytes)
 
     def create_batch(self, batch_name: str, app_name: str, *, expire_time: float = 0) -> int:
         """Create a batch in state INIT; return its id.
@@ -140,11 +140,11 @@ class WebRpcs:
         it (``web-rpcs.rst``, "create_batch"). ``expire_time`` 0 means never.
         """
         return self._simple(
-            table.CREATE_BATCH,
-            lambda root: results.integer(root, "batch_id"),
-            build.leaf("batch_name", batch_name),
-            build.leaf("app_name", app_name),
-            build.leaf("expire_time", build.number(self._to_project(expire_time), "expire_time")),
+            _table.CREATE_BATCH,
+            lambda root: _results.integer(root, "batch_id"),
+            _build.leaf("batch_name", batch_name),
+            _build.leaf("app_name", app_name),
+            _build.leaf("expire_time", _build.number(self._to_project(expire_time), "expire_time")),
             subject=f"app {app_name!r}",
         )
 
@@ -155,9 +155,9 @@ class WebRpcs:
         "submit_batch").
         """
         return self._ask(
-            table.SUBMIT_BATCH,
+            _table.SUBMIT_BATCH,
             self._submission("submit_batch", submission),
-            lambda root: results.integer(root, "batch_id"),
+            lambda root: _results.integer(root, "batch_id"),
         )
 
     def request_size(self, submission: BatchSubmission) -> int:
@@ -167,18 +167,18 @@ class WebRpcs:
     def estimate_batch(self, submission: BatchSubmission) -> float:
         """Return how many seconds the project thinks the batch takes."""
         return self._ask(
-            table.ESTIMATE_BATCH,
+            _table.ESTIMATE_BATCH,
             self._submission("estimate_batch", submission),
-            lambda root: results.decimal(root, "seconds"),
+            lambda root: _results.decimal(root, "seconds"),
         )
 
     def query_batches(self, *, get_cpu_time: bool = False) -> tuple[BatchInfo, ...]:
         """Return the account's batches, without retired ones."""
-        batches = RepeatedElements(("batch",), results.batch, table.MOST_BATCHES)
+        batches = RepeatedElements(("batch",), _results.batch, _table.MOST_BATCHES)
         return self._simple(
-            table.QUERY_BATCHES,
+            _table.QUERY_BATCHES,
             lambda _: tuple(batches.items),
-            *build.flags(get_cpu_time=get_cpu_time),
+            *_build.flags(get_cpu_time=get_cpu_time),
             records=batches,
         )
 
@@ -194,19 +194,19 @@ class WebRpcs:
 
         ``get_job_details`` adds each job's status, errors and exit statuses.
         """
-        jobs = RepeatedElements(("job",), results.batch_job, table.MOST_JOBS, regular_form.JOB)
+        jobs = RepeatedElements(("job",), _results.batch_job, _table.MOST_JOBS, _regular_form.JOB)
         return self._simple(
-            table.QUERY_BATCH,
-            lambda root: BatchDetails(results.batch(root), tuple(jobs.items)),
-            build.batch_element(batch_id, batch_name),
-            *build.flags(get_job_details=get_job_details, get_cpu_time=get_cpu_time),
+            _table.QUERY_BATCH,
+            lambda root: BatchDetails(_results.batch(root), tuple(jobs.items)),
+            _build.batch_element(batch_id, batch_name),
+            *_build.flags(get_job_details=get_job_details, get_cpu_time=get_cpu_time),
             records=jobs,
-            subject=build.named(batch_id, batch_name),
+            subject=_build.named(batch_id, batch_name),
         )
 
     def batch(self, batch_id: int, *, get_cpu_time: bool = False) -> BatchInfo:
         """Return one batch without its jobs, which are read but not kept."""
-        jobs = Dropped(("job",), results.batch_job, table.MOST_JOBS, regular_form.JOB)
+        jobs = Dropped(("job",), _results.batch_job, _table.MOST_JOBS, _regular_form.JOB)
         return self._one_batch(batch_id, jobs, get_cpu_time=get_cpu_time)
 
     def iter_jobs(self, batch_id: int) -> Iterator[JobInfo]:
@@ -227,12 +227,12 @@ class WebRpcs:
         self, batch_id: int, jobs: RepeatedElements[JobInfo], **flags: bool
     ) -> BatchInfo:
         return self._simple(
-            table.QUERY_BATCH,
-            results.batch,
-            build.batch_element(batch_id, None),
-            *build.flags(**flags),
+            _table.QUERY_BATCH,
+            _results.batch,
+            _build.batch_element(batch_id, None),
+            *_build.flags(**flags),
             records=jobs,
-            subject=build.named(batch_id, None),
+            subject=_build.named(batch_id, None),
         )
 
     def query_batch2(
@@ -243,35 +243,35 @@ class WebRpcs:
         ``min_mod_time`` is sent unchanged. One unknown batch makes the whole RPC fail.
         """
         if not isinstance(min_mod_time, str):
-            min_mod_time = build.number(min_mod_time, "min_mod_time")
-        most = len(batch_names) + (table.MOST_JOBS if batch_names else 0)
+            min_mod_time = _build.number(min_mod_time, "min_mod_time")
+        most = len(batch_names) + (_table.MOST_JOBS if batch_names else 0)
         listed = RepeatedElements(
-            ("batch_size", "job"), results.size_or_status, most, regular_form.STATUS
+            ("batch_size", "job"), _results.size_or_status, most, _regular_form.STATUS
         )
         return self._simple(
-            table.QUERY_BATCH2,
-            lambda root: results.statuses(root, listed.items, len(batch_names)),
-            build.leaf("min_mod_time", min_mod_time),
-            *(build.leaf("batch_name", name) for name in batch_names),
+            _table.QUERY_BATCH2,
+            lambda root: _results.statuses(root, listed.items, len(batch_names)),
+            _build.leaf("min_mod_time", min_mod_time),
+            *(_build.leaf("batch_name", name) for name in batch_names),
             records=listed,
         )
 
     def abort_batch(self, *, batch_id: int | None = None, batch_name: str | None = None) -> None:
         """Abort a batch's jobs; it becomes ABORTED, unless a submit_batch for it still runs."""
         self._simple(
-            table.ABORT_BATCH,
-            results.success,
-            build.batch_element(batch_id, batch_name),
-            subject=build.named(batch_id, batch_name),
+            _table.ABORT_BATCH,
+            _results.success,
+            _build.batch_element(batch_id, batch_name),
+            subject=_build.named(batch_id, batch_name),
         )
 
     def retire_batch(self, *, batch_id: int | None = None, batch_name: str | None = None) -> None:
         """Let the project delete a batch's files and records; may be repeated."""
         self._simple(
-            table.RETIRE_BATCH,
-            results.success,
-            build.batch_element(batch_id, batch_name),
-            subject=build.named(batch_id, batch_name),
+            _table.RETIRE_BATCH,
+            _results.success,
+            _build.batch_element(batch_id, batch_name),
+            subject=_build.named(batch_id, batch_name),
         )
 
     def set_expire_time(
@@ -279,22 +279,22 @@ class WebRpcs:
     ) -> None:
         """Set when the project may abort and retire a batch."""
         self._simple(
-            table.SET_EXPIRE_TIME,
-            results.success,
-            build.batch_element(batch_id, batch_name),
-            build.leaf("expire_time", build.number(self._to_project(expire_time), "expire_time")),
-            subject=build.named(batch_id, batch_name),
+            _table.SET_EXPIRE_TIME,
+            _results.success,
+            _build.batch_element(batch_id, batch_name),
+            _build.leaf("expire_time", _build.number(self._to_project(expire_time), "expire_time")),
+            subject=_build.named(batch_id, batch_name),
         )
 
     # -- jobs
 
     def query_job(self, job_id: int) -> tuple[ResultInfo, ...]:
         """Return a job's instances."""
-        instances = RepeatedElements(("instance",), results.instance, table.MOST_INSTANCES)
+        instances = RepeatedElements(("instance",), _results.instance, _table.MOST_INSTANCES)
         return self._simple(
-            table.QUERY_JOB,
+            _table.QUERY_JOB,
             lambda _: tuple(instances.items),
-            build.leaf("job_id", str(job_id)),
+            _build.leaf("job_id", str(job_id)),
             records=instances,
             subject=f"job {job_id}",
         )
@@ -306,16 +306,18 @@ class WebRpcs:
         (``web-rpcs.rst``, "query_completed_job").
         """
         return self._simple(
-            table.QUERY_COMPLETED_JOB,
-            results.completed_job,
-            build.leaf("job_name", job_name),
+            _table.QUERY_COMPLETED_JOB,
+            _results.completed_job,
+            _build.leaf("job_name", job_name),
             subject=f"job {job_name!r}",
         )
 
     def abort_jobs(self, job_names: Sequence[str]) -> None:
         """Abort jobs; stops at the first unknown one, with the jobs before it aborted."""
         self._simple(
-            table.ABORT_JOBS, results.success, *(build.leaf("job_name", name) for name in job_names)
+            _table.ABORT_JOBS,
+            _results.success,
+            *(_build.leaf("job_name", name) for name in job_names),
         )
 
     def get_templates(self, *, app_name: str | None = None, job_name: str | None = None) -> str:
@@ -327,9 +329,9 @@ class WebRpcs:
         else:
             raise BadRequest("get_templates needs app_name or job_name")
         return self._simple(
-            table.GET_TEMPLATES,
-            lambda root: results.text(root, "templates"),
-            build.leaf(f"{what}_name", name),
+            _table.GET_TEMPLATES,
+            lambda root: _results.text(root, "templates"),
+            _build.leaf(f"{what}_name", name),
             subject=f"{what} {name!r}",
         )
 
@@ -346,11 +348,11 @@ class WebRpcs:
         With ``batch_id``, the files that it has are associated with the batch, and PHP crashes if
         one already was (``web-rpcs.rst``, "Files", also for why no ``delete_time`` is sent).
         """
-        absent = RepeatedElements(("file",), results.index, table.MOST_FILES)
+        absent = RepeatedElements(("file",), _results.index, _table.MOST_FILES)
         return self._simple(
-            table.QUERY_FILES,
-            lambda root: results.absent(root, absent.items, len(physical_names)),
-            *build.files(physical_names, batch_id),
+            _table.QUERY_FILES,
+            lambda root: _results.absent(root, absent.items, len(physical_names)),
+            *_build.files(physical_names, batch_id),
             records=absent,
         )
 
@@ -372,20 +374,20 @@ class WebRpcs:
                 request is broken off.
         """
         names = [file.physical_name for file in files]
-        described = build.files(names, batch_id, delete_time and self._to_project(delete_time))
-        xml = build.document("upload_files", self._authenticator, described)
+        described = _build.files(names, batch_id, delete_time and self._to_project(delete_time))
+        xml = _build.document("upload_files", self._authenticator, described)
         form = partial(FormBody, xml, files, sent)
-        call = RpcCall(table.UPLOAD_FILES, self.url + table.UPLOAD_FILES.handler, form)
-        self._caller.ask(call, results.success, self._until)
+        call = RpcCall(_table.UPLOAD_FILES, self.url + _table.UPLOAD_FILES.handler, form)
+        self._caller.ask(call, _results.success, self._until)
 
     # -- outputs
 
     def result_file(self, result_name: str, file_num: int) -> OutputStream:
         """Return an instance's output; ``file_num`` counts the files that it uploaded."""
         return self._output(
-            table.RESULT_FILE,
+            _table.RESULT_FILE,
             {"result_name": result_name, "file_num": str(file_num)},
-            self._derived(build.check_text(result_name, "result_name")),
+            self._derived(_build.check_text(result_name, "result_name")),
             f"file {file_num} of {result_name!r}",
         )
 
@@ -395,8 +397,8 @@ class WebRpcs:
         The authenticator itself is in this request's URL, and so in the project's access log.
         """
         return self._output(
-            table.WORKUNIT_FILE,
-            {"wu_name": build.check_text(wu_name, "wu_name"), "file_num": str(file_num)},
+            _table.WORKUNIT_FILE,
+            {"wu_name": _build.check_text(wu_name, "wu_name"), "file_num": str(file_num)},
             self._authenticator.reveal(),
             f"file {file_num} of {wu_name!r}",
         )
@@ -422,7 +424,7 @@ class WebRpcs:
         return self._clock.to_project(at)
 
     def _submission(self, rpc: str, submission: BatchSubmission) -> bytes:
-        return build.submission_document(rpc, self._authenticator, submission)
+        return _build.submission_document(rpc, self._authenticator, submission)
 
     def _simple(
         self,
@@ -432,7 +434,7 @@ class WebRpcs:
         records: RepeatedElements[Any] | None = None,
         subject: str = "",
     ) -> T:
-        xml = build.document(rpc.name, self._authenticator, parts)
+        xml = _build.document(rpc.name, self._authenticator, parts)
         return self._ask(rpc, xml, answer, records=records, subject=subject)
 
     def _ask(

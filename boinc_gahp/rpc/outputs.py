@@ -6,17 +6,17 @@ import re
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import ProtocolError, RpcError
-from boinc_gahp.rpc.caller import beginning
-from boinc_gahp.rpc.pages import is_page, page_beginning
+from boinc_gahp.rpc._caller import beginning
+from boinc_gahp.rpc._pages import is_page, page_beginning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from typing_extensions import Self
 
-    from boinc_gahp.rpc.foreign_errors import ErrorTranslator
-    from boinc_gahp.rpc.reply_errors import ReplyErrors
-    from boinc_gahp.rpc.transport import HttpReply
+    from boinc_gahp.rpc._foreign_errors import ErrorTranslator
+    from boinc_gahp.rpc._reply_errors import ReplyErrors
+    from boinc_gahp.rpc._transport import HttpReply
 
 _FILENAME = re.compile(r"""filename\s*=\s*(?:"([^"]*)"|([^;]+))""", re.IGNORECASE)
 _ERROR = re.compile(r"\s*ERROR:\s*(.*)", re.DOTALL | re.IGNORECASE)

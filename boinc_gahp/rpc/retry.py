@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from boinc_gahp.backoff import Backoff
 from boinc_gahp.errors import ProjectDown, ProtocolError, RpcError, TransportError
-from boinc_gahp.rpc.foreign_errors import chain
+from boinc_gahp.rpc._foreign_errors import chain
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable
 
-    from boinc_gahp.rpc.table import Rpc
+    from boinc_gahp.rpc._table import Rpc
 
 T = TypeVar("T")
 

@@ -12,13 +12,13 @@ from urllib.parse import quote, urlencode
 
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import BadRequest
-from boinc_gahp.rpc import results, table
-from boinc_gahp.rpc.caller import Caller, RpcCall
+from boinc_gahp.rpc import _results, _table
+from boinc_gahp.rpc._caller import Caller, RpcCall
+from boinc_gahp.rpc._redact import Redactor
+from boinc_gahp.rpc._redirects import upgraded
+from boinc_gahp.rpc._replies import IncompleteReply, RepeatedElements
+from boinc_gahp.rpc._transport import HttpTransport
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.redact import Redactor
-from boinc_gahp.rpc.redirects import upgraded
-from boinc_gahp.rpc.replies import IncompleteReply, RepeatedElements
-from boinc_gahp.rpc.transport import HttpTransport
 from boinc_gahp.rpc.types import AppInfo, ProjectInfo
 from boinc_gahp.secret import Authenticator
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from lxml import etree
     from typing_extensions import Self
 
-    from boinc_gahp.rpc.table import Rpc
-    from boinc_gahp.rpc.transport import Transport
+    from boinc_gahp.rpc._table import Rpc
+    from boinc_gahp.rpc._transport import Transport
 
 T = TypeVar("T")
 
@@ -89,10 +89,10 @@ class ProjectSite:
         """Return what the project says of itself; needs no account."""
 
         def read(root: etree._Element) -> ProjectInfo:
-            told = (root.findtext(each) or "" for each in table.PROJECT_CONFIG.answers)
-            return ProjectInfo(*(" ".join(text.split())[: results.LONGEST_WORD] for text in told))
+            told = (root.findtext(each) or "" for each in _table.PROJECT_CONFIG.answers)
+            return ProjectInfo(*(" ".join(text.split())[: _results.LONGEST_WORD] for text in told))
 
-        return self._get(table.PROJECT_CONFIG, {}, read)
+        return self._get(_table.PROJECT_CONFIG, {}, read)
 
     def apps(self) -> tuple[AppInfo, ...]:
         """Return the project's apps, with their versions.
@@ -100,7 +100,7 @@ class ProjectSite:
         Stock projects show the page only to users who have logged in, which the authenticator is
         sent for, as a browser's cookie.
         """
-        found = RepeatedElements(("application",), results.app, table.MOST_APPS)
+        found = RepeatedElements(("application",), _results.app, _table.MOST_APPS)
         cookie = None
         if self._authenticator is not None:
             key = self._authenticator
@@ -109,7 +109,7 @@ class ProjectSite:
                 return f"auth={quote(key.reveal(), safe='', errors='surrogateescape')}"
 
         return self._get(
-            table.APPS, {"xml": "1"}, lambda _: tuple(found.items), records=found, cookie=cookie
+            _table.APPS, {"xml": "1"}, lambda _: tuple(found.items), records=found, cookie=cookie
         )
 
     def authenticator_of(self, email: str, password: str) -> Authenticator:
@@ -134,7 +134,7 @@ class ProjectSite:
         if self._caller.speaks_https.is_set():
             caller.speaks_https.set()
         return self._get(
-            table.LOOKUP_ACCOUNT,
+            _table.LOOKUP_ACCOUNT,
             {"email_addr": email, "passwd_hash": digest},
             _authenticator,
             caller=caller,
@@ -170,8 +170,8 @@ def must_be_private(url: ProjectUrl) -> None:
 
 
 def _authenticator(root: etree._Element) -> Authenticator:
-    words = results.text(root, "authenticator").split()
+    words = _results.text(root, "authenticator").split()
     # The text is not told: it may be the secret.
     if len(words) != 1 or not (words[0].isascii() and words[0].isprintable()):
         raise IncompleteReply("<authenticator> is not one word")
-    return Authenticator(results.word(words[0], "authenticator"))
+    return Authenticator(_results.word(words[0], "authenticator"))

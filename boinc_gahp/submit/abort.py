@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from boinc_gahp.errors import NotFound, RpcError
 from boinc_gahp.states import BatchState
-from boinc_gahp.submit import find_batch
+from boinc_gahp.submit import _find_batch
 
 if TYPE_CHECKING:
     from boinc_gahp.ledger.jobs import JobLedger
@@ -70,7 +70,7 @@ def abort_empty(context: Context, name: str) -> bool:
         RpcError: the project could not be reached, or does not let the account retire it.
     """
     try:
-        details = find_batch.find(context.project, name)
+        details = _find_batch.find(context.project, name)
     except NotFound:
         return False
     if details.batch.name != name or details.jobs or details.batch.state is not BatchState.INIT:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boinc_gahp.errors import BatchGivenUp, GahpError, LedgerError, RpcError
-from boinc_gahp.submit import find_batch
+from boinc_gahp.submit import _find_batch
 from boinc_gahp.submit.abort import ABORT_AGAIN
 from boinc_gahp.submit.buda import buda_request
 from boinc_gahp.submit.engine import submit
@@ -174,7 +174,7 @@ class GridmanagerJournal(ConsoleJournal):
     def _find_batch(self, project: WebRpcs, sending: Sending) -> Sending:
         """Look for a batch that an earlier process made: this submit failed before it did so."""
         try:
-            return sending.seen(find_batch.find(project, self._request.batch_name), self._request)
+            return sending.seen(_find_batch.find(project, self._request.batch_name), self._request)
         except GahpError as error:  # of any kind: the name may be what was refused
             log.info("It is not known whether batch %s exists: %s", self._request.batch_name, error)
             return sending

@@ -20,8 +20,8 @@ from boinc_gahp.containers.job_files import (
 )
 from boinc_gahp.containers.names import DOCKERFILE, JOB_TOML, SCRIPT, WORK
 from boinc_gahp.containers.script import Layout, Program, by_script, write_script
+from boinc_gahp.submit._copied_files import copied_inputs, copied_outputs
 from boinc_gahp.submit.checks import extension
-from boinc_gahp.submit.copied_files import copied_inputs, copied_outputs
 from boinc_gahp.submit.digests import stat_input
 from boinc_gahp.submit.made_files import Member
 from boinc_gahp.submit.types import InlineFile, Job, LocalFile

@@ -18,7 +18,7 @@ from boinc_gahp.errors import (
     ProjectError,
     RpcError,
 )
-from boinc_gahp.submit import abort, find_batch
+from boinc_gahp.submit import _find_batch, abort
 from boinc_gahp.text import listed
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _on_batch(context: Context, name: str, change: Callable[..., None]) -> None:
     try:
         change(batch_name=name)
     except NotOwner:
-        own = find_batch.oldest(context.cache.batches(), name)
+        own = _find_batch.oldest(context.cache.batches(), name)
         if own is None:
             raise
         context.cache.remember_shadowed(name, own.id)

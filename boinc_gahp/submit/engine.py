@@ -14,7 +14,7 @@ The order of the steps matters:
 
 The submitters differ only in their journal (:class:`~boinc_gahp.submit.journal.Journal`):
 BOINC_SUBMIT (:mod:`boinc_gahp.submit.boinc_submit`), HTCondor's BLAH jobs
-(:mod:`boinc_gahp.htcondor.sending_action`), people (:mod:`boinc_gahp.api.comparing`).
+(:mod:`boinc_gahp.htcondor._sending_action`), people (:mod:`boinc_gahp.api.comparing`).
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit import checks, query
+from boinc_gahp.submit._meter import Interrupted, Meter
+from boinc_gahp.submit._wanted_files import WantedFiles
 from boinc_gahp.submit.association import Association
 from boinc_gahp.submit.journal import UNDO_TIME, Journal, Sending
-from boinc_gahp.submit.meter import Interrupted, Meter
 from boinc_gahp.submit.names_in_use import check_names, name_in_use
 from boinc_gahp.submit.staging import PhysicalNames, Staging, out_of_time
 from boinc_gahp.submit.types import LocalFile, StagedFile
 from boinc_gahp.submit.validate import BatchValidator, check_unchanged
-from boinc_gahp.submit.wanted_files import WantedFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -213,7 +213,7 @@ class _Submission:
         """Create the batch; return the batch that a look-up of its name finds.
 
         create_batch accepts a name twice, and look-ups then find the older batch: so the id that
-        counts is the one from a look-up (:mod:`boinc_gahp.submit.find_batch`).
+        counts is the one from a look-up (:mod:`boinc_gahp.submit._find_batch`).
         """
         request = self._request
         lease = self._validator.lease() if request.lease is None else request.lease

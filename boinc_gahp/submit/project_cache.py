@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from boinc_gahp.errors import TemplatesMissing
 from boinc_gahp.states import BatchState, JobState
-from boinc_gahp.submit import find_batch
+from boinc_gahp.submit import _find_batch
 from boinc_gahp.submit.singleflight import SingleFlight
 from boinc_gahp.submit.types import JobIds
 from boinc_gahp.templates.reading import read_templates
@@ -202,7 +202,7 @@ class ProjectCache:
             details = (
                 self._project.query_batch(batch_id=batch_id)
                 if batch_id is not None
-                else find_batch.find(self._project, str(batch))
+                else _find_batch.find(self._project, str(batch))
             )
             if isinstance(batch, str):
                 self.remember_batch(batch, details.batch.id)

@@ -20,7 +20,7 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc.types import OVERLAP
 from boinc_gahp.states import STATUS_WORDS, BatchState
-from boinc_gahp.submit import checks, find_batch
+from boinc_gahp.submit import _find_batch, checks
 from boinc_gahp.submit.types import BatchJobs, BatchStatuses, Client
 from boinc_gahp.text import count
 
@@ -101,7 +101,7 @@ def _statuses(context: Context, names: Sequence[str], since: int, client: Client
             raise _no_batch(error, names) from error
         except NotOwner as error:
             name = _foreign(error, by_name_only)
-            own = None if name is None else find_batch.oldest(cache.batches(), name)
+            own = None if name is None else _find_batch.oldest(cache.batches(), name)
             if name is None or (own is None and not client.gridmanager):
                 raise
             if own is None:
@@ -386,7 +386,7 @@ def look_up(project: WebRpcs, request: SubmitRequest) -> BatchDetails | None:
     """
     name = request.batch_name
     try:
-        details = find_batch.find(project, name)
+        details = _find_batch.find(project, name)
     except NotFound:
         return None
     except NotOwner as error:

@@ -32,9 +32,9 @@ from boinc_gahp.errors import (
 from boinc_gahp.rpc.retry import dropped
 from boinc_gahp.rpc.types import UploadFile
 from boinc_gahp.submit import checks
+from boinc_gahp.submit._meter import Interrupted, Meter
+from boinc_gahp.submit._wanted_files import WantedFiles
 from boinc_gahp.submit.association import Association
-from boinc_gahp.submit.meter import Interrupted, Meter
-from boinc_gahp.submit.wanted_files import WantedFiles
 from boinc_gahp.threads import in_parallel
 
 if TYPE_CHECKING:

@@ -242,7 +242,7 @@ class SubmitRequest:
         jobs: pairs of the job's name on the project, which replaces its own, and the job, whose
             arguments are words.
         parameters: what the jobs need and may use, where they do not say so themselves
-            (:mod:`boinc_gahp.submit.parameters`).
+            (:mod:`boinc_gahp.submit._parameters`).
         app_version_num: the only version of the app that may run them; None: any.
         priority: of jobs without their own.
         input_template_filename: a file in the project's own directory of templates, for jobs

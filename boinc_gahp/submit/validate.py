@@ -16,8 +16,8 @@ from boinc_gahp.errors import (
 )
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobParams, JobSubmission
 from boinc_gahp.submit import checks
+from boinc_gahp.submit._parameters import RequestedSizes, check_sizes
 from boinc_gahp.submit.digests import stat_input
-from boinc_gahp.submit.parameters import RequestedSizes, check_sizes
 from boinc_gahp.submit.staging import placeholder
 from boinc_gahp.submit.types import LocalFile, RemoteFile, StagedFile, Validation
 from boinc_gahp.templates.reading import read_input_template, read_output_template
@@ -530,7 +530,7 @@ def _longest(template: InputTemplate, delay_bound: float | None = None) -> float
     Args:
         template: the job's input template.
         delay_bound: what is asked for, which is filled into the template if that has another value
-            (:mod:`boinc_gahp.submit.parameters`).
+            (:mod:`boinc_gahp.submit._parameters`).
     """
     deadline = delay_bound or template.delay_bound or DEFAULTS["delay_bound"]
     errors = template.max_error_results

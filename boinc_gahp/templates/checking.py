@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from boinc_gahp.templates.markup import document_error, xml_error
+from boinc_gahp.templates._markup import document_error, xml_error
 from boinc_gahp.templates.reading import INPUT, OUTPUT, input_of, only, output_of, split
 from boinc_gahp.templates.rules import faults
 from boinc_gahp.templates.types import InputTemplate, OutputTemplate, Problem, TemplateError

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from boinc_gahp.templates.markup import Fields, parse
+from boinc_gahp.templates._markup import Fields, parse
 from boinc_gahp.templates.reading import file_refs
 from boinc_gahp.templates.types import Problem, TemplateError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp.templates.markup import Fields, children, line_of, parse
+from boinc_gahp.templates._markup import Fields, children, line_of, parse
 from boinc_gahp.templates.types import (
     InputFileInfo,
     InputTemplate,

@@ -10,8 +10,8 @@ from xml.sax.saxutils import escape
 
 from lxml import etree
 
+from boinc_gahp.templates._markup import children
 from boinc_gahp.templates.filling import number, output_elements
-from boinc_gahp.templates.markup import children
 from boinc_gahp.templates.reading import input_parts, read_input_template, read_output_template
 from boinc_gahp.templates.types import (
     DOCUMENT_LIMIT,

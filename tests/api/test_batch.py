@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.api import control
+from boinc_gahp.api import _control
 from boinc_gahp.api.counting import Counts
 from boinc_gahp.api.types import JobState
 from boinc_gahp.api.watching import Poll
@@ -279,7 +279,7 @@ def test_a_lost_answer_is_asked_for_again(site: Site, rpc: str) -> None:
 @pytest.fixture
 def quick_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses between an abort and the looks after it that are for tests."""
-    monkeypatch.setattr(control, "_BACKOFF", Backoff(0.01))
+    monkeypatch.setattr(_control, "_BACKOFF", Backoff(0.01))
 
 
 def _half_submitted(site: Site) -> Batch:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.api import gathering
+from boinc_gahp.api import _gathering
 from boinc_gahp.api.futures import JobFutures
 from boinc_gahp.api.types import InlineFile, Job
 from boinc_gahp.api.watching import Poll
@@ -431,7 +431,7 @@ def test_jobs_whose_outputs_are_gone_do_not_keep_the_others_waiting(working: Sit
 def test_outputs_that_never_come_end_in_an_error(
     working: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gathering, "_BACKOFF", Backoff(0.01))
+    monkeypatch.setattr(_gathering, "_BACKOFF", Backoff(0.01))
     working.proxy.fail("result_file", faultproxy.status(503), times=None)
     futures = mapped(working, 8, project=working.open(retry=0))
     for each in futures:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.api.naming import contents_name, free_name, name_of
+from boinc_gahp.api._naming import contents_name, free_name, name_of
 from boinc_gahp.api.table import jobs_from
 from boinc_gahp.api.types import InlineFile, Job, Parameters
 from boinc_gahp.submit.checks import MAX_BATCH_NAME

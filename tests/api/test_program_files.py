@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api.program_files import FileFinder, together
+from boinc_gahp.api._program_files import FileFinder, together
 from boinc_gahp.api.programs import program_batch
 from boinc_gahp.errors import BadRequest, StagingError
 from boinc_gahp.submit.container_jobs import Tree

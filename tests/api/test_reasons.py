@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp import Job, client_exits
-from boinc_gahp.api.gathering import failed_job
+from boinc_gahp.api._gathering import failed_job
 from boinc_gahp.api.reasons import Reason, why
 from boinc_gahp.api.watching import Poll
 from boinc_gahp.rpc.types import JobInfo

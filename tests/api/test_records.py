@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.api import jobs_csv
+from boinc_gahp.api import _jobs_csv
+from boinc_gahp.api._records import FIRST, LAST, RowMaker
 from boinc_gahp.api.manifest import describe
-from boinc_gahp.api.records import FIRST, LAST, RowMaker
 from boinc_gahp.api.types import InlineFile, Job, JobState, LocalFile
 from boinc_gahp.errors import NoSuchJob, NotKnownHere, OutputError
 from boinc_gahp.fetch.cancel import NEVER_CANCELLED
@@ -276,13 +276,13 @@ def test_what_is_written_is_read_by_any_reader_of_csv(
     root = tmp_path_factory.mktemp("csv")
     keys = ("job", f"x{key}", *LAST)
     rows = [{**dict.fromkeys(keys), "job": name, f"x{key}": text} for name in jobs]
-    path = jobs_csv.write(root, keys, set(jobs), rows, NEVER_CANCELLED)
+    path = _jobs_csv.write(root, keys, set(jobs), rows, NEVER_CANCELLED)
     assert path is not None
     found = read(path)
     assert [row[f"x{key}"] for row in found] == [text] * len(jobs)
     assert not any(row["job"].startswith(("=", "+", "-", "@")) for row in found)
     if "jobs.csv" not in jobs:  # its folder would be here
-        again = jobs_csv.write(root, keys, set(jobs[:1]), rows[:1], NEVER_CANCELLED)
+        again = _jobs_csv.write(root, keys, set(jobs[:1]), rows[:1], NEVER_CANCELLED)
         assert again == path
         assert read(path) == found
 
@@ -290,7 +290,7 @@ def test_what_is_written_is_read_by_any_reader_of_csv(
 def test_what_a_stranger_says_is_no_formula(tmp_path: Path) -> None:
     keys = ("job", "args", *LAST)
     row = {**dict.fromkeys(keys), "job": "j", "args": "-n 1", "why": "=HYPERLINK(1)\x1b[2J"}
-    path = jobs_csv.write(tmp_path, keys, {"j"}, [row], NEVER_CANCELLED)
+    path = _jobs_csv.write(tmp_path, keys, {"j"}, [row], NEVER_CANCELLED)
     assert path is not None
     (found,) = read(path)
     assert (found["args"], found["why"]) == ("-n 1", "'=HYPERLINK(1)\\x1b[2J")

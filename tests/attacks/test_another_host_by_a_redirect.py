@@ -11,9 +11,9 @@ from hypothesis import example, given, strategies as st
 from urllib3.util import parse_url
 
 from boinc_gahp.errors import TransportError
+from boinc_gahp.rpc._redirects import RedirectRefused, followed
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.redirects import RedirectRefused, followed
 from boinc_gahp.rpc.types import BatchSubmission, JobSubmission, UploadFile
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok, status
 

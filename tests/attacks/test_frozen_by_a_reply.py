@@ -21,12 +21,12 @@ from hypothesis import settings
 
 from boinc_gahp.errors import GahpError, RpcError
 from boinc_gahp.fetch.stderr import unwrap
-from boinc_gahp.rpc import refusals
+from boinc_gahp.rpc import _refusals
+from boinc_gahp.rpc._pages import is_page, page_text, page_title
+from boinc_gahp.rpc._redact import Redactor
+from boinc_gahp.rpc._replies import stderr_text, unescaped_words
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.pages import is_page, page_text, page_title
-from boinc_gahp.rpc.redact import Redactor
-from boinc_gahp.rpc.replies import stderr_text, unescaped_words
 from boinc_gahp.secret import Authenticator, hide_logins
 from boinc_gahp.templates.checking import check_template
 from boinc_gahp.templates.reading import read_templates
@@ -192,7 +192,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "escapes of an error": (unescaped_words, MARKUP),
     "escapes of stderr": (stderr_text, MARKUP),
     "a job's own stderr": (unwrap, MARKUP + STDERR),
-    "a refusal's words": (partial(refusals.meaning, -1), MARKUP + REFUSALS),
+    "a refusal's words": (partial(_refusals.meaning, -1), MARKUP + REFUSALS),
     "templates": (read_templates, MARKUP + TEMPLATE),
     "a template's tags": (check_template, MARKUP + TEMPLATE),
 }

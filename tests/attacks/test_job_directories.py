@@ -18,10 +18,10 @@ from boinc_gahp.api import failures, folders
 from boinc_gahp.api.fetching_batch import FinishedJob
 from boinc_gahp.config.settings import JobSettings
 from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch._zip_archive import ZipArchive
 from boinc_gahp.fetch.destinations import Directories
 from boinc_gahp.fetch.temporary import Temporaries
 from boinc_gahp.fetch.types import AdFiles, Failure
-from boinc_gahp.fetch.zip_archive import ZipArchive
 from tests.attacks.hostile_outputs import HostileOutputs
 
 if TYPE_CHECKING:

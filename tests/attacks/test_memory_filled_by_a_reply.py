@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import ProtocolError, RpcError
+from boinc_gahp.rpc._repair import MAX_TEXT_PART, Repair
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.repair import MAX_TEXT_PART, Repair
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, http, ok, raw, status
 

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import ProtocolError
-from boinc_gahp.rpc import results
+from boinc_gahp.rpc import _results
+from boinc_gahp.rpc._replies import IncompleteReply
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.replies import IncompleteReply
 from tests.rpc.canned import inside, project
 from tests.rpc.scripted import AUTHENTICATOR, Scripted, ok
 
@@ -229,9 +229,9 @@ def test_a_list_of_batches_says_what_the_project_sent(tmp_path: Path, value: str
 @given(st.one_of(st.text("0123456789+-.eE_ infa", max_size=45), st.integers().map(str), st.text()))
 def test_whatever_is_read_as_a_number_is_one_or_an_error(found: str) -> None:
     for read, least, most in (
-        (results.whole, -(2**63), 2**63 - 1),
-        (results.number, -1e12, 1e12),
-        (results.time, 0, 253_402_300_799.999),
+        (_results.whole, -(2**63), 2**63 - 1),
+        (_results.number, -1e12, 1e12),
+        (_results.time, 0, 253_402_300_799.999),
     ):
         try:
             value = read(found, "x")

@@ -21,7 +21,7 @@ from boinc_gahp import logs
 from boinc_gahp.config import layers
 from boinc_gahp.config.settings import Logging, Settings, State
 from boinc_gahp.errors import ConfigError, LedgerError
-from boinc_gahp.fetch.delivered import Delivered
+from boinc_gahp.fetch._delivered import Delivered
 from boinc_gahp.files import make_private_directory, user_name, who_else_can_write
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.ledger import Ledger

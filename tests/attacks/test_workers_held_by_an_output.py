@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from boinc_gahp.errors import TransportError
-from boinc_gahp.rpc import limits
+from boinc_gahp.rpc import _limits
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from tests.rpc import scripted
@@ -102,10 +102,10 @@ class Pieces:
         return nbytes
 
 
-def reader(pieces: Pieces) -> limits._TimedReader:
+def reader(pieces: Pieces) -> _limits._TimedReader:
     """Return what reads them, if at least 100 bytes come in each 10 s."""
-    of_output = limits.TimeLimits(60.0, rate=10.0, rate_span=10.0, clock=lambda: pieces.now)
-    return limits._TimedReader(cast("socket.socket", pieces), pieces, of_output)
+    of_output = _limits.TimeLimits(60.0, rate=10.0, rate_span=10.0, clock=lambda: pieces.now)
+    return _limits._TimedReader(cast("socket.socket", pieces), pieces, of_output)
 
 
 def test_the_time_until_an_output_begins_does_not_count() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.htcondor import boinc_attributes
+from boinc_gahp.htcondor import _boinc_attributes
 from tests.cli.condor_tools import ROUTE, ROUTER, htcondor, job_router
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def test_the_example_passes_on_every_attribute_that_boinc_gahp_reads() -> None:
     transform = text.split("JOB_TRANSFORM_BoincAttributes @=end\n")[1].split("@end")[0]
     copied = re.findall(r"^  COPY Boinc(\w+) remote_Boinc(\w+)$", transform, re.MULTILINE)
     assert [name for name, other in copied if name != other] == []
-    assert set(boinc_attributes.NAMES) <= {name for name, _ in copied}
+    assert set(_boinc_attributes.NAMES) <= {name for name, _ in copied}
 
 
 def test_the_example_has_a_route_without_fault(condor: Condor) -> None:

@@ -14,9 +14,9 @@ import pexpect
 import pytest
 
 from boinc_gahp.cli.main import main
+from boinc_gahp.ledger._migrations import VERSION
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger
-from boinc_gahp.ledger.migrations import VERSION
 from boinc_gahp.ledger.rows import Hold, NewJob
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.terminal.words import at

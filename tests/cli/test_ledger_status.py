@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.config.places import user_name
+from boinc_gahp.ledger._migrations import VERSION
 from boinc_gahp.ledger.account_lock import AccountLock
-from boinc_gahp.ledger.migrations import VERSION
 from boinc_gahp.ledger.rows import Hold
 from tests.cli.conftest import COMMAND
 from tests.cli.test_ledger import ACCOUNT, OTHER, URL, accept, on_project, silent

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from boinc_gahp.config import accounts, layers, reading
+from boinc_gahp.config import _reading, accounts, layers
 from boinc_gahp.config.settings import ProjectSettings, Settings
 from tests.config.conftest import SECRET, Node, error_of, revealed
 
@@ -98,7 +98,7 @@ def test_the_example_holds_every_setting_with_its_default() -> None:
             'authenticator = "..."', "", 1
         )
     )
-    for section, kind in reading.sections().items():
+    for section, kind in _reading.sections().items():
         table = document.get(section, {})
         for key in fields(kind):
             if key.default is None:

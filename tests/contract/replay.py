@@ -22,9 +22,9 @@ from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobParams, JobSubmi
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from boinc_gahp.rpc._transport import HttpRequest
     from boinc_gahp.rpc.client import WebRpcs
     from boinc_gahp.rpc.outputs import OutputStream
-    from boinc_gahp.rpc.transport import HttpRequest
 
 WIRE = Path(__file__).parent / "wire"
 URL = "http://127.0.0.1:8600/test/"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.ledger import migrations
+from boinc_gahp.ledger import _migrations
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.localproject.states import BatchState
 from tests import faultproxy
@@ -115,7 +115,7 @@ def test_what_the_old_one_is_sending_is_neither_sent_twice_nor_aborted_nor_lost(
         jobs_held_up = held_up(proxy, carried_out=True)
         jobs = before.submit_all(node.ad(f"1.{number}") for number in range(4))
         wait_for(jobs_held_up.reached.is_set, "the submit_batch of HTCondor's jobs")
-        assert node.ask("PRAGMA user_version") == [(migrations.VERSION,)]
+        assert node.ask("PRAGMA user_version") == [(_migrations.VERSION,)]
 
         with node.new_daemon() as new:
             after = BatchGridmanager(new)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from boinc_gahp.daemon._engine import FinishedRequest
 from boinc_gahp.daemon.console import console, display
-from boinc_gahp.daemon.engine import FinishedRequest
 from boinc_gahp.gahp.command import AsyncRequest
 from boinc_gahp.gahp.commands import COMMANDS, parse_request
 

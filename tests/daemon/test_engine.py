@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.config.settings import Settings
-from boinc_gahp.daemon.engine import Engine, FinishedRequest
-from boinc_gahp.daemon.projects import Projects
+from boinc_gahp.daemon._engine import Engine, FinishedRequest
+from boinc_gahp.daemon._projects import Projects
 from boinc_gahp.errors import ConfigError
 from boinc_gahp.gahp import boinc_commands
 from boinc_gahp.gahp.lines import TooLong
@@ -21,7 +21,7 @@ from tests.helpers import wait_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from boinc_gahp.daemon.engine import LineAnswer
+    from boinc_gahp.daemon._engine import LineAnswer
     from boinc_gahp.gahp.command import Request
 
 URL = "http://127.0.0.1:9/test/"
@@ -370,7 +370,7 @@ def test_a_fault_in_parsing_is_answered(
     def broken(_line: bytes) -> Request:
         raise MemoryError
 
-    monkeypatch.setattr("boinc_gahp.daemon.engine.parse_request", broken)
+    monkeypatch.setattr("boinc_gahp.daemon._engine.parse_request", broken)
     assert conversation.say("BOINC_PING 2") == "E\n"
     assert "MemoryError" in caplog.text
 

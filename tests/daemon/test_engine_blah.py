@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.daemon.engine import JobEnd
+from boinc_gahp.daemon._engine import JobEnd
 from boinc_gahp.errors import ConfigError, GahpError
 from boinc_gahp.gahp import words
 from tests.daemon.test_engine import Conversation, conversing

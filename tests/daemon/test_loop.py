@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.daemon import loop as loop_module
-from boinc_gahp.daemon.engine import Engine
-from boinc_gahp.daemon.loop import Loop
-from boinc_gahp.daemon.projects import Projects
-from boinc_gahp.daemon.wakeup import Wakeup
+from boinc_gahp.daemon import _loop as loop_module
+from boinc_gahp.daemon._engine import Engine
+from boinc_gahp.daemon._loop import Loop
+from boinc_gahp.daemon._projects import Projects
+from boinc_gahp.daemon._wakeup import Wakeup
 from boinc_gahp.gahp import words
 from boinc_gahp.gahp.banner import BANNER
 from tests.daemon.stand_in import SETTINGS, StandIn, StandInService

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.daemon import housekeeping
+from boinc_gahp.daemon import _housekeeping
 from tests.daemon.process import Daemon
 from tests.helpers import wait_for
 
@@ -37,7 +37,7 @@ def install(path: Path) -> Path:
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(housekeeping, "INTERVAL", 0.01)
+    monkeypatch.setattr(_housekeeping, "INTERVAL", 0.01)
     return install(tmp_path / "boinc_gahp")
 
 
@@ -45,7 +45,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def watched(path: Path) -> Iterator[threading.Event]:
     """Yield what is set when the process would be ended."""
     closing, ended = threading.Event(), threading.Event()
-    watching = housekeeping.Program(str(path))
+    watching = _housekeeping.Program(str(path))
     thread = threading.Thread(target=watching.watch, args=(closing, ended.set))
     thread.start()
     try:
@@ -78,20 +78,20 @@ def test_one_that_is_gone_for_a_moment_does_not_end_it_but_for_good_does(
 ) -> None:
     away = path.with_name("away")
     looks: list[str] = []
-    identity = housekeeping._identity
+    identity = _housekeeping._identity
 
-    def noted(name: str) -> housekeeping.Identity | None:
+    def noted(name: str) -> _housekeeping.Identity | None:
         looks.append("gone" if (found := identity(name)) is None else "there")
         return found
 
-    monkeypatch.setattr(housekeeping, "_identity", noted)
+    monkeypatch.setattr(_housekeeping, "_identity", noted)
     with watched(path) as ended:
         path.rename(away)
         wait_for(lambda: "gone" in looks, "a look that finds nothing")
         away.rename(path)
         wait_for(lambda: looks[-1] == "there", "a look that finds it again")
         assert not ended.is_set()
-        monkeypatch.setattr(housekeeping, "GONE", 0.1)
+        monkeypatch.setattr(_housekeeping, "GONE", 0.1)
         path.unlink()
         assert ended.wait(60)
     assert f"The program {path} was removed" in caplog.text
@@ -99,7 +99,7 @@ def test_one_that_is_gone_for_a_moment_does_not_end_it_but_for_good_does(
 
 def test_nothing_is_looked_at_where_it_is_not_known_what_was_run(path: Path) -> None:
     for unknown in ("", "x" * 5000):
-        housekeeping.Program(unknown).watch(threading.Event(), lambda: None)
+        _housekeeping.Program(unknown).watch(threading.Event(), lambda: None)
 
 
 @pytest.mark.long

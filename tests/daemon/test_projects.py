@@ -8,7 +8,7 @@ import pytest
 
 from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.daemon.projects import Projects, Selection
+from boinc_gahp.daemon._projects import Projects, Selection
 from boinc_gahp.errors import ConfigError, LedgerError
 from boinc_gahp.secret import Authenticator
 from tests.daemon.stand_in import StandIn
@@ -113,8 +113,8 @@ def test_settings_are_loaded_once_and_given_to_the_log_first() -> None:
 def test_trouble_while_settling_does_not_end_it(
     opener: Opener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("boinc_gahp.daemon.projects.FIRST_RECONCILE", 0.01)
-    monkeypatch.setattr("boinc_gahp.daemon.projects.RECONCILE_INTERVAL", 0.01)
+    monkeypatch.setattr("boinc_gahp.daemon._projects.FIRST_RECONCILE", 0.01)
+    monkeypatch.setattr("boinc_gahp.daemon._projects.RECONCILE_INTERVAL", 0.01)
     problems = [LedgerError("locked"), ZeroDivisionError("a bug")]
     context = StandIn()
     reconcile = context.reconcile

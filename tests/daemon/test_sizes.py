@@ -73,10 +73,10 @@ def test_the_parsers_of_past_replies_do_not_pile_up() -> None:
     program = """
 import gc
 from boinc_gahp.daemon.main import prepare_process
-from boinc_gahp.rpc import replies
+from boinc_gahp.rpc import _replies
 prepare_process()
 for _ in range(5000):
-    replies.read([b"<ping><success>1</success></ping>"], "ping")
+    _replies.read([b"<ping><success>1</success></ping>"], "ping")
 print(sum(type(each).__name__ == "XMLPullParser" for each in gc.get_objects()))
 """
     environment = {k: v for k, v in os.environ.items() if not k.startswith("COV")}

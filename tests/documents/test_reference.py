@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.config import reading
+from boinc_gahp.config import _reading
 from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.gahp.commands import COMMANDS
 from boinc_gahp.htcondor.hold_codes import HoldCode
@@ -101,7 +101,7 @@ def test_every_field_of_every_class_of_settings_is_a_setting() -> None:
         for field in dataclasses.fields(Settings)
         if dataclasses.is_dataclass(field.default)
     }
-    assert set(found) == {"project", *sections} == {"project", *reading.sections()}
+    assert set(found) == {"project", *sections} == {"project", *_reading.sections()}
     for name, cls in sections.items():
         assert [setting.key for setting in found[name]] == [
             field.name for field in dataclasses.fields(cls)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.fetch.archive import Archive
+    from boinc_gahp.fetch._archive import Archive
 
 leading_out = pytest.mark.parametrize(
     "name",

@@ -6,7 +6,7 @@ import stat
 import threading
 from typing import TYPE_CHECKING
 
-from boinc_gahp.fetch.delivered import Delivered
+from boinc_gahp.fetch._delivered import Delivered
 
 if TYPE_CHECKING:
     from pathlib import Path

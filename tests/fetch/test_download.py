@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import OutputError
-from boinc_gahp.fetch.download import gunzip
+from boinc_gahp.fetch._download import gunzip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

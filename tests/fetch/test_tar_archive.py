@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch._tar_archive import TarArchive
 from boinc_gahp.fetch.names import below
-from boinc_gahp.fetch.tar_archive import TarArchive
 from tests.fetch.archives import check_names, contents, leading_out, names, tricky
 
 if TYPE_CHECKING:

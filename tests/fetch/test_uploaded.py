@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import OutputError, ProjectDown, ProjectError
-from boinc_gahp.fetch.uploaded import NotUploaded, Uploaded
+from boinc_gahp.fetch._uploaded import NotUploaded, Uploaded
 from tests.helpers import refusal
 
 if TYPE_CHECKING:

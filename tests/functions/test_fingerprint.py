@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.functions.fingerprint import fingerprint
+from boinc_gahp.functions._fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from pathlib import Path

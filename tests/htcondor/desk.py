@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from boinc_gahp.htcondor import rollback, sending
-from boinc_gahp.htcondor.description import JobDescription
-from boinc_gahp.htcondor.sending import Sender
+from boinc_gahp.htcondor import _rollback, _sending
+from boinc_gahp.htcondor._description import JobDescription
+from boinc_gahp.htcondor._sending import Sender
 from boinc_gahp.ledger.rows import NewJob
 from boinc_gahp.submit import abort
 from boinc_gahp.submit.types import LocalFile, Parameters
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from boinc_gahp.htcondor.context import AccountContext
+    from boinc_gahp.htcondor._context import AccountContext
     from boinc_gahp.ledger.rows import BatchRow, JobRow
     from tests.faultproxy import Exchange, Fault
     from tests.htcondor.helpers import Site
@@ -160,7 +160,7 @@ def for_sending(site: Site, monkeypatch: pytest.MonkeyPatch, *, read: float = 30
     site.local.pause_volunteers()
     site.reset(quiet=0.0, poll_shortest=0.05, poll_longest=0.1)
     site.timeouts = replace(site.timeouts, read=read, retry=1)
-    for module in (abort, rollback, sending):
+    for module in (abort, _rollback, _sending):
         monkeypatch.setattr(module, "ABORT_AGAIN", 0.3)
     return site
 

@@ -18,7 +18,7 @@ from boinc_gahp.config.settings import (
 )
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.fetch.context import FetchContext
-from boinc_gahp.htcondor.context import AccountContext, CancelScopes
+from boinc_gahp.htcondor._context import AccountContext, CancelScopes
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.jobs import JobLedger
 from boinc_gahp.ledger.ledger import Ledger

@@ -7,8 +7,8 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.htcondor.description import JobDescription
-from boinc_gahp.htcondor.following import Follower
+from boinc_gahp.htcondor._description import JobDescription
+from boinc_gahp.htcondor._following import Follower
 from boinc_gahp.ledger.rows import NewJob
 from boinc_gahp.submit.engine import submit
 from boinc_gahp.submit.query import query_jobs
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from boinc_gahp.htcondor.context import AccountContext
+    from boinc_gahp.htcondor._context import AccountContext
     from boinc_gahp.ledger.rows import BatchRow, JobRow
     from boinc_gahp.submit.types import Input
     from tests.htcondor.helpers import Site

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boinc_gahp.htcondor.cleanup import BatchCleanup
-from boinc_gahp.htcondor.leases import Leases
+from boinc_gahp.htcondor._cleanup import BatchCleanup
+from boinc_gahp.htcondor._leases import Leases
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.htcondor.context import AccountContext
+    from boinc_gahp.htcondor._context import AccountContext
 
 
 class TaskRunner:

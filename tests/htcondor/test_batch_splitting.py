@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.htcondor import rollback
+from boinc_gahp.htcondor import _rollback
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit import abort
@@ -231,8 +231,8 @@ def test_an_abort_waits_no_longer_because_the_clock_was_set_back_and_long_enough
 def test_if_every_part_is_refused_the_rest_is_held_without_being_tried(
     site: Site, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rollback, "_DEPTH", 2)
-    monkeypatch.setattr(rollback, "_DISJOINT", 4)
+    monkeypatch.setattr(_rollback, "_DEPTH", 2)
+    monkeypatch.setattr(_rollback, "_DISJOINT", 4)
     site.proxy.fail("submit_batch", refuse(WORDS), times=None)
     ids = desk.accept(20, "number{}")
     desk.run()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.htcondor.batching import Bounds, due_batches
+from boinc_gahp.htcondor._batching import Bounds, due_batches
 from boinc_gahp.ledger.rows import Waiting
 
 NOW = 1_800_000_000.0

@@ -9,9 +9,9 @@ import pytest
 from boinc_gahp.config.settings import HTCondor, ProjectSettings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.containers.rules import FPOPS_BOUND
-from boinc_gahp.htcondor.description import JobDescription
-from boinc_gahp.htcondor.fetching import request_for
-from boinc_gahp.htcondor.job_ad import AdRefused, read_ad
+from boinc_gahp.htcondor._description import JobDescription
+from boinc_gahp.htcondor._fetching import request_for
+from boinc_gahp.htcondor._job_ad import AdRefused, read_ad
 from boinc_gahp.templates.reading import read_input_template, read_output_template
 from tests.htcondor.test_job_ad import ad
 

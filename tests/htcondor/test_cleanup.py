@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.htcondor import cleanup
+from boinc_gahp.htcondor import _cleanup
 from boinc_gahp.ledger.rows import NewJob
 from boinc_gahp.states import BatchState
 from boinc_gahp.submit import engine
@@ -20,7 +20,7 @@ from tests.htcondor.task_runner import TaskRunner
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from boinc_gahp.htcondor.context import AccountContext
+    from boinc_gahp.htcondor._context import AccountContext
     from boinc_gahp.ledger.rows import BatchRow
     from boinc_gahp.localproject.project import LocalProject
     from tests.htcondor.helpers import Site
@@ -333,10 +333,10 @@ def test_a_retirement_that_a_list_of_batches_undoes_is_done_once_more(
     runner.run(now)
     assert batch_state(context, batch) == "retired"
     assert site.batch_states() == [BatchState.COMPLETE]
-    runner.run(now + cleanup.RETIRE_AGAIN)
+    runner.run(now + _cleanup.RETIRE_AGAIN)
     assert site.batch_states() == [BatchState.RETIRED]
     assert site.proxy.count("retire_batch") == 2
-    runner.run(now + 2 * cleanup.RETIRE_AGAIN)
+    runner.run(now + 2 * _cleanup.RETIRE_AGAIN)
     assert site.proxy.count("retire_batch") == 2
 
 

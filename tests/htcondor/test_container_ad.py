@@ -12,11 +12,11 @@ from hypothesis import given, strategies as st
 from boinc_gahp.config.settings import HTCondor, ProjectSettings
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.containers.script import Program
-from boinc_gahp.htcondor.description import JobDescription
-from boinc_gahp.htcondor.fetching import container_request_for
-from boinc_gahp.htcondor.in_container import InContainer, container_job
-from boinc_gahp.htcondor.job_ad import AdRefused, read_ad
-from boinc_gahp.rpc.build import submission_document
+from boinc_gahp.htcondor._description import JobDescription
+from boinc_gahp.htcondor._fetching import container_request_for
+from boinc_gahp.htcondor._in_container import InContainer, container_job
+from boinc_gahp.htcondor._job_ad import AdRefused, read_ad
+from boinc_gahp.rpc._build import submission_document
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.submit.container_jobs import Tree, make_container_jobs

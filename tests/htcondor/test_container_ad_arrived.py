@@ -8,13 +8,13 @@ import pytest
 
 from boinc_gahp.config.settings import HTCondor, ProjectSettings
 from boinc_gahp.config.urls import ProjectUrl
-from boinc_gahp.htcondor.job_ad import AdRefused, read_ad
+from boinc_gahp.htcondor._job_ad import AdRefused, read_ad
 from tests.htcondor.test_job_ad import ad
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from boinc_gahp.htcondor.description import JobDescription
+    from boinc_gahp.htcondor._description import JobDescription
 
 #: What every routed job has.
 ROUTED: dict[str, Any] = {

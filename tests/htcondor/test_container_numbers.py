@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from boinc_gahp.htcondor.description import JobDescription
-from boinc_gahp.htcondor.in_container import InContainer, container_job
+from boinc_gahp.htcondor._description import JobDescription
+from boinc_gahp.htcondor._in_container import InContainer, container_job
 from boinc_gahp.localproject.php import STOCK
 from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.submit import made_files

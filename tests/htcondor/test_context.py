@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from boinc_gahp.htcondor.context import CancelScopes, JobCancelled
-from boinc_gahp.htcondor.retry_times import FailureBackoff
+from boinc_gahp.htcondor._context import CancelScopes, JobCancelled
+from boinc_gahp.htcondor._retry_times import FailureBackoff
 from tests.helpers import wait_for
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.htcondor.description import JobDescription
+from boinc_gahp.htcondor._description import JobDescription
 from boinc_gahp.submit.types import LocalFile, Parameters, RemoteFile
 
 #: Texts as paths are: any characters, and bytes that are no UTF-8 as surrogates.

@@ -13,8 +13,8 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.cli.main import main
 from boinc_gahp.fetch.types import Failure
-from boinc_gahp.htcondor import failures
-from boinc_gahp.htcondor.fetching import Fetcher
+from boinc_gahp.htcondor import _failures
+from boinc_gahp.htcondor._fetching import Fetcher
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.localproject.states import Outcome
 from boinc_gahp.rpc.types import ResultInfo
@@ -29,7 +29,7 @@ from tests.inside import tell_of_failed_jobs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.htcondor.context import AccountContext
+    from boinc_gahp.htcondor._context import AccountContext
     from tests.htcondor.helpers import Job, Site
     from tests.htcondor.onproject import Sent
 
@@ -227,17 +227,17 @@ def failure_with(*statuses: int, states: tuple[str, ...] = (), words: str = "x")
 @given(st.integers(-(2**31), 2**31 - 1).filter(bool))
 def test_a_status_is_the_programs_or_the_clients(status: int) -> None:
     is_clients = status < 0 or (193 <= status <= 205 and status != 195)
-    assert failures.exit_code(failure_with(status)) == (None if is_clients else status)
+    assert _failures.exit_code(failure_with(status)) == (None if is_clients else status)
 
 
 def test_where_no_instance_is_known_the_projects_words_tell_whether_they_ended_well() -> None:
-    assert failures.exit_code(failure_with(5, words="too_many_error_results")) == 5
-    assert failures.exit_code(failure_with(5, words="no_canonical_result")) is None
+    assert _failures.exit_code(failure_with(5, words="too_many_error_results")) == 5
+    assert _failures.exit_code(failure_with(5, words="no_canonical_result")) is None
     states = ("Completed, validation inconclusive", "Error while computing")
-    assert failures.exit_code(failure_with(5, states=states, words="no_canonical_result")) == 5
-    assert failures.exit_code(failure_with(5, states=(*states, "Abandoned"))) == 5
-    assert failures.exit_code(failure_with(5, states=states[::-1])) is None
-    assert failures.exit_code(failure_with(0, 0)) is None
+    assert _failures.exit_code(failure_with(5, states=states, words="no_canonical_result")) == 5
+    assert _failures.exit_code(failure_with(5, states=(*states, "Abandoned"))) == 5
+    assert _failures.exit_code(failure_with(5, states=states[::-1])) is None
+    assert _failures.exit_code(failure_with(0, 0)) is None
 
 
 def test_a_job_that_was_aborted_is_held_whatever_its_instances_did(
@@ -305,7 +305,7 @@ def test_a_job_that_is_cancelled_meanwhile_gets_nothing(
     sent.await_end()
     row = sent.job
     context.jobs.cancel(row.id)
-    assert failures.fail(context, row)
+    assert _failures.fail(context, row)
     Fetcher(context).fetch(row)
     assert sent.states == ["cancelled"]
     assert list(sent.iwds[0].iterdir()) == []

@@ -13,9 +13,9 @@ import pytest
 from boinc_gahp.config.settings import Timeouts
 from boinc_gahp.fetch.job_directory import fetch_output
 from boinc_gahp.fetch.temporary import registry
-from boinc_gahp.htcondor import fetching
-from boinc_gahp.htcondor.description import JobDescription
-from boinc_gahp.htcondor.fetching import Fetcher, clear_away, request_for
+from boinc_gahp.htcondor import _fetching
+from boinc_gahp.htcondor._description import JobDescription
+from boinc_gahp.htcondor._fetching import Fetcher, clear_away, request_for
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from tests import faultproxy
 from tests.htcondor.helpers import change, listing
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from boinc_gahp.fetch.cancel import CancelScope
     from boinc_gahp.fetch.context import FetchContext
     from boinc_gahp.fetch.types import FetchRequest, FetchResult
-    from boinc_gahp.htcondor.context import AccountContext
+    from boinc_gahp.htcondor._context import AccountContext
     from tests.htcondor.helpers import Site
     from tests.htcondor.onproject import Sent
 
@@ -280,7 +280,7 @@ def test_a_full_disk_is_waited_for_and_then_held(
     assert "the disk is full: free some space" in (sent.job.trouble or "")
     warnings = [record for record in caplog.records if record.levelname == "WARNING"]
     assert sum("the disk is full" in record.getMessage() for record in warnings) == 1
-    monkeypatch.setattr(fetching, "STORAGE_WAIT", 0.0)
+    monkeypatch.setattr(_fetching, "STORAGE_WAIT", 0.0)
     Fetcher(context).fetch(sent.job)
     monkeypatch.setattr("boinc_gahp.fetch.temporary.os.write", write)
     job = sent.job
@@ -429,7 +429,7 @@ def test_a_job_cancelled_as_its_last_output_arrives_is_left_alone(
         context.jobs.cancel(job.id)
         return result
 
-    monkeypatch.setattr(fetching, "fetch_output", then_cancelled)
+    monkeypatch.setattr(_fetching, "fetch_output", then_cancelled)
     Fetcher(context).fetch(job)
     row = sent.jobs[0]
     assert (row.state, row.exit_code, row.writing) == ("cancelled", None, False)

@@ -12,8 +12,8 @@ import pytest
 
 from boinc_gahp.config.settings import Timeouts
 from boinc_gahp.fetch.types import Failure, FetchResult
-from boinc_gahp.htcondor import failures
-from boinc_gahp.htcondor.following import Follower
+from boinc_gahp.htcondor import _failures
+from boinc_gahp.htcondor._following import Follower
 from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.ledger.overview import overviews
 from boinc_gahp.submit.control import abort_jobs
@@ -28,7 +28,7 @@ from tests.inside import fail_workunit
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from boinc_gahp.htcondor.context import AccountContext
+    from boinc_gahp.htcondor._context import AccountContext
     from tests.faultproxy import Exchange
     from tests.htcondor.helpers import Site
     from tests.htcondor.onproject import Sent
@@ -216,7 +216,7 @@ def test_a_job_that_went_well_after_all_is_not_held(site: Site, context: Account
     wait_for(lambda: query_jobs(context.project, _id(sent)).jobs[0][1] == "ERROR", "the error")
     # What a result that comes late does to a job's errors.
     change(site, "UPDATE workunit SET error_mask = 0 WHERE name = ?", row.job_name)
-    assert not failures.fail(context, row)
+    assert not _failures.fail(context, row)
     assert sent.states == ["queued"]
     abort_jobs(context.project, [row.job_name or ""])
 
@@ -418,25 +418,25 @@ def test_of_a_failure_there_is_what_helps(site: Site, context: AccountContext) -
     told = FetchResult(1, 0.0, 3.5)
     statuses = (*range(1, 13), -161, 0)
     failure = Failure(("x",), "x: why", statuses, "report", "one\ntwo " + "three " * 90, told)
-    reason = failures.reason_of(context, sent.job, sent.batch, failure)
+    reason = _failures.reason_of(context, sent.job, sent.batch, failure)
     assert "exit statuses on the volunteers' computers: ..., 5, 6, 7" in reason
     assert "-161 usually means: an output file was missing" in reason
     assert reason.endswith("three three")
     assert "\n" not in reason
     assert len(reason) < 1000
-    assert failures.last_status(failure) == -161
-    assert failures.last_status(replace(failure, exit_statuses=(0, 0))) == 0
-    assert failures.last_status(replace(failure, exit_statuses=())) == 1
+    assert _failures.last_status(failure) == -161
+    assert _failures.last_status(replace(failure, exit_statuses=(0, 0))) == 0
+    assert _failures.last_status(replace(failure, exit_statuses=())) == 1
 
 
 def test_a_failed_job_of_a_batch_that_is_gone_is_lost(site: Site, context: AccountContext) -> None:
     site.local.pause_volunteers()
     sent, other = send(site, context), send(site, context)
     change(site, "DELETE FROM batch WHERE id = ?", _id(sent))
-    assert failures.fail(context, sent.job)
+    assert _failures.fail(context, sent.job)
     assert sent.job.hold_code == HoldCode.LOST
     context.jobs.cancel(other.job.id)
-    assert failures.fail(context, other.job._replace(batch_id=None))
+    assert _failures.fail(context, other.job._replace(batch_id=None))
     assert other.states == ["cancelled"]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.daemon import housekeeping
+from boinc_gahp.daemon import _housekeeping
 from boinc_gahp.fetch.context import Opener
 from boinc_gahp.ledger.ledger import Ledger
 from boinc_gahp.submit.made_files import MadeFiles
@@ -60,7 +60,7 @@ def looked_after(opener: Opener) -> Iterator[threading.Event]:
     """Run the housekeeping; lend what it sets to end the process."""
     closing, ended = threading.Event(), threading.Event()
     thread = threading.Thread(
-        target=housekeeping.ledger_housekeeping, args=(opener, lambda: 1e9, closing, ended.set)
+        target=_housekeeping.ledger_housekeeping, args=(opener, lambda: 1e9, closing, ended.set)
     )
     thread.start()
     try:
@@ -73,7 +73,7 @@ def looked_after(opener: Opener) -> Iterator[threading.Event]:
 def test_files_that_no_container_job_has_needed_for_a_day_are_removed(
     site: Site, opener: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(housekeeping, "INTERVAL", 0.02)
+    monkeypatch.setattr(_housekeeping, "INTERVAL", 0.02)
     made = MadeFiles.of(site.directory / "state")
     old, new = (Path(made.write("run.sh", text).path) for text in (b"old", b"new"))
     two_days_ago = time.time() - 2 * 86400
@@ -91,7 +91,7 @@ def test_it_is_noticed_and_reported_and_ends_the_process(
     caplog: pytest.LogCaptureFixture,
     how: str,
 ) -> None:
-    monkeypatch.setattr(housekeeping, "INTERVAL", 0.02)
+    monkeypatch.setattr(_housekeeping, "INTERVAL", 0.02)
     path: Path = site.directory / "state" / "ledger.sqlite"
     path.unlink()
     if how == "replaced":

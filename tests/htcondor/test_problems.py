@@ -11,10 +11,10 @@ import pytest
 from boinc_gahp.errors import (
     TransportError,
 )
-from boinc_gahp.htcondor import cleanup
-from boinc_gahp.htcondor.error_guard import ErrorGuard
-from boinc_gahp.htcondor.fetching_queue import FetchQueue
-from boinc_gahp.htcondor.following import Follower
+from boinc_gahp.htcondor import _cleanup
+from boinc_gahp.htcondor._error_guard import ErrorGuard
+from boinc_gahp.htcondor._fetching_queue import FetchQueue
+from boinc_gahp.htcondor._following import Follower
 from boinc_gahp.threads import Workers
 from tests import faultproxy
 from tests.helpers import refusal, wait_for
@@ -26,7 +26,7 @@ from tests.htcondor.task_runner import TaskRunner
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boinc_gahp.htcondor.context import AccountContext
+    from boinc_gahp.htcondor._context import AccountContext
     from boinc_gahp.ledger.jobs import JobLedger
     from tests.faultproxy import Exchange, Fault
     from tests.htcondor.helpers import Site
@@ -147,7 +147,7 @@ def test_of_three_cancelled_jobs_two_are_aborted_though_the_third_s_batch_is_ano
     assert site.proxy.count("abort_jobs") == asked + 1
     assert runner.due(again) - again > again - now
     # In the end the project is believed, so that the batch can be retired.
-    monkeypatch.setattr(cleanup, "REFUSAL_FINAL", 0.0)
+    monkeypatch.setattr(_cleanup, "REFUSAL_FINAL", 0.0)
     runner.run(runner.due(again))
     runner.run(runner.due(again))
     assert context.jobs.pending_aborts(*site.owner) == []

@@ -20,7 +20,7 @@ from tests.helpers import wait_for
 from tests.htcondor.helpers import await_state, failed, row_of
 
 if TYPE_CHECKING:
-    from boinc_gahp.htcondor.manager import Reconciled
+    from boinc_gahp.htcondor._manager import Reconciled
     from boinc_gahp.ledger.jobs import JobLedger
     from tests.htcondor.helpers import Site
 

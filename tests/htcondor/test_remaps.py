@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.htcondor.job_ad import read_remaps
+from boinc_gahp.htcondor._job_ad import read_remaps
 
 # HTCondor has no way to write a \ before a separator, space around a name, or a tab.
 _ANY = st.text(st.sampled_from("=;\\ ./ab\udcff") | st.characters(exclude_characters="\t\n"))

@@ -388,7 +388,7 @@ def test_jobs_for_an_address_without_a_project_are_held_once_that_has_lasted(
     ids = desk.accept(2)
     desk.turn()
     assert desk.states(ids) == ["sending", "sending"]
-    monkeypatch.setattr("boinc_gahp.htcondor.sending_action.REFUSAL_FINAL", 0.0)
+    monkeypatch.setattr("boinc_gahp.htcondor._sending_action.REFUSAL_FINAL", 0.0)
     desk.run()
     row = desk.row(ids[0])
     assert (row.state, row.hold_code) == ("failed", HoldCode.REFUSED)

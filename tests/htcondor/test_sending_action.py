@@ -18,8 +18,7 @@ from boinc_gahp.errors import (
     StagingError,
     TransportError,
 )
-from boinc_gahp.htcondor.hold_codes import HoldCode
-from boinc_gahp.htcondor.sending_action import (
+from boinc_gahp.htcondor._sending_action import (
     REFUSAL_FINAL,
     Action,
     Attempt,
@@ -27,6 +26,7 @@ from boinc_gahp.htcondor.sending_action import (
     hold_for,
     is_about_project,
 )
+from boinc_gahp.htcondor.hold_codes import HoldCode
 from boinc_gahp.ledger.rows import BatchRow
 from boinc_gahp.submit.journal import Sending
 from boinc_gahp.templates.types import TemplateError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.htcondor import sending
+from boinc_gahp.htcondor import _sending
 from tests.htcondor.desk import Desk, for_sending
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def test_a_fault_in_the_middle_of_sending_holds_nothing_and_each_job_is_sent_onc
         raise fault
 
     with monkeypatch.context() as patch:
-        patch.setattr(sending, "request_of", fail)
+        patch.setattr(_sending, "request_of", fail)
         desk.turn()
         assert (len(met), set(desk.states(ids))) == (1, {"sending"})
     desk.run()

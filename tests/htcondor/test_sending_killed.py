@@ -24,7 +24,7 @@ SENDER = """
 import sys, threading
 from pathlib import Path
 from boinc_gahp.fetch.context import FetchContext
-from boinc_gahp.htcondor.context import AccountContext, CancelScopes
+from boinc_gahp.htcondor._context import AccountContext, CancelScopes
 from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.config.settings import HTCondor
 from boinc_gahp.ledger.jobs import JobLedger

@@ -13,7 +13,7 @@ import pytest
 from boinc_gahp.config.settings import ProjectSettings, Settings, State
 from boinc_gahp.config.urls import ProjectUrl
 from boinc_gahp.errors import ConfigError, GahpError, LedgerError
-from boinc_gahp.htcondor.context import JobCancelled
+from boinc_gahp.htcondor._context import JobCancelled
 from boinc_gahp.htcondor.service import UnknownJob
 from boinc_gahp.ledger.account_lock import AccountLock
 from boinc_gahp.ledger.rows import Hold

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.gahp import words
-from boinc_gahp.htcondor.status_ad import status_ad
+from boinc_gahp.htcondor._status_ad import status_ad
 from boinc_gahp.ledger.rows import JobRow, State
 
 WORDS: dict[State, int] = {

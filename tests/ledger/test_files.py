@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import LedgerError
-from boinc_gahp.ledger import migrations, store as ledger_store
+from boinc_gahp.ledger import _migrations, store as ledger_store
+from boinc_gahp.ledger._migrations import VERSION
 from boinc_gahp.ledger.jobs import JobLedger
-from boinc_gahp.ledger.migrations import VERSION
 from boinc_gahp.ledger.store import Store
 from tests.ledger.jobs import counts, new_job
 from tests.ledger.test_store import locked, put
@@ -104,9 +104,9 @@ def next_release(monkeypatch: pytest.MonkeyPatch, store: Store) -> Path:
     """A ledger of this version, which has a job; and then the program is of the next."""
     JobLedger(store).accept(new_job("a"))
     monkeypatch.setattr(
-        migrations, "MIGRATIONS", (*migrations.MIGRATIONS, ("CREATE TABLE more (x)",))
+        _migrations, "MIGRATIONS", (*_migrations.MIGRATIONS, ("CREATE TABLE more (x)",))
     )
-    monkeypatch.setattr(migrations, "VERSION", VERSION + 1)
+    monkeypatch.setattr(_migrations, "VERSION", VERSION + 1)
     monkeypatch.setattr(ledger_store, "VERSION", VERSION + 1)
     return store.path
 
@@ -131,7 +131,9 @@ def test_a_migration_that_fails_changes_nothing(
     next_release: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        migrations, "MIGRATIONS", (*migrations.MIGRATIONS[:-1], ("CREATE TABLE more (x)", "no SQL"))
+        _migrations,
+        "MIGRATIONS",
+        (*_migrations.MIGRATIONS[:-1], ("CREATE TABLE more (x)", "no SQL")),
     )
     with pytest.raises(LedgerError, match="syntax error"):
         Store(next_release)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boinc_gahp.errors import LedgerError
+from boinc_gahp.ledger._migrations import VERSION
 from boinc_gahp.ledger.ledger import Ledger
-from boinc_gahp.ledger.migrations import VERSION
 from boinc_gahp.ledger.opening import BUSY_TIMEOUT
 from boinc_gahp.secret import Authenticator
 from tests.ledger.jobs import ACCOUNT, MINE, URL

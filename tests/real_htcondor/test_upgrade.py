@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from boinc_gahp.ledger.migrations import VERSION
+from boinc_gahp.ledger._migrations import VERSION
 from tests.helpers import wait_for
 from tests.install.conftest import ROOT, tracked_files
 from tests.real_htcondor.node import command_lines
@@ -51,7 +51,7 @@ def source(pool: Pool) -> Iterator[str]:
     version = directory / "boinc_gahp/_version.py"
     version.write_text(re.sub('(__version__ = ").*"', rf'\g<1>{NEXT}"', version.read_text()))
     _edit(
-        directory / "boinc_gahp/ledger/migrations.py",
+        directory / "boinc_gahp/ledger/_migrations.py",
         "\nVERSION: Final = len(MIGRATIONS)",
         '\nMIGRATIONS = (*MIGRATIONS, ("CREATE TABLE of_next_version (number INTEGER)",))  # type: '
         "ignore\nVERSION: Final = len(MIGRATIONS)",

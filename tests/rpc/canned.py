@@ -16,7 +16,7 @@ from tests.rpc.scripted import AUTHENTICATOR
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boinc_gahp.rpc.transport import HttpRequest
+    from boinc_gahp.rpc._transport import HttpRequest
 
 URL = "http://boinc.example.edu/test/"
 XML = {"Content-Type": "text/xml"}

@@ -13,9 +13,9 @@ import pytest
 import trustme
 
 from boinc_gahp.errors import BadRequest, ConfigError, ProjectError, ProtocolError, TransportError
+from boinc_gahp.rpc._transport import trusting
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.transport import trusting
 from tests.rpc import scripted
 from tests.rpc.canned import ONCE, ask, inside, trouble
 from tests.rpc.scripted import AUTHENTICATOR, PONG, Scripted, http, ok, status, tunnel

@@ -9,13 +9,13 @@ from email.utils import formatdate
 import pytest
 from hypothesis import given, strategies as st
 
-from boinc_gahp.rpc import transport
-from boinc_gahp.rpc.transport import Clock
+from boinc_gahp.rpc import _transport
+from boinc_gahp.rpc._transport import Clock
 
 
 def heard(date: str | None, *, took: float = 0.0) -> Clock:
     told = Clock()
-    told.hear(date, transport._uptime() - took)
+    told.hear(date, _transport._uptime() - took)
     return told
 
 
@@ -56,8 +56,8 @@ def test_what_was_heard_holds_when_this_machine_s_clock_is_set(
 
 def test_what_was_heard_long_ago_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     told = heard(formatdate(usegmt=True))
-    later = transport._uptime() + 3600.0
-    monkeypatch.setattr(transport, "_uptime", lambda: later)
+    later = _transport._uptime() + 3600.0
+    monkeypatch.setattr(_transport, "_uptime", lambda: later)
     assert not told.is_known
 
 

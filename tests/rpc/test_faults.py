@@ -22,9 +22,9 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
+from boinc_gahp.rpc._transport import HttpTransport
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.transport import HttpTransport
 from boinc_gahp.rpc.types import BatchSubmission, JobSubmission
 from tests.rpc import scripted
 from tests.rpc.canned import inside

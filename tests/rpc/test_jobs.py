@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from boinc_gahp.errors import NotFound, ProtocolError, RpcError
+from boinc_gahp.rpc._spool import NoRoom, SpooledJobs
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
-from boinc_gahp.rpc.spool import NoRoom, SpooledJobs
 from boinc_gahp.rpc.types import JobInfo
 from tests.contract.replay import Recording, ReplayReply, names
 from tests.rpc.canned import URL, XML, inside, project
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from boinc_gahp.rpc.transport import HttpRequest
+    from boinc_gahp.rpc._transport import HttpRequest
 
 
 def written(job: JobInfo) -> str:

@@ -8,7 +8,7 @@ import re
 import pytest
 from hypothesis import example, given, strategies as st
 
-from boinc_gahp.rpc.pages import PAGE_BYTES, is_page, page_beginning, page_text, page_title
+from boinc_gahp.rpc._pages import PAGE_BYTES, is_page, page_beginning, page_text, page_title
 
 PIECES = ["<!--", "-->", "<!", "--", ">", "<", " ", "\n", "<html", "<HTML>", "<!DOCTYPE html"]
 PIECES += ["<!doctype  HTML>", "<htmlx>", "x", "<?xml?>", "\t", "<!---->", "<!-- a -->"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from lxml import etree
 
-from boinc_gahp.rpc import regular_form, replies, results
+from boinc_gahp.rpc import _regular_form, _replies, _results
 
 WIRE = Path(__file__).parent.parent / "contract" / "wire"
 RECORDED = [
@@ -16,8 +16,8 @@ RECORDED = [
 ]
 #: The elements that are repeated, what is made of each, and their regular form.
 FORMS = {
-    "query_batch": (("job",), results.batch_job, regular_form.JOB),
-    "query_batch2": (("batch_size", "job"), results.size_or_status, regular_form.STATUS),
+    "query_batch": (("job",), _results.batch_job, _regular_form.JOB),
+    "query_batch2": (("batch_size", "job"), _results.size_or_status, _regular_form.STATUS),
 }
 
 
@@ -28,18 +28,18 @@ def test_a_text_that_looks_like_a_job_stays_a_text() -> None:
     for size in (1, 50, 100_000):
         chunks = [data[at : at + size] for at in range(0, len(data), size)]
         tags, make, form = FORMS["query_batch2"]
-        records: replies.RepeatedElements[object] = replies.RepeatedElements(tags, make, 9, form)
-        assert replies.read(chunks, "query_batch2", records).words == f"bad: {job * 3}"
+        records: _replies.RepeatedElements[object] = _replies.RepeatedElements(tags, make, 9, form)
+        assert _replies.read(chunks, "query_batch2", records).words == f"bad: {job * 3}"
         assert records.items == [("n", "DONE")]
 
 
 def outcome(rpc: str, chunks: list[bytes], *, at_a_glance: bool) -> object:
     """Return all that a reading comes to, but for white space between the elements."""
     tags, make, form = FORMS[rpc]
-    records: replies.RepeatedElements[object] = replies.RepeatedElements(
+    records: _replies.RepeatedElements[object] = _replies.RepeatedElements(
         tags, make, 10**6, form if at_a_glance else None
     )
-    reply = replies.read(chunks, rpc, records)
+    reply = _replies.read(chunks, rpc, records)
     rest: list[tuple[str, str]] = []
     for element in () if reply.root is None else reply.root:
         if element.tag not in tags:

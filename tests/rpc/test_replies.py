@@ -15,7 +15,7 @@ from boinc_gahp.errors import (
     RpcError,
     TransportError,
 )
-from boinc_gahp.rpc.repair import RAW_TEXT, Repair
+from boinc_gahp.rpc._repair import RAW_TEXT, Repair
 from boinc_gahp.rpc.types import JobStatus
 from tests.rpc.canned import inside, project
 

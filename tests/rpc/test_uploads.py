@@ -14,7 +14,7 @@ import pytest
 from requests_toolbelt import MultipartDecoder
 
 from boinc_gahp.errors import StagingError, TransportError
-from boinc_gahp.rpc.bodies import FormBody
+from boinc_gahp.rpc._bodies import FormBody
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.types import UploadFile

@@ -17,8 +17,8 @@ from xml.sax.saxutils import escape
 
 from boinc_gahp.config.settings import ProjectSettings, Settings
 from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.fetch._delivered import Delivered
 from boinc_gahp.fetch.context import FetchContext
-from boinc_gahp.fetch.delivered import Delivered
 from boinc_gahp.rpc.client import WebRpcs
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.submit.made_files import MadeFiles
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from boinc_gahp.ledger.ledger import Ledger
-    from boinc_gahp.rpc.transport import HttpRequest
+    from boinc_gahp.rpc._transport import HttpRequest
 
 URL = "http://boinc.example.edu/test/"
 SECRET = "a11ce000000000000000000000000001"

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from boinc_gahp.containers.rules import FPOPS_BOUND
 from boinc_gahp.errors import JobRefused
-from boinc_gahp.rpc.build import submission_document
+from boinc_gahp.rpc._build import submission_document
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.submit.boinc_submit import boinc_submit
 from boinc_gahp.submit.buda import buda_request

@@ -8,7 +8,7 @@ from lxml import etree
 
 from boinc_gahp.errors import JobRefused
 from boinc_gahp.localproject.names import valid_physical_name
-from boinc_gahp.rpc.build import submission_document
+from boinc_gahp.rpc._build import submission_document
 from boinc_gahp.rpc.types import BatchSubmission, InputFile, JobSubmission
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.submit import checks

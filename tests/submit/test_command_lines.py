@@ -20,7 +20,7 @@ from boinc_gahp.localproject.server.job_line import read_job_line, through_sql
 from boinc_gahp.localproject.server.request import parse_request
 from boinc_gahp.localproject.supplied import input_template, output_template
 from boinc_gahp.rpc import command_lines, types
-from boinc_gahp.rpc.build import submission_document
+from boinc_gahp.rpc._build import submission_document
 from boinc_gahp.secret import Authenticator
 from boinc_gahp.submit import checks
 from boinc_gahp.templates.documents import read_workunit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings, strategies as st
 
-from boinc_gahp.submit.parameters import ELEMENTS, RequestedSizes
+from boinc_gahp.submit._parameters import ELEMENTS, RequestedSizes
 from boinc_gahp.submit.types import Job, Parameters, SubmitRequest
 from boinc_gahp.templates.reading import read_input_template
 from boinc_gahp.templates.types import DEFAULTS, InputFileInfo, InputTemplate

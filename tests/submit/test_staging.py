@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from boinc_gahp.rpc.transport import Body, HttpRequest
+    from boinc_gahp.rpc._transport import Body, HttpRequest
     from tests.submit.scripted import Arguments
 
 

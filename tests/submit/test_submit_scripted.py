@@ -18,7 +18,7 @@ from tests.submit.scripted import Script, batch, error, job
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from boinc_gahp.rpc.transport import HttpRequest
+    from boinc_gahp.rpc._transport import HttpRequest
     from tests.submit.scripted import Reply
 
 NAMES = [f"b#1.{number}" for number in range(4)]

@@ -21,11 +21,11 @@ from prompt_toolkit.styles import Style
 
 from boinc_gahp import __version__
 from boinc_gahp.config.places import log_file, state_dir
+from boinc_gahp.daemon._engine import Engine
+from boinc_gahp.daemon._projects import Projects
 from boinc_gahp.daemon.console import display
 from boinc_gahp.daemon.console.input import CommandCompleter, MaskAuthenticator, PrivateHistory
-from boinc_gahp.daemon.engine import Engine
 from boinc_gahp.daemon.main import CLOSING, leave, prepare_process
-from boinc_gahp.daemon.projects import Projects
 from boinc_gahp.errors import GahpError
 from boinc_gahp.gahp.commands import COMMANDS
 from boinc_gahp.gahp.words import decode, encode
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boinc_gahp.config.settings import Settings
-    from boinc_gahp.daemon.engine import FinishedRequest
-    from boinc_gahp.daemon.projects import OpenContext
+    from boinc_gahp.daemon._engine import FinishedRequest
+    from boinc_gahp.daemon._projects import OpenContext
 
 log = logging.getLogger("boinc_gahp.daemon")
 

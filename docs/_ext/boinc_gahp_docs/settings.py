@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from boinc_gahp.config import reading, settings
+from boinc_gahp.config import _reading, settings
 from boinc_gahp_docs import rst
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _TYPES_BY_KEY = {
     "proxy": "web address",
     "ca_bundle": "path",
     "file": "path",
-    "level": "one of " + ", ".join(reading.LEVELS),
+    "level": "one of " + ", ".join(_reading.LEVELS),
 }
 
 
@@ -67,7 +67,7 @@ def sections() -> dict[str, list[Setting]]:
 
 
 def _classes() -> dict[str, type[Any]]:
-    return {"project": settings.ProjectSettings, **reading.sections()}
+    return {"project": settings.ProjectSettings, **_reading.sections()}
 
 
 def _settings(section: str, cls: type[Any]) -> Iterator[Setting]:
@@ -93,7 +93,7 @@ def _setting(section: str, key: str, kind: str, default: str | None, comment: st
 
 
 def _least(key: str, kind: str) -> str:
-    zero = reading._COUNTS_WITH_ZERO if kind == "int" else reading._TIMES_WITH_ZERO  # noqa: SLF001
+    zero = _reading._COUNTS_WITH_ZERO if kind == "int" else _reading._TIMES_WITH_ZERO  # noqa: SLF001
     if key in zero:
         return "0 or greater"
     return "1 or greater" if kind == "int" else "greater than 0"

@@ -1,0 +1,235 @@
+"""What is known of a batch without asking: the project's last answer, and what was submitted."""
+
+from __future__ import annotations
+
+import html
+import math
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.api import counting
+from boinc_gahp.api._forecast import Forecast
+from boinc_gahp.api.manifest_files import Manifests
+from boinc_gahp.api.progress import state_words
+from boinc_gahp.states import BatchState
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+    from boinc_gahp.api.counting import Counts, JobTracker
+    from boinc_gahp.api.manifest import Manifest
+    from boinc_gahp.api.project import Project
+    from boinc_gahp.errors import GahpError
+    from boinc_gahp.rpc.types import BatchInfo
+
+_OVER = (BatchState.COMPLETE, BatchState.ABORTED, BatchState.RETIRED)
+
+
+class KnownBatch:
+    """The part of a :class:`~boinc_gahp.Batch` that asks nothing."""
+
+    def __init__(self, project: Project, info: BatchInfo) -> None:
+        self.project = project
+        self.info = info
+        self.trouble: GahpError | None = None
+        self.gone = False
+        self.existed = False
+        self.compared = False
+        #: The lease is not renewed before this time of time.monotonic().
+        self.renew_from = -math.inf
+        self.lease_trouble: GahpError | None = None
+        self._running: int | None = None
+        self._longest: float | None = None
+        self._forecast = Forecast()
+        self._forecast.see(info)
+        self._manifest: Manifest | None = None
+
+    # -- what it is
+
+    @property
+    def id(self) -> int:
+        """The batch's number on the project."""
+        return self.info.id
+
+    @property
+    def name(self) -> str:
+        """The batch's name; other batches may have the same."""
+        return self.info.name
+
+    @property
+    def app_name(self) -> str:
+        """The app that its jobs run."""
+        return self.info.app_name
+
+    @property
+    def state(self) -> BatchState:
+        """The batch's state, as the project counts it."""
+        return self.info.state
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the batch is complete, aborted, retired or gone, or has no jobs to wait for."""
+        # Jobs are created before the batch is in progress: without jobs it stays in progress for
+        # ever (web-rpcs.rst, "submit_batch").
+        is_empty = self.state is BatchState.IN_PROGRESS and not self.njobs
+        return self.gone or is_empty or self.state in _OVER
+
+    @property
+    def njobs(self) -> int:
+        """How many jobs the batch has, or will have once it is submitted."""
+        return self.info.njobs
+
+    @property
+    def nerror_jobs(self) -> int:
+        """How many of the jobs failed or were aborted."""
+        return self.info.nerror_jobs
+
+    @property
+    def fraction_done(self) -> float:
+        """The part of the jobs that are done or have failed, from 0 to 1."""
+        return self.info.fraction_done
+
+    @property
+    def nover(self) -> int:
+        """How many of the jobs are done or have failed."""
+        return min(self.njobs, round(self.fraction_done * self.njobs))
+
+    @property
+    def create_time(self) -> float:
+        """When the batch was created, in seconds since the epoch, by the project's clock."""
+        return self.info.create_time
+
+    @property
+    def expire_time(self) -> float | None:
+        """When the lease ends; after that the project may abort and retire the batch. None: never.
+
+        :meth:`wait`, :meth:`Project.watch`, :meth:`fetch` and :meth:`fetch_zip` renew the lease for
+        ``[jobs] batch_lease`` seconds; :meth:`extend` sets it.
+        """
+        return self.info.expire_time or None
+
+    @property
+    def lease_is_over(self) -> bool:
+        """Whether the batch was aborted or retired, perhaps because its lease is over."""
+        ended = self.state in (BatchState.ABORTED, BatchState.RETIRED)
+        return ended and 0 < self.info.expire_time <= time.time()
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """What was submitted; None: this machine does not know.
+
+        Only the machine that submitted a batch knows it, until the batch is retired.
+
+        :meta private:
+        """
+        if self._manifest is None:
+            self._manifest = Manifests(self.project.session).of(self.name, self.id)
+        return self._manifest
+
+    @property
+    def directory(self) -> Path | None:
+        """Where the batch was last fetched on this machine; None: it was not, or is not known."""
+        return Manifests(self.project.session).fetched_into(self.id)
+
+    @property
+    def completion_time(self) -> float | None:
+        """When the batch was first seen to be over, by the project's clock; None: it was not yet.
+
+        A project notes this when somebody asks about the batch for the first time after its last
+        job; it does not tell when that job ended.
+        """
+        return self.info.completion_time or None
+
+    @property
+    def expected_end(self) -> float | None:
+        """When the last job ends if jobs go on ending as they did recently; None: not known.
+
+        In seconds since the epoch. It is no promise: the last jobs often take longer.
+        """
+        return None if self.is_over else self._forecast.end
+
+    @property
+    def longest_running(self) -> float | None:
+        """For how many seconds a job has been seen running, at least; None: not known.
+
+        It is known while the batch is watched.
+        """
+        return None if self.is_over else self._longest
+
+    @property
+    def latest_counts(self) -> Counts | None:
+        """How many jobs were in which state when the batch was last watched; asks nothing.
+
+        None: that is not known. :meth:`wait` and :meth:`Project.watch` count the jobs of batches
+        with up to 40,000 jobs; :meth:`counts` asks the project for all jobs.
+        """
+        return counting.counts(self, self._running)
+
+    def __len__(self) -> int:
+        """How many jobs the batch has; see :attr:`njobs`."""
+        return self.njobs
+
+    def __bool__(self) -> bool:
+        """True, also for a batch without jobs."""
+        return True
+
+    # -- what is learned
+
+    def see(self, info: BatchInfo, jobs: JobTracker | None = None) -> bool:
+        """Take the project's answer about the batch; return whether anything changed.
+
+        :meta private:
+        """
+        running = None if jobs is None else jobs.running
+        changed = (self.info, self._running) != (info, running)
+        changed = changed or self.trouble is not None or self.gone
+        self.info, self.trouble, self.gone, self._running = info, None, False, running
+        self._longest = None if jobs is None else jobs.longest
+        self._forecast.see(info)
+        return changed
+
+    def vanish(self) -> None:
+        """Note that the project no longer knows the batch.
+
+        :meta private:
+        """
+        self.gone, self.trouble = True, None
+
+    # -- for people
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KnownBatch):
+            return NotImplemented
+        return (self.project.url, self.id) == (other.project.url, other.id)
+
+    def __hash__(self) -> int:
+        return hash((self.project.url, self.id))
+
+    def __repr__(self) -> str:
+        words = [f"<Batch {self.id} {self.name!r} {self.state.words}"]
+        words.append(f"{self.nover}/{self.njobs} jobs")
+        text = " ".join(words)
+        if self.nerror_jobs:
+            text += f", {self.nerror_jobs} failed"
+        if self.gone:
+            text += ", gone"
+        return text + ">"
+
+    def _repr_html_(self) -> str:
+        """Return the HTML that a notebook shows."""
+        done = self.nover - self.nerror_jobs
+        rows: list[tuple[str, Any]] = [
+            ("batch", f"{self.name} (id {self.id})"),
+            ("project", self.project.url),
+            ("app", self.app_name),
+            ("state", state_words(self)),
+            ("jobs", f"{done} done, {self.nerror_jobs} failed, of {self.njobs}"),
+        ]
+        cells = "".join(
+            f'<tr><th style="text-align:left">{head}</th>'
+            f'<td style="text-align:left">{html.escape(str(text))}</td></tr>'
+            for head, text in rows
+        )
+        bar = f'<progress max="1" value="{self.fraction_done:.4f}"></progress>'
+        return f"<table>{cells}<tr><th></th><td>{bar}</td></tr></table>"

@@ -1,0 +1,212 @@
+"""From a table of parameters to futures: over the jobs of an app, and over those of a program."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from boinc_gahp.api._gathering import failed_job
+from boinc_gahp.api._naming import contents_name, free_name
+from boinc_gahp.api.app import look_up
+from boinc_gahp.api.folders import folder_name
+from boinc_gahp.api.futures import JobFutures, JobResult
+from boinc_gahp.api.progress import of_steps
+from boinc_gahp.api.request import job_names
+from boinc_gahp.api.table import jobs_from
+from boinc_gahp.errors import BadRequest
+from boinc_gahp.submit.buda_names import buda_name
+from boinc_gahp.submit.types import Job
+from boinc_gahp.text import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from typing_extensions import Unpack
+
+    from boinc_gahp.api.batch import Batch
+    from boinc_gahp.api.project import Project
+    from boinc_gahp.api.request import Options
+    from boinc_gahp.api.session import Session
+    from boinc_gahp.api.watching import Poll
+    from boinc_gahp.submit.types import File
+
+__all__ = ["directory_for", "futures_of", "map_jobs", "run_program"]
+
+T = TypeVar("T")
+
+#: How many names an error lists.
+_NAMED = 5
+#: Characters of a program's name that its batch's name does not have.
+_ODD = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def map_jobs(
+    project: Project,
+    app_name: str,
+    rows: str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Iterable[Job],
+    *,
+    args: Sequence[object] | str | None,
+    inputs: Mapping[str, File] | None,
+    outputs: Collection[str] | None,
+    directory: str | os.PathLike[str] | None,
+    poll: Poll,
+    **options: Unpack[Options],
+) -> JobFutures[JobResult]:
+    """Submit a job for each row, and return futures; see :meth:`Project.map`."""
+    jobs = _jobs(rows, args, inputs)
+    wanted = (outputs,) if isinstance(outputs, str) else tuple(outputs or ())
+    if wanted and buda_name(app_name) is not None:
+        jobs = [job if job.outputs else replace(job, outputs=wanted) for job in jobs]
+    elif wanted:
+        _check_outputs(project.session, app_name, jobs, wanted, options)
+    make = partial(_checked, wanted)
+    return futures_of(project, app_name, jobs, make, directory=directory, poll=poll, **options)
+
+
+def run_program(
+    project: Project,
+    command: Sequence[object] | str,
+    *,
+    image: str,
+    directory: str | os.PathLike[str] | None,
+    poll: Poll,
+    **given: Any,
+) -> JobFutures[JobResult]:
+    """Submit a program, and return futures; see :meth:`Project.run`."""
+    from boinc_gahp.api.programs import program_batch  # noqa: PLC0415  (not for apps)
+
+    made = program_batch(project.session, command, image=image, **given)
+    words = made.jobs[0].program
+    called = "" if words is None else _ODD.sub("", posixpath.basename(words.command[0]))
+    return futures_of(
+        project,
+        made.app,
+        made.jobs,
+        partial(_checked, ()),
+        stem=called or made.app,
+        directory=directory,
+        poll=poll,
+        **made.options,
+    )
+
+
+def futures_of(
+    project: Project,
+    app_name: str,
+    jobs: Sequence[Job],
+    make: Callable[[Batch, JobResult], T],
+    *,
+    stem: str | None = None,
+    directory: str | os.PathLike[str] | None,
+    poll: Poll,
+    **options: Unpack[Options],
+) -> JobFutures[T]:
+    """Submit jobs, and return a future for each.
+
+    Args:
+        project: the project.
+        app_name: the app that runs the jobs.
+        jobs: the jobs.
+        make: returns the value of a job that is done, of its batch and its result; what it raises
+            is raised by the job's future.
+        stem: what the batch's name begins with, if none is given; None: the app's name.
+        directory: where the outputs are put; None: a folder with the batch's name in the working
+            directory.
+        poll: how often to ask the project.
+        options: those of :meth:`Project.submit`.
+
+    Raises:
+        GahpError: as :meth:`Project.submit`.
+    """
+    session = project.session
+    with of_steps(options.get("progress")) as report:
+        options["progress"] = report
+        if options.get("name") is None:
+            name = contents_name(session, app_name, jobs, stem=stem, **options)
+            options["name"] = free_name(session, name)
+        batch = project.submit(app_name, jobs, **options)
+    names = job_names(batch.name, jobs)
+    return JobFutures(
+        batch,
+        [(name, job.parameters) for name, job in zip(names, jobs, strict=True)],
+        directory_for(batch, directory),
+        partial(make, batch),
+        poll=poll,
+    )
+
+
+def directory_for(batch: Batch, directory: str | os.PathLike[str] | None) -> Path:
+    """Return where the outputs of a batch's futures go: a folder of its name, if none is named."""
+    # The working directory may change before the first job is over. A link's target is not used.
+    return Path(os.path.abspath(directory or folder_name(batch.name)))  # noqa: PTH100
+
+
+def _checked(wanted: Collection[str], batch: Batch, result: JobResult) -> JobResult:
+    """Return a job's result, if it ended well and has its outputs.
+
+    Args:
+        wanted: open names of the outputs that it has to have.
+        batch: its batch.
+        result: the result.
+
+    Raises:
+        JobFailed: it failed, or lacks an output.
+    """
+    reason = result.failure
+    missing = [name for name in wanted if name not in result.outputs]
+    if missing and not reason:
+        there = listed([repr(name) for name in result.outputs], _NAMED)
+        reason = f"it has no output {missing[0]!r}; its outputs are: {there}"
+    if reason:
+        status = result.exit_status
+        raise failed_job(batch, result.name, reason, exit_status=status, stderr=result.stderr)
+    return result
+
+
+def _jobs(
+    rows: Any, args: Sequence[object] | str | None, inputs: Mapping[str, File] | None
+) -> list[Job]:
+    """Return a job for each row; rows may be jobs already."""
+    is_table = isinstance(rows, (str, os.PathLike, Mapping)) or hasattr(rows, "to_dict")
+    if is_table or hasattr(rows, "to_dicts") or not isinstance(rows, Iterable):
+        return jobs_from(rows, args=args, inputs=inputs)
+    several = list(rows)
+    if not any(isinstance(each, Job) for each in several):
+        return jobs_from(several, args=args, inputs=inputs)
+    if args is not None or inputs is not None:
+        raise BadRequest(
+            "rows has jobs, which have arguments and inputs of their own: leave out args and "
+            "inputs, or give mappings"
+        )
+    return several
+
+
+def _check_outputs(
+    session: Session,
+    app_name: str,
+    jobs: Sequence[Job],
+    wanted: Collection[str],
+    options: Options,
+) -> None:
+    """Check the names of outputs before jobs are sent that could not have them.
+
+    Raises:
+        BadRequest: the app's jobs make no such output.
+        NotFound, PermissionDenied, TemplateError, RpcError: the app's templates cannot be read.
+    """
+    if options.get("output_template_filename") or any(job.output_template for job in jobs):
+        return
+    made = [info.open_name for info in look_up(session, app_name).outputs if info.open_name]
+    for name in wanted:
+        if name not in made:
+            there = listed([repr(each) for each in made], _NAMED)
+            raise BadRequest(
+                f"outputs has {name!r}, which jobs of {app_name} do not make; their outputs are: "
+                f"{there}{did_you_mean(name, made, show=repr)}"
+            )

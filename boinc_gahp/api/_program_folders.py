@@ -1,0 +1,205 @@
+"""The folder of a job that ran a program in a container: its files, and how the program ended.
+
+For the project each such job has ended well. Its own files tell how the program ended, and hold
+what it wrote to its standard streams (:mod:`boinc_gahp.containers.names`). The folder looks like
+the program's working directory: outputs keep their directories.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from boinc_gahp.api._job_templates import MOST_UNKNOWN, unknown_template
+from boinc_gahp.api.folders import Folder, size_of
+from boinc_gahp.containers.ending import LARGEST, Ending, read_ending
+from boinc_gahp.containers.names import ENDING, PACKED, STDERR, STDOUT, WORK
+from boinc_gahp.errors import OutputError
+from boinc_gahp.fetch.names import new_file, shown
+from boinc_gahp.fetch.sinks import Delivery, Members
+from boinc_gahp.text import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from boinc_gahp.api.fetching_batch import FinishedJob
+    from boinc_gahp.api.folders import Note
+
+__all__ = ["ProgramFolder"]
+
+#: The file names of the standard streams, and those that are used if an output has them.
+_STREAMS = {STDOUT: ("stdout.txt", "stdout.boinc.txt"), STDERR: ("stderr.txt", "stderr.boinc.txt")}
+#: How many missing outputs are told.
+_NAMED = 10
+
+
+class ProgramFolder(Folder):
+    """A folder for the files of one job that ran a program.
+
+    Args:
+        path, job, stderr, again: see :class:`~boinc_gahp.api.folders.Folder`.
+        streams_only: whether only stdout and stderr are wanted.
+        named: the outputs that the job names; None: it names none, or they are only known from its
+            template.
+
+    Attributes:
+        ending: how the program ended; known when the outputs are selected.
+    """
+
+    first = ENDING, LARGEST
+    packed: str | None = PACKED
+    stderr_is_output = True
+
+    def __init__(
+        self,
+        path: Path,
+        job: FinishedJob,
+        *,
+        stderr: bool,
+        again: bool,
+        named: tuple[str, ...] | None = None,
+        streams_only: bool = False,
+    ) -> None:
+        super().__init__(path, job, stderr=stderr, again=again)
+        self.ending = Ending()
+        self.named = named
+        self._streams_only = streams_only
+        #: The files that are outputs by themselves, by their names in the job's directory.
+        self._alone: dict[str, Path] = {}
+        #: Files and directories of the archive.
+        self._unpacked: set[str] = set()
+        self._streams: dict[str, Delivery] = {}
+
+    def read(self, content: bytes) -> None:
+        """Note how the program ended. If it was not run, only the streams are wanted."""
+        self.ending = read_ending(content)
+        if self.ending.problem is not None or self._streams_only:
+            self.packed = None
+
+    def select(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:
+        """Return what is wanted beside the archive's files."""
+        self._alone.clear()
+        files = []
+        for output, name in self._names(outputs).items():
+            files.append(self._file(output, name))
+            self._alone[name] = files[-1].destination
+        taken = {self._name(item.destination) for item in files}
+        self._streams = {
+            stream: self._delivery(stream, next((n for n in names if n not in taken), names[-1]))
+            for stream, names in _STREAMS.items()
+            if stream in outputs and (stream != STDERR or self.wants_stderr)
+        }
+        if self.ending.problem is not None or self._streams_only:
+            self._alone.clear()
+            files = []
+        found = self.distinct((*self._streams.values(), *files))
+        self._outputs = {name: self._name(place) for name, place in self._alone.items()}
+        return found
+
+    def stderr(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
+        """Return where stderr goes."""
+        return self._streams.get(STDERR)
+
+    def stdout(self, outputs: Mapping[str, str]) -> Delivery | None:  # noqa: ARG002
+        """Return where stdout goes."""
+        return self._streams.get(STDOUT)
+
+    def streams(self, outputs: Mapping[str, str]) -> tuple[Delivery, ...]:  # noqa: ARG002
+        """Return where both go."""
+        return tuple(item for item in self._streams.values() if not self.has(item))
+
+    def lacks(self, places: Sequence[Path]) -> bool:
+        """Return whether the archive is needed: a named output is not in place, or none is named.
+
+        Names that cannot be those of files on the project are only in the archive, and the template
+        does not tell them; so such a job has no others in its template.
+        """
+        there = {*places, *(self.directory / name for name in self.have)}
+        return not self._alone or not there.issuperset(self._alone.values())
+
+    def members(
+        self,
+        archive: str,
+        members: Mapping[str, str],
+        directories: Sequence[str],
+    ) -> Members:
+        """Return what is wanted of the archive: all that is not there by itself."""
+        what = self.describe(archive)
+        taken = {item.destination for item in self._streams.values()}
+        files = []
+        self._unpacked = {*members, *directories}
+        for member in members:
+            item = self._file(member, member)
+            if item.destination in taken:  # a stream has this name
+                stem, dot, end = posixpath.basename(member).partition(".")
+                item = self._file(
+                    member, posixpath.join(posixpath.dirname(member), f"{stem}.program{dot}{end}")
+                )
+            files.append(item)
+            self._outputs[member] = self._name(item.destination)
+        made = [
+            (self.directory / new_file(shown(each), what), self.directory) for each in directories
+        ]
+        wanted = self.distinct(files)
+        return Members(tuple(item for item in wanted if not self.has(item)), tuple(made))
+
+    def describe(self, output: str) -> str:
+        """Return a description of an output, for errors."""
+        if output in (PACKED, self.packed):
+            return f"the archive of the outputs of job {self.job_name!r}"
+        return super().describe(output.removeprefix(WORK))
+
+    def told(self, note: Note) -> Note:
+        """Return a note with how the program ended, and its streams."""
+        paths = {
+            stream: self._name(item.destination)
+            for stream, item in self._streams.items()
+            if item.destination.exists()  # the engine does not tell of empty ones
+        }
+        files = {**note.files, **{path: size_of(self.directory / path) for path in paths.values()}}
+        ending = self.ending
+        failure = ending.failure
+        missing = [] if failure else self._missing(files)
+        if missing:
+            names = listed(list(map(repr, missing)), _NAMED)
+            failure = f"the program ended with status 0, but did not make {names}"
+        result = note.result
+        return replace(
+            note,
+            files=files,
+            stderr=paths.get(STDERR, note.stderr),
+            stdout=paths.get(STDOUT),
+            exit_status=ending.exit_status,
+            failure=failure,
+            result=None if result is None else replace(result, exit_status=ending.exit_status),
+        )
+
+    def _names(self, outputs: Mapping[str, str]) -> dict[str, str]:
+        """Return the names in the program's directory, by those in the template."""
+        if self.own_template != unknown_template():
+            return {each: each.removeprefix(WORK) for each in outputs if each.startswith(WORK)}
+        # They are at the same places as in the job's own template.
+        told = self.ending.outputs
+        if self.ending.problem is not None:
+            return {}
+        if told is None:
+            raise OutputError(
+                f"the names of the outputs of job {self.job_name!r} are only known on the machine "
+                "that submitted it: fetch there"
+            )
+        self.packed = f"{WORK}{len(told)}" if self.packed else None
+        return {f"{WORK}{number}": name for number, name in enumerate(told[:MOST_UNKNOWN])}
+
+    def _missing(self, there: Mapping[str, int]) -> list[str]:
+        """Return the named outputs that the program did not make."""
+        made = {*self._unpacked, *there}
+        return [
+            name
+            for name in (self._alone if self.named is None else self.named)
+            if name not in made and not any(each.startswith(f"{name}/") for each in made)
+        ]
+
+    def _file(self, output: str, name: str) -> Delivery:
+        return self._delivery(output, new_file(shown(name), self.describe(output)))

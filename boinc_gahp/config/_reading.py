@@ -1,0 +1,320 @@
+"""Reads a settings file: its text becomes a :class:`Layer`, or an error names the place."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from boinc_gahp.config.accounts import DEFAULT_PROJECT
+from boinc_gahp.config.places import expand
+from boinc_gahp.config.settings import FAILED_JOBS, ProjectSettings, Settings
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import BadRequest, ConfigError
+from boinc_gahp.secret import Authenticator, hide_logins
+from boinc_gahp.text import nearest, quoted
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from boinc_gahp.config._private import FileText
+
+LEVELS = ("debug", "info", "warning", "error", "off")
+
+#: Keys that may be 0, which switches something off; all other numbers must be positive.
+_COUNTS_WITH_ZERO = frozenset({"keep"})
+_TIMES_WITH_ZERO = frozenset(
+    {"retry", "submit_margin", "templates_cached", "output_rate"}
+    | {"quiet", "longest_wait", "retire_wait", "history", "stranded_wait"}
+)
+#: Images that are files of the submit node: the path follows after a colon.
+_IMAGE_FILES = frozenset({"oci-archive", "rootfs"})
+#: Never quoted in an error.
+_SECRET_KEYS = frozenset({"authenticator", "proxy"})
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """The contents of one file, checked and converted, key by key.
+
+    Attributes:
+        path: the file.
+        projects: its ``[project]`` (as :data:`DEFAULT_PROJECT`) and ``[projects.NAME]`` tables; an
+            ``authenticator`` in them is an :class:`Authenticator`, or the path of the file that
+            holds it.
+        sections: its other tables.
+        problems: warnings.
+    """
+
+    path: Path
+    projects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    sections: dict[str, dict[str, Any]] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+
+def sections() -> dict[str, type[Any]]:
+    """Return the class of each section, except those of projects."""
+    return {
+        each.name: type(each.default) for each in fields(Settings) if is_dataclass(each.default)
+    }
+
+
+def read_layer(file: FileText) -> Layer:
+    """Return the contents of a settings file: TOML, or the two lines of the C++ program.
+
+    Raises:
+        ConfigError: it is not safe, or has something that is not a setting; names file, place and
+            remedy.
+    """
+    problems: list[str] = []
+    warning = file.must_be_trusted()
+    if warning is not None:
+        problems.append(warning)
+    layer = _read_two_lines(file) if is_two_lines(file.text) else _read_toml(file)
+    if any(
+        isinstance(each.get("authenticator"), Authenticator) for each in layer.projects.values()
+    ):
+        warning = file.must_be_private()
+        if warning is not None:
+            problems.append(warning)
+    return replace(layer, problems=tuple(problems))
+
+
+def is_two_lines(text: str) -> bool:
+    """Tell whether a text is the C++ program's ``config.txt``; TOML never begins with a URL."""
+    return text.lstrip().lower().startswith(("http://", "https://"))
+
+
+def parse_authenticator(text: str) -> Authenticator:
+    """Return the authenticator from a file: its first word, as HTCondor reads it.
+
+    Raises:
+        ValueError: there is none; the message never quotes the text.
+    """
+    words = text.split(None, 1)
+    if not words:
+        raise ValueError("an authenticator is expected, but it is empty")
+    if not (words[0].isascii() and words[0].isprintable()):
+        raise ValueError("an authenticator is expected, but it has characters that are not ASCII")
+    return Authenticator(words[0])
+
+
+def _read_two_lines(file: FileText) -> Layer:
+    lines = [line.strip() for line in file.text.splitlines()]
+    lines = [line for line in lines if line]
+    if len(lines) != 2:
+        number = "only that line" if len(lines) == 1 else f"{len(lines)} lines"
+        raise ConfigError(
+            f"{file.path} begins with an address; such a file must have a second line with the "
+            f"authenticator, and nothing else, but it has {number}"
+        )
+    try:
+        url = _url("url", lines[0], file.path.parent)
+        authenticator = parse_authenticator(lines[1])
+    except ValueError as error:
+        raise ConfigError(f"{file.path}: {error}") from None
+    return Layer(file.path, {DEFAULT_PROJECT: {"url": url, "authenticator": authenticator}})
+
+
+def _read_toml(file: FileText) -> Layer:
+    try:
+        document = tomllib.loads(file.text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file.path} is not TOML: {error}") from None
+    classes = sections()
+    layer = Layer(file.path)
+    for name, table in document.items():
+        if name == "projects":
+            for project, values in _table(file.path, name, table).items():
+                place = f"projects.{project}"
+                layer.projects[project] = _read_project(file.path, place, values)
+        elif name == "project":
+            layer.projects[DEFAULT_PROJECT] = _read_project(file.path, name, table)
+        elif name in classes:
+            layer.sections[name] = _read_section(file.path, name, table, classes[name])
+        else:
+            known = ["project", "projects", *classes]
+            raise ConfigError(
+                f"{file.path}: there is no section [{name}]{_did_you_mean(name, known)}; "
+                f"there are {', '.join(known)}"
+            )
+    return layer
+
+
+def _read_project(path: Path, section: str, table: object) -> dict[str, Any]:
+    values = _read_section(path, section, table, ProjectSettings, extra=("authenticator_file",))
+    if "authenticator_file" in values:
+        if "authenticator" in values:
+            raise ConfigError(
+                f"{path}: [{section}] has both authenticator and authenticator_file; keep one"
+            )
+        values["authenticator"] = values.pop("authenticator_file")
+    return values
+
+
+def _read_section(
+    path: Path, section: str, table: object, cls: type, extra: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    kinds = {each.name: str(each.type) for each in fields(cls)} | dict.fromkeys(extra, "Path")
+    values = {}
+    for key, value in _table(path, section, table).items():
+        if key not in kinds:
+            raise ConfigError(
+                f"{path}: there is no {key} in [{section}]{_did_you_mean(key, kinds)}; "
+                f"there are {', '.join(kinds)}"
+            )
+        convert = _SPECIAL.get(key) or _KINDS[kinds[key]]
+        try:
+            values[key] = convert(key, value, path.parent)
+        except ValueError as error:
+            shown = "not right" if key in _SECRET_KEYS else _show(value)
+            raise ConfigError(f"{path}: {key} in [{section}] is {shown}; {error}") from None
+    return values
+
+
+def _table(path: Path, name: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: {name} is {_show(value)}; a section [{name}] is expected")
+    return value
+
+
+def _show(value: object) -> str:
+    """Return a value as it is written in TOML, if that is short."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a section"
+    if isinstance(value, list):
+        return "a list"
+    return quoted(hide_logins(value), 100) if isinstance(value, str) else str(value)
+
+
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
+    meant = nearest(name, known)
+    return f" (did you mean {meant}?)" if meant else ""
+
+
+class _Expected(ValueError):
+    """Says what was expected instead of the value."""
+
+
+# From a TOML value to a setting's: (key, value, directory of the file) -> value, or ValueError.
+
+
+def _bool(_key: str, value: object, _base: Path) -> bool:
+    if not isinstance(value, bool):
+        raise _Expected("true or false is expected")
+    return value
+
+
+def _int(key: str, value: object, _base: Path) -> int:
+    least = 0 if key in _COUNTS_WITH_ZERO else 1
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise _Expected(f"a whole number, {least} or greater, is expected")
+    return value
+
+
+def _float(key: str, value: object, _base: Path) -> float:
+    zero = key in _TIMES_WITH_ZERO
+    number = -1.0
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        number = float(value)
+    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
+        least = "0 or greater" if zero else "greater than 0"
+        raise _Expected(f"a number of seconds, {least}, is expected")
+    return number
+
+
+def _str(_key: str, value: object, _base: Path) -> str:
+    if not isinstance(value, str):
+        raise _Expected("a text in quotes is expected")
+    return value
+
+
+def _path(key: str, value: object, base: Path) -> Path:
+    return expand(_str(key, value, base), base)
+
+
+def _path_text(key: str, value: object, base: Path) -> str:
+    return str(_path(key, value, base))
+
+
+def _url(key: str, value: object, base: Path) -> ProjectUrl:
+    try:
+        return ProjectUrl(_str(key, value, base))
+    except BadRequest:
+        raise _Expected(
+            "the project's address is expected, like https://boinc.example.edu/test/"
+        ) from None
+
+
+def _proxy(key: str, value: object, base: Path) -> str:
+    text = _str(key, value, base)
+    if not text.startswith(("http://", "https://")):
+        raise _Expected("a proxy's address is expected, like http://proxy.example.edu:3128")
+    return text
+
+
+def _app(key: str, value: object, base: Path) -> str:
+    text = _str(key, value, base)
+    if not text.isprintable() or text.split() != [text]:
+        raise _Expected("the name of an app is expected, which is one word")
+    return text
+
+
+def _image(key: str, value: object, base: Path) -> str:
+    text = _str(key, value, base).strip()
+    if not text:
+        raise _Expected("the name of an image is expected, like docker://python:3.12-slim")
+    kind, colon, file = text.partition(":")
+    if colon and kind in _IMAGE_FILES:
+        return f"{kind}:{expand(file, base)}"
+    return text
+
+
+def _authenticator(key: str, value: object, base: Path) -> Authenticator:
+    text = _str(key, value, base)
+    if len(text.split()) > 1:
+        raise _Expected("an authenticator is expected, which is one word")
+    return parse_authenticator(text)
+
+
+def _one_of(*choices: str) -> Callable[[str, object, Path], str]:
+    def read(key: str, value: object, base: Path) -> str:
+        if _str(key, value, base) not in choices:
+            raise _Expected(f"one of {', '.join(choices)} is expected")
+        return str(value)
+
+    return read
+
+
+#: By key, for keys whose type is not enough.
+_SPECIAL: dict[str, Callable[[str, object, Path], Any]] = {
+    "url": _url,
+    "authenticator": _authenticator,
+    "ca_bundle": _path_text,
+    "proxy": _proxy,
+    "container_app": _app,
+    "container_image": _image,
+    "level": _one_of(*LEVELS),
+    "failed_jobs": _one_of(*FAILED_JOBS),
+    "file": _path_text,
+}
+
+#: By the type of the setting's field.
+_KINDS: dict[str, Callable[[str, object, Path], Any]] = {
+    "bool": _bool,
+    "int": _int,
+    "float": _float,
+    "str": _str,
+    "str | None": _str,
+    "Path": _path,
+    "Path | None": _path,
+}

@@ -1,0 +1,326 @@
+"""Answers Request Lines and runs the requests; both the pipes and the console use it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from boinc_gahp.daemon._projects import Selection
+from boinc_gahp.errors import NO_BATCH_NAMED, BadRequest, GahpError
+from boinc_gahp.gahp import blah_commands, boinc_commands, common_commands
+from boinc_gahp.gahp.command import AsyncRequest, Request
+from boinc_gahp.gahp.commands import COMMANDS, parse_request
+from boinc_gahp.gahp.conversation import BUSY, Conversation
+from boinc_gahp.gahp.results import fitting
+from boinc_gahp.secret import mask
+from boinc_gahp.threads import Pool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from boinc_gahp.daemon._projects import Projects
+    from boinc_gahp.gahp.lines import TooLong
+
+log = logging.getLogger("boinc_gahp.daemon")
+
+#: Statuses of BLAH_JOB_STATUS that tell HTCondor that a job has ended: completed, held.
+_ENDS = frozenset({"4", "5"})
+#: Threads that answer BLAH_JOB_STATUS. One reads the ledger for 20,000 in a second; two would take
+#: turns and half as much time again for it.
+_STATUSES = 1
+#: Threads that record what HTCondor was told; calls at the same time share one commit.
+_TELLERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnd:
+    """The news, in a Result Line, that a job of HTCondor's has ended.
+
+    Attributes:
+        job_id: as HTCondor knows it.
+        status: 4 or 5 (``gridmanager-batch.rst``, "Result lines").
+    """
+
+    job_id: str
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class LineAnswer:
+    """The answer to a Request Line.
+
+    Attributes:
+        output: whole lines for stdout: an ``R`` line if one was due, then the Return Line.
+        request: what the line asked for; None if it was not understood.
+        reason: why the line was not accepted, or a warning about an accepted one, for people; empty
+            if all is well.
+        accepted: whether it was carried out or queued.
+        ended: the ended jobs that ``output`` reports; for :meth:`Engine.delivered`, once all of it
+            was written.
+    """
+
+    output: bytes
+    request: Request | None = None
+    reason: str = ""
+    accepted: bool = True
+    ended: tuple[JobEnd, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRequest:
+    """A finished request with its result.
+
+    Attributes:
+        request: the request.
+        line: its Result Line, without prefix and end.
+        error: the error's text; None for success.
+        ended: the ended job that the line reports, or None.
+    """
+
+    request: AsyncRequest
+    line: bytes
+    error: str | None
+    ended: JobEnd | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ticket:
+    """A request with the state in force when its line was read."""
+
+    request: AsyncRequest
+    selection: Selection | None
+    gridmanager: bool
+    read_at: float
+
+
+class Engine:
+    """A conversation with its selected project, and the threads that do the work.
+
+    One thread calls all of its methods; they wait for nothing but a lock that is held for
+    microseconds. A subclass that shows results that nobody has asked for (the console) overrides
+    :meth:`announce`.
+
+    Args:
+        projects: the caller closes them.
+        on_result: called by a worker thread after each result; must return quickly.
+        clock: seconds, as :func:`time.monotonic`.
+    """
+
+    def __init__(
+        self,
+        projects: Projects,
+        *,
+        on_result: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.conversation = Conversation()
+        self._projects = projects
+        self._on_result = on_result
+        self._clock = clock
+        self._selection: Selection | None = None
+        self._at = ""  # the selected project's address, for the pools
+        self._pools = {
+            name: Pool(name, lambda: projects.limits.workers)
+            for name in ("work", "accept", "cancel")
+        } | {
+            "control": Pool("control", lambda: projects.limits.control_workers),
+            "status": Pool("status", lambda: min(_STATUSES, projects.limits.control_workers)),
+        }
+        self._telling = Pool("telling", lambda: _TELLERS)
+        self._given: list[JobEnd] = []  # in the results kept for RESULTS
+        self._finished: deque[FinishedRequest] = deque()
+        # Counters that only grow; each is written by one thread.
+        self._accepted = 0
+        self._taken = 0
+
+    @property
+    def quitting(self) -> bool:
+        """Whether QUIT was given."""
+        return self.conversation.quitting
+
+    @property
+    def unanswered(self) -> int:
+        """Accepted requests whose results the client has not received yet."""
+        return self._accepted - self._taken + self.conversation.waiting
+
+    @property
+    def max_line(self) -> int:
+        """Longest Request Line in bytes."""
+        return self._projects.limits.line_bytes
+
+    def handle(self, line: bytes | TooLong) -> LineAnswer:
+        """Answer a Request Line (without its end). Never raises: every line has an answer."""
+        read_at = self._clock()
+        try:
+            request = parse_request(line)
+            # Results that this line itself asks for need no R.
+            announcement = self.announce()
+            if isinstance(request, common_commands.Results):
+                announcement = b""
+            reply = self._answer(request, read_at)
+            ended: tuple[JobEnd, ...] = ()
+            if self._given and isinstance(request, common_commands.Results):
+                ended = tuple(self._given)
+                self._given.clear()
+        except BadRequest as error:
+            return self._refusal(str(error))
+        except Exception:  # a bug, but if the daemon fell silent, all jobs of the user would fail
+            log.exception("a Request Line could not be answered")
+            return self._refusal(f"internal error in boinc_gahp; the traceback is in {log_file()}")
+        output = announcement + reply.output
+        return LineAnswer(output, request, reply.reason, reply.accepted, ended)
+
+    def announce(self) -> bytes:
+        """Queue the new results for RESULTS; return the ``R`` line if it is due."""
+        taken = self.take_results()
+        self._given += [one.ended for one in taken if one.ended is not None]
+        return b"".join(self.conversation.add_result(one.line) for one in taken)
+
+    def take_results(self) -> list[FinishedRequest]:
+        """Return the results since the last call, in the order in which they came."""
+        taken = []
+        while self._finished:
+            taken.append(self._finished.popleft())
+        self._taken += len(taken)
+        return taken
+
+    def delivered(self, ended: Iterable[JobEnd]) -> None:
+        """Start recording that HTCondor was told that these jobs have ended."""
+        for one in ended:
+            try:
+                self._telling.submit(partial(self._record_end, one))
+            except RuntimeError as error:
+                log.error("Cannot record that HTCondor knows the end of %s: %s", one.job_id, error)
+
+    def finish_telling(self, timeout: float) -> None:
+        """Wait until everything delivered is recorded, at most ``timeout`` seconds."""
+        self._telling.close(timeout, drop=False)
+
+    def close(self, timeout: float = 0.0) -> None:
+        """Start no more requests; wait for those under way, at most ``timeout`` seconds."""
+        for pool in self._pools.values():
+            pool.close(timeout)
+        self.finish_telling(timeout)
+
+    def _refusal(self, reason: str) -> LineAnswer:
+        return LineAnswer(
+            self.announce() + self.conversation.syntax_error(), reason=reason, accepted=False
+        )
+
+    def _answer(self, request: Request, read_at: float) -> LineAnswer:
+        if isinstance(request, AsyncRequest):
+            return self._accept(request, read_at)
+        if isinstance(request, boinc_commands.SelectProject):
+            return self._select(request)
+        return LineAnswer(self.conversation.answer(request))
+
+    def _select(self, request: boinc_commands.SelectProject) -> LineAnswer:
+        """Use this project from now on.
+
+        Address and authenticator are the user's own words, from grid_resource and the
+        authenticator's file, and the gridmanager aborts on any answer but S. So the results of the
+        following requests report what is wrong with them.
+        """
+        self._selection = Selection.of(request.url, request.authenticator)
+        self._at = self._selection.url or request.url
+        return LineAnswer(self.conversation.success(), reason=self._selection.wrong)
+
+    def _accept(self, request: AsyncRequest, read_at: float) -> LineAnswer:
+        limit = self._projects.limits.pending_requests
+        if self.unanswered >= limit:
+            reason = f"{BUSY}: {limit} requests are unanswered; wait for some of their results"
+            return LineAnswer(self.conversation.busy(), reason=reason, accepted=False)
+        ticket = _Ticket(request, self._selection, bool(self.conversation.prefix), read_at)
+        pool = self._pools[COMMANDS[request.command].pool or "control"]
+        self._accepted += 1
+        try:
+            pool.submit(partial(self._work, ticket), self._at)
+        except RuntimeError as error:
+            self._finish(request, f"no thread could be started for this request: {error}")
+        return LineAnswer(self.conversation.success())
+
+    # -- on worker threads
+
+    def _work(self, ticket: _Ticket) -> None:
+        """Carry out a request; it gets exactly one result, whatever happens."""
+        request = ticket.request
+        try:
+            values = self._carry_out(ticket)
+            line = COMMANDS[request.command].form.success(request.request_id, values)
+        except GahpError as error:
+            # For a gridmanager the name ends the line: it would take a code after it as a part of
+            # it.
+            read = isinstance(request, boinc_commands.QueryBatches) and NO_BATCH_NAMED in str(error)
+            message = fitting(mask(str(error) if read else error.told()))
+            log.warning("%s %s: %s", request.command, request.request_id, message)
+            self._finish(request, message)
+        except BaseException as error:  # without a result, the job would hang
+            log.exception("%s %s: internal error", request.command, request.request_id)
+            self._finish(
+                request,
+                f"internal error in boinc_gahp ({type(error).__name__}); the traceback is in "
+                f"{log_file()}",
+            )
+        else:
+            log.debug("%s %s: done", request.command, request.request_id)
+            ended = None
+            if isinstance(request, blah_commands.JobStatus) and values[0] in _ENDS:
+                ended = JobEnd(request.job_id, int(values[0]))
+            self._finished.append(FinishedRequest(request, line, None, ended))
+            self._on_result()
+
+    def _carry_out(self, ticket: _Ticket) -> list[str]:
+        from boinc_gahp.daemon._dispatch import carry_out, carry_out_blah  # noqa: PLC0415
+        from boinc_gahp.submit.types import Client  # noqa: PLC0415  (heavy: after the banner)
+
+        if isinstance(ticket.request, blah_commands.BlahRequest):
+            # Show people at once what is wrong; a gridmanager would not pass it on.
+            gridmanager = ticket.gridmanager
+            service = self._projects.refusals() if gridmanager else self._projects.service()
+            return list(carry_out_blah(service, ticket.request))
+        answer_by = None
+        if ticket.gridmanager and isinstance(ticket.request, boinc_commands.Submit):
+            answer_by = ticket.read_at + self._projects.settings().timeouts.submit
+        context = self._projects.context(ticket.selection)
+        client = Client(gridmanager=ticket.gridmanager, answer_by=answer_by)
+        return list(carry_out(context, ticket.request, client))
+
+    def _finish(self, request: AsyncRequest, error: str) -> None:
+        error = mask(error)  # a server's message may contain it
+        last = _name_in_error(request, error)
+        message = error.removesuffix(last)
+        line = COMMANDS[request.command].form.error(request.request_id, message, last)
+        self._finished.append(FinishedRequest(request, line, error))
+        self._on_result()
+
+    def _record_end(self, ended: JobEnd) -> None:
+        try:
+            self._projects.refusals().end_reported(ended.job_id, ended.status)
+        except GahpError as error:
+            log.warning("Cannot record that HTCondor knows the end of %s: %s", ended.job_id, error)
+        except BaseException:
+            log.exception("cannot record that HTCondor knows the end of %s", ended.job_id)
+
+
+def _name_in_error(request: AsyncRequest, error: str) -> str:
+    """Return the name of a requested batch that the error ends in, or nothing.
+
+    A gridmanager compares it with its own name of the batch.
+    """
+    name = error.rpartition(NO_BATCH_NAMED)[2]
+    return (
+        name if isinstance(request, boinc_commands.QueryBatches) and name in request.batches else ""
+    )
+
+
+def log_file() -> str:
+    """Return the path of the log, or words that stand for it."""
+    for handler in logging.getLogger().handlers:
+        path = getattr(handler, "path", None)  # our handler, which this package may not import
+        if path is not None:
+            return str(path)
+    return "the log, but no log is written: see boinc_gahp check"

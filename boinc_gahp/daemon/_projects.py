@@ -1,0 +1,271 @@
+"""The loaded settings, a context for each project in use, and the service for HTCondor's jobs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from boinc_gahp.config.accounts import authenticator_of, find_project, project_at
+from boinc_gahp.config.settings import LimitSettings
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import BadRequest, ConfigError, GahpError, LedgerError
+from boinc_gahp.secret import Authenticator
+from boinc_gahp.threads import start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boinc_gahp.config.settings import ProjectSettings, Settings
+    from boinc_gahp.fetch.context import FetchContext, Opener
+    from boinc_gahp.htcondor.refusals import Refusals
+    from boinc_gahp.htcondor.service import Service
+
+    OpenContext = Callable[[Settings, ProjectSettings], FetchContext]
+    MakeService = Callable[[Settings], Service]
+
+log = logging.getLogger("boinc_gahp.daemon")
+
+#: Seconds from a project's first use until its pending aborts are checked first.
+FIRST_RECONCILE = 1.0
+#: Seconds between these checks; one reads a row of the ledger if no abort is due.
+RECONCILE_INTERVAL = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The project named with BOINC_SELECT_PROJECT.
+
+    Attributes:
+        url: the project's address; None: the address is invalid.
+        authenticator: the account's.
+        wrong: what is wrong with the address, for the requests that follow; empty if nothing is.
+    """
+
+    url: ProjectUrl | None
+    authenticator: Authenticator
+    wrong: str = ""
+
+    @classmethod
+    def of(cls, address: str, authenticator: Authenticator) -> Selection:
+        """Return the selection for an address as it was written."""
+        try:
+            return cls(ProjectUrl(address), authenticator)
+        except BadRequest as error:
+            return cls(None, authenticator, str(error))
+
+
+@dataclass(slots=True)
+class _Place:
+    """A place for a context; its lock is held while the context is made."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    context: FetchContext | None = None
+
+
+class Projects:
+    """Thread-safe. All but :attr:`limits` is for worker threads: it may wait for disk or network.
+
+    Args:
+        load_settings: reads the settings. If it fails, the next request calls it again, so that it
+            is enough to mend the settings file.
+        open_context: opens a project; None: :class:`boinc_gahp.fetch.context.Opener`.
+        on_settings: called once with the settings, before they are used.
+        make_service: makes the service for HTCondor's jobs; None:
+            :class:`boinc_gahp.htcondor.Service`.
+        end: ends the daemon; HTCondor then starts a new one.
+    """
+
+    def __init__(
+        self,
+        load_settings: Callable[[], Settings],
+        open_context: OpenContext | None = None,
+        on_settings: Callable[[Settings], object] | None = None,
+        make_service: MakeService | None = None,
+        end: Callable[[], object] = lambda: os.kill(os.getpid(), signal.SIGTERM),
+    ) -> None:
+        self._load_settings = load_settings
+        self._end = end
+        self._open_context = open_context
+        self._make_service = make_service
+        self._shared_opener: Opener | None = None
+        self._service: Service | None = None
+        self._refusals: Refusals | None = None
+        self._serving = threading.Lock()
+        self._on_settings = on_settings
+        self._settings: Settings | None = None
+        self._loading = threading.Lock()
+        self._places: dict[tuple[str, str], _Place] = {}
+        self._latest: tuple[Settings, Selection | None, FetchContext] | None = None
+        self._closing = threading.Event()
+
+    @property
+    def limits(self) -> LimitSettings:
+        """The limits in the settings; until they are loaded, the defaults. Never waits."""
+        return LimitSettings() if self._settings is None else self._settings.limits
+
+    def prepare(self) -> None:
+        """Start loading the settings, and the modules for requests, in a thread of its own."""
+        start(self._prepare, "settings")
+
+    def settings(self) -> Settings:
+        """Return the settings; raises ConfigError."""
+        with self._loading:
+            if self._settings is None:
+                settings = self._load_settings()
+                if self._on_settings is not None:
+                    self._on_settings(settings)
+                self._settings = settings
+            return self._settings
+
+    def context(self, selection: Selection | None) -> FetchContext:
+        """Return the context of the selected project, or to the project in the settings.
+
+        Raises:
+            GahpError: there is no project, or it cannot be opened; says what to do.
+        """
+        settings = self.settings()
+        # Nearly all requests name the project that the one before named.
+        known = self._latest
+        if known is not None and known[0] is settings and known[1] is selection:
+            return known[2]
+        try:
+            context = self._context(settings, selection)
+        except (ConfigError, LedgerError):
+            # Whatever was wrong with them may be mended by now.
+            anew = self._read_again(settings)
+            if anew == settings:
+                raise
+            return self._context(anew, selection)
+        self._latest = settings, selection, context
+        return context
+
+    def _context(self, settings: Settings, selection: Selection | None) -> FetchContext:
+        project, account = _project_for(settings, selection)
+        place = self._places.setdefault((project.url, account), _Place())
+        with place.lock:
+            if place.context is None:
+                place.context = self._opener()(settings, project)
+                start(partial(self._reconcile, place.context), f"reconciling {project.url}")
+            return place.context
+
+    def refusals(self) -> Refusals:
+        """Return the service for use by a gridmanager; never fails."""
+        with self._serving:
+            if self._refusals is None:
+                from boinc_gahp.htcondor.refusals import Refusals  # noqa: PLC0415  (as the service)
+
+                self._refusals = Refusals(self.service)
+            return self._refusals
+
+    def service(self) -> Service:
+        """Return the service for HTCondor's jobs; the first call makes it.
+
+        Raises:
+            GahpError: it cannot be made; the next call tries again.
+        """
+        if self._service is None:
+            settings = self.settings()
+            with self._serving:
+                if self._service is None:
+                    self._service = self._new_service(settings)
+        return self._service
+
+    def close_service(self, timeout: float) -> None:
+        """Close the service, if there is one; return after ``timeout`` seconds at the latest."""
+        if self._refusals is not None:
+            self._refusals.close()
+        if self._service is not None:
+            start(self._service.close, "closing the service").join(timeout)
+
+    def close(self) -> None:
+        """Close all contexts, and the service."""
+        self._closing.set()
+        if self._refusals is not None:
+            self._refusals.close()
+        if self._service is not None:
+            self._service.close()
+        for place in list(self._places.values()):
+            with place.lock:
+                if place.context is not None:
+                    place.context.close()
+
+    def _read_again(self, before: Settings) -> Settings:
+        """Return the current settings, if nobody has read them since ``before``."""
+        with self._loading:
+            if self._settings is before:
+                settings = self._load_settings()
+                opened = self._shared_opener is not None and self._shared_opener.opened is not None
+                self._settings = replace(settings, state=before.state) if opened else settings
+            return self._settings or before
+
+    def _prepare(self) -> None:
+        try:
+            self.settings()
+        except GahpError as error:
+            log.error("%s", error)
+        except Exception:  # the first request will fail with it and tell the user
+            log.exception("the settings could not be loaded")
+        import_module("boinc_gahp.daemon._dispatch")
+        self._opener()
+
+    def _opener(self) -> OpenContext:
+        if self._open_context is None:
+            self._open_context = self._one_opener().open
+        return self._open_context
+
+    def _one_opener(self) -> Opener:
+        """Return the opener for all projects of this process: they share its ledger."""
+        from boinc_gahp.fetch.context import Opener  # noqa: PLC0415  (heavy: after the banner)
+
+        with self._loading:
+            if self._shared_opener is None:
+                self._shared_opener = Opener()
+                start(partial(self._housekeeping, self._shared_opener), "ledger")
+            return self._shared_opener
+
+    def _new_service(self, settings: Settings) -> Service:
+        if self._make_service is not None:
+            return self._make_service(settings)
+        from boinc_gahp.htcondor.service import Service  # noqa: PLC0415  (heavy: after the banner)
+
+        return Service(settings, self._one_opener(), self._load_settings)
+
+    def _housekeeping(self, opener: Opener) -> None:
+        from boinc_gahp.daemon._housekeeping import ledger_housekeeping  # noqa: PLC0415  (after the banner)
+
+        ledger_housekeeping(
+            opener, lambda: self.settings().htcondor.forget_after, self._closing, self._end
+        )
+
+    def _reconcile(self, context: FetchContext) -> None:
+        from boinc_gahp.submit.control import reconcile  # noqa: PLC0415  (after the banner)
+
+        delay = FIRST_RECONCILE
+        while not self._closing.wait(delay):
+            try:
+                reconcile(context)
+            except GahpError as error:
+                log.warning("Requests that are owed to a project could not be sent: %s", error)
+            except Exception:  # the thread has to go on: the next abort may be another one
+                log.exception("sending the requests that are owed to a project failed")
+            delay = RECONCILE_INTERVAL
+
+
+def _project_for(settings: Settings, selection: Selection | None) -> tuple[ProjectSettings, str]:
+    """Return the project with the authenticator to use, and that authenticator's account."""
+    if selection is None:
+        how = "name one with BOINC_SELECT_PROJECT url authenticator"
+        _, project = find_project(settings, None, how, of_settings=False)
+        return project, authenticator_of(settings, project).account
+    if selection.authenticator == Authenticator(""):
+        raise BadRequest("the authenticator that BOINC_SELECT_PROJECT named is empty")
+    if selection.url is None:
+        raise BadRequest(selection.wrong)
+    chosen = project_at(settings, selection.url, selection.authenticator)
+    return chosen, selection.authenticator.account

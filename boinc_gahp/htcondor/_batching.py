@@ -1,0 +1,268 @@
+"""Batches of waiting jobs: which jobs go into one, when, how large it is, and its request."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import BatchTooLarge, JobRefused
+from boinc_gahp.htcondor._description import JobDescription
+from boinc_gahp.htcondor._in_container import container_job
+from boinc_gahp.submit.container_jobs import make_container_jobs
+from boinc_gahp.submit.types import Job, LocalFile, SubmitRequest, by_open_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from boinc_gahp.errors import GahpError
+    from boinc_gahp.fetch.context import FetchContext
+    from boinc_gahp.htcondor._context import AccountContext
+    from boinc_gahp.ledger.rows import BatchRow, JobRow, Waiting
+
+
+#: If a job's time of acceptance is more than this many seconds in the future, the clock was set
+#: back.
+_SKEW = 1.0
+
+
+#: Bytes of a request besides its jobs, at most.
+_HEAD_BYTES = 5_000
+#: A batch's request is not made smaller than this, in bytes of jobs.
+_SMALLEST = 10_000
+#: How many batches' slots, and how many kinds of jobs' sizes, are remembered.
+_REMEMBERED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """When a group is sent, and how much of it in one batch.
+
+    Attributes:
+        quiet: seconds without a new job.
+        longest_wait: seconds that the oldest job waits at most.
+        jobs: the most jobs in a batch.
+        nbytes: the most bytes of jobs in a batch's request; a larger job goes alone.
+        smaller: the same for some kinds of jobs, by their ``group_key``.
+    """
+
+    quiet: float
+    longest_wait: float
+    jobs: int
+    nbytes: int
+    smaller: Mapping[str, int] = field(default_factory=dict)
+
+
+def due_batches(
+    waiting: Iterable[Waiting], now: float, bounds: Bounds
+) -> tuple[list[list[Waiting]], float | None]:
+    """Return the batches to make now, each a list of jobs, and when to look again.
+
+    Args:
+        waiting: the waiting jobs, oldest first.
+        now: seconds since the epoch.
+        bounds: the limits.
+
+    Returns:
+        The batches in the order of their oldest jobs' groups; a time, None if nothing else waits.
+    """
+    groups: dict[str, list[Waiting]] = {}
+    for job in waiting:
+        groups.setdefault(job.group_key, []).append(job)
+    batches: list[list[Waiting]] = []
+    times: list[float] = []
+    for group in groups.values():
+        *full, last = _split(group, bounds)
+        batches += full
+        at = _time_of(last, bounds)
+        if len(last) >= bounds.jobs or at <= now or last[-1].accepted > now + _SKEW:
+            batches.append(last)
+        else:
+            times.append(at)
+    return batches, min(times, default=None)
+
+
+def _time_of(jobs: Sequence[Waiting], bounds: Bounds) -> float:
+    oldest = min(job.accepted for job in jobs)
+    newest = max(job.accepted for job in jobs)
+    return min(newest + bounds.quiet, oldest + bounds.longest_wait)
+
+
+def _split(group: Sequence[Waiting], bounds: Bounds) -> Iterator[list[Waiting]]:
+    batch: list[Waiting] = []
+    nbytes = 0
+    most = min(bounds.nbytes, bounds.smaller.get(group[0].group_key, bounds.nbytes))
+    for job in group:
+        if batch and (len(batch) >= bounds.jobs or nbytes + job.size > most):
+            yield batch
+            batch, nbytes = [], 0
+        batch.append(job)
+        nbytes += job.size
+    yield batch
+
+
+class BatchSizes:
+    """What a manager knows about sizes."""
+
+    def __init__(self, context: AccountContext) -> None:
+        self._context = context
+        #: The largest request that the project accepts, as far as learned.
+        self._learned = math.inf
+        #: The same for kinds of jobs, by their ``group_key``.
+        self._of_kind: dict[str, int] = {}
+        self._slots: dict[int, str] = {}
+
+    @property
+    def batch_bytes(self) -> int:
+        """The most bytes of jobs in a batch's request."""
+        allowed = self._context.project.project_settings.max_post_bytes - _HEAD_BYTES
+        return int(min(self._context.htcondor.batch_bytes, allowed, self._learned))
+
+    @property
+    def smaller(self) -> Mapping[str, int]:
+        """The most bytes in a batch's request for kinds of jobs that are larger than estimated.
+
+        By :attr:`JobRow.group_key`. Jobs take input templates with them whose size is not known
+        when the jobs are accepted.
+        """
+        return MappingProxyType(self._of_kind)
+
+    def learn(self, batch: BatchRow, jobs: Iterable[JobRow], error: GahpError) -> None:
+        """Make later batches smaller than one of ``jobs`` that was too large."""
+        if not isinstance(error, BatchTooLarge):
+            return
+        allowed = self._context.project.project_settings.max_post_bytes
+        if error.nbytes <= allowed:  # the project takes less
+            self._learned = max(_SMALLEST, min(self.batch_bytes, error.nbytes // 2))
+            return
+        if len(self._of_kind) >= _REMEMBERED:
+            self._of_kind.clear()
+        kind = batch.group_key.partition("/")[0]
+        counted = sum(job.size for job in jobs)
+        fits = int((allowed - _HEAD_BYTES) * counted / error.nbytes)
+        self._of_kind[kind] = max(1, min(self._of_kind.get(kind, fits), fits))
+
+    def slot_of(self, batch: BatchRow) -> str:
+        """Return a batch's kind of slot; batches do not wait for those in slots of other kinds.
+
+        "roll back": it is rolled back; "stage": its local files need more than one upload, and so
+        perhaps hours; "send": all others.
+        """
+        if batch.state == "giving_up":
+            return "roll back"
+        slot = self._slots.get(batch.id)
+        if slot is None:
+            if len(self._slots) >= _REMEMBERED:
+                self._slots.clear()  # some are over, but nobody has called forget
+            nbytes = local_bytes(self._context.jobs.jobs_of(batch.id, "sending"))
+            one_post = self._context.settings.staging.bytes_per_post
+            slot = self._slots[batch.id] = "send" if nbytes <= one_post else "stage"
+        return slot
+
+    def forget(self, batch: BatchRow) -> None:
+        """Forget a batch's slot."""
+        self._slots.pop(batch.id, None)
+
+
+def request_of(
+    project: FetchContext,
+    batch: BatchRow,
+    jobs: Sequence[JobRow],
+    lease: float,
+    keep_going: Callable[[], None] = lambda: None,
+) -> SubmitRequest:
+    """Return the request for a batch of ``jobs``, which have equal parameters.
+
+    Args:
+        project: makes the files of jobs in containers.
+        batch: the batch, with its name.
+        jobs: its jobs, at least one, with their names in it.
+        lease: its lease in seconds.
+        keep_going: called now and then while large files are made; raises to stop.
+
+    Raises:
+        JobRefused: a description in the ledger is damaged; names the job.
+        StagingError: files of jobs in containers cannot be made.
+    """
+    described = [(str(job.job_name), _description(job)) for job in jobs]
+    first = described[0][1]
+    if first.container:
+        made = _jobs_in_containers(project, described, keep_going)
+    else:
+        made = _jobs_of_app(described)
+    return SubmitRequest(
+        batch.name,
+        batch.app_name,
+        made,
+        parameters=first.parameters,
+        app_version_num=first.app_version_num,
+        outputs={} if first.container else {name: _outputs(job) for name, job in described},
+        lease=lease,
+    )
+
+
+def _jobs_of_app(described: Iterable[tuple[str, JobDescription]]) -> list[tuple[str, Job]]:
+    return [
+        (
+            name,
+            Job(
+                job.args,
+                by_open_name(job.inputs),
+                priority=job.priority,
+                input_template=job.input_template,
+                output_template=job.output_template,
+            ),
+        )
+        for name, job in described
+    ]
+
+
+def _jobs_in_containers(
+    project: FetchContext,
+    described: Iterable[tuple[str, JobDescription]],
+    keep_going: Callable[[], None],
+) -> list[tuple[str, Job]]:
+    priorities = {name: job.priority for name, job in described}
+    made = make_container_jobs(
+        [(name, container_job(job)) for name, job in described],
+        project.made,
+        project.digests.md5,
+        keep_going,
+    )
+    return [
+        (name, job if priorities[name] is None else replace(job, priority=priorities[name]))
+        for name, job in made
+    ]
+
+
+def local_bytes(jobs: Sequence[JobRow]) -> int:
+    """Return the bytes of the local input files of jobs."""
+    sizes: dict[str, int] = {}
+    for job in jobs:
+        try:
+            inputs = JobDescription.from_json(job.description).inputs
+        except ValueError:
+            continue
+        for _, file in inputs:
+            if isinstance(file, LocalFile) and file.expected is not None:
+                sizes[file.path] = file.expected[0]
+    return sum(sizes.values())
+
+
+def _description(job: JobRow) -> JobDescription:
+    try:
+        return JobDescription.from_json(job.description)
+    except ValueError as error:
+        raise JobRefused(
+            f"the description of job {job.job_directory} in the ledger cannot be read ({error}): "
+            "release the job to submit it again",
+            job_name=job.job_name,
+        ) from error
+
+
+def _outputs(job: JobDescription) -> tuple[str, ...]:
+    """Return the outputs that the job names, without stdout and stderr, which always exist."""
+    standard = {Path(path).name for path in (job.stdout, job.stderr) if path is not None}
+    return tuple(name for name in job.outputs or () if Path(name).name not in standard)

@@ -1,0 +1,249 @@
+"""Aborts and retirements, once jobs end.
+
+All of it is in the ledger, and may be done twice: an abort or a retirement that was carried out but
+not noted is repeated, which does no harm (``web-rpcs.rst``, "Aborting and retiring"). A job that is
+not aborted, or a batch that is not retired, does not delay the others.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import deque
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import DatabaseTrouble, NotFound, PermissionDenied, RpcError
+from boinc_gahp.htcondor._periodic_tasks import PeriodicTask
+from boinc_gahp.htcondor._retry_times import going, is_ahead
+from boinc_gahp.htcondor._sending_action import REFUSAL_FINAL
+from boinc_gahp.submit.control import abort_each, retire_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from boinc_gahp.errors import ProjectError
+    from boinc_gahp.htcondor._context import AccountContext
+    from boinc_gahp.ledger.rows import BatchRow, PendingAbort
+
+log = logging.getLogger("boinc_gahp.htcondor")
+
+#: Jobs that are aborted before the ledger notes it: 1,000 take 0.5 s (``web-rpcs.rst``, "Timings").
+_JOBS_PER_ABORT = 1_000
+#: Seconds after which a batch is retired again. If somebody lists batches just at the first time,
+#: on the project's web site for example, that may write the batch's older state back
+#: (``web-rpcs.rst``, "Batch states"); a list takes seconds. If this process has ended by then, the
+#: batch's lease ends it.
+RETIRE_AGAIN = 60.0
+#: Seconds between checks for jobs that may be forgotten.
+_PRUNE_EVERY = 3600.0
+#: States of a batch in which it is certain whether its jobs are on the project.
+_CERTAIN = frozenset({"submitted", "ended", "retired"})
+
+
+class BatchCleanup:
+    """Ends jobs and batches on a project.
+
+    Args:
+        context: what the account's manager shares with its parts.
+        is_sending: tells whether a batch, by its id, is being sent: it may have been made on the
+            project only now, so it is left alone.
+
+    Attributes:
+        tasks: what there is to do.
+    """
+
+    def __init__(
+        self, context: AccountContext, is_sending: Callable[[int], bool] = lambda _: False
+    ) -> None:
+        self._context = context
+        self._is_sending = is_sending
+        self._jobs = context.jobs
+        self._owner = (context.url, context.account)
+        self._pauses = context.pauses
+        self._overdue: set[int] = set()
+        #: Names of retired batches, with the time to retire them again; in the order of time.
+        self._second_retirements: deque[tuple[float, str]] = deque()
+        self._next_prune = -math.inf
+        self.tasks = (
+            PeriodicTask("abort", self._aborts_due, self.abort),
+            PeriodicTask("retire", self._retirements_due, self.retire),
+            PeriodicTask("prune", self._prune_due, self._prune),
+        )
+
+    # -- what there is to do, by the ledger alone
+
+    def close_overdue(self, now: float) -> float | None:
+        """Complete jobs whose batch was not retired in time: they wait no longer.
+
+        Returns:
+            The time at which the next of them will have waited long enough, or None.
+        """
+        next_: float | None = None
+        wait = self._context.htcondor.retire_wait
+        for batch in self._jobs.batches(*self._owner, "ended"):
+            if batch.id in self._overdue:
+                continue
+            waiting = self._jobs.jobs_of(batch.id, "fetched", described=False)
+            end = min((job.changed for job in waiting), default=now - wait) + wait
+            if is_ahead(end, now, wait):
+                next_ = end if next_ is None else min(next_, end)
+                continue
+            if waiting:
+                log.warning(
+                    "Batch %s is not retired yet: its jobs are completed now, it is retired later",
+                    batch.name,
+                )
+                self._jobs.close_batch(batch.id, retired=False)
+            self._overdue.add(batch.id)
+        return next_
+
+    def _aborts_due(self, now: float) -> float:
+        return min(
+            (self._pauses.wait(_abort_of(one), now) for one in self._aborts()), default=math.inf
+        )
+
+    def _retirements_due(self, now: float) -> float:
+        aborting = {one.batch_id for one in self._aborts()}
+        times = [
+            self._pauses.wait(_retirement_of(batch), now, batch.not_before)
+            for batch in self._jobs.batches(*self._owner, "ended")
+            if batch.id not in aborting and not self._is_sending(batch.id)
+        ]
+        if self._second_retirements:
+            again = self._second_retirements[0][0]
+            waits = again if is_ahead(again, now, RETIRE_AGAIN) else 0.0
+            times.append(max(waits, self._pauses.wait(None, now)))
+        return min(times, default=math.inf)
+
+    def _prune_due(self, now: float) -> float:
+        return self._next_prune if is_ahead(self._next_prune, now, _PRUNE_EVERY) else 0.0
+
+    # -- aborts
+
+    def abort(self, now: float, goes_on: Callable[[], bool]) -> None:
+        """Abort the jobs that HTCondor has cancelled, if it is certain what the project has.
+
+        A request that the project chokes on is divided until the job to blame is alone.
+
+        Raises:
+            LedgerError: the ledger cannot be read or written.
+        """
+        clock = going(now)
+        if self._pauses.wait(None, now):
+            return
+        due = [one for one in self._aborts() if not self._pauses.wait(_abort_of(one), now)]
+        todo = [due[at : at + _JOBS_PER_ABORT] for at in range(0, len(due), _JOBS_PER_ABORT)]
+        while todo and goes_on():
+            jobs = todo.pop(0)
+            names = {one.job_name: one for one in jobs}
+            try:
+                refused = abort_each(self._context.project, list(names))
+            except RpcError as error:
+                if self._pauses.is_of_project(error, clock()):
+                    return
+                half = len(jobs) // 2
+                if half:
+                    todo[:0] = [jobs[:half], jobs[half:]]
+                else:
+                    self._put_off(jobs[0], error, clock())
+                continue
+            self._pauses.succeeded()
+            left = {name for name, error in refused.items() if self._is_left(names[name], error)}
+            for name in left:
+                self._put_off(names[name], refused[name], clock())
+            over = [one for one in jobs if one.job_name not in left]
+            for one in over:
+                self._pauses.forget(_abort_of(one))
+            self._jobs.abort_done([one.job_id for one in over])
+            log.info("%d jobs were aborted on %s", len(over), self._context.url)
+
+    def _put_off(self, job: PendingAbort, error: RpcError, now: float) -> None:
+        """Try to abort a job again later."""
+        key = _abort_of(job)
+        level = logging.DEBUG if self._pauses.has(key) else logging.WARNING
+        log.log(level, "Job %s is still to be aborted: %s", job.job_name, error)
+        self._pauses.later(key, now)
+        self._jobs.job_trouble([job.job_id], str(error))
+
+    def _is_left(self, job: PendingAbort, error: ProjectError) -> bool:
+        """Tell whether an abort that the project has refused stays pending.
+
+        A job that the project does not have was never made, and one that it will not abort is over.
+        Errors that its database may have caused are retried: if the row of the job's batch is not
+        found, the error is "not owner", too. After a day the refusal counts as final.
+        """
+        lasted = self._pauses.lasted(_abort_of(job))
+        if isinstance(error, DatabaseTrouble) or (
+            isinstance(error, PermissionDenied) and lasted < REFUSAL_FINAL
+        ):
+            return True
+        log.info("Job %s was not aborted, and counts as ended: %s", job.job_name, error)
+        return False
+
+    # -- retirements
+
+    def retire(self, now: float, goes_on: Callable[[], bool]) -> None:
+        """Retire the batches whose jobs have all ended; if that fails now, it stays pending.
+
+        Raises:
+            LedgerError: the ledger cannot be read or written.
+        """
+        aborting = {one.batch_id for one in self._aborts()}
+        ended = self._jobs.batches(*self._owner, "ended")
+        # Batches that a job waits for come first.
+        for batch in sorted(ended, key=lambda batch: batch.id in self._overdue):
+            if not goes_on() or self._pauses.wait(None, now):
+                return
+            waits = self._pauses.wait(_retirement_of(batch), now, batch.not_before)
+            if not (waits or batch.id in aborting or self._is_sending(batch.id)):
+                self._retire(batch, now)
+        while self._second_retirements and goes_on():
+            at, name = self._second_retirements[0]
+            if is_ahead(at, now, RETIRE_AGAIN):
+                return
+            self._second_retirements.popleft()
+            try:
+                retire_batch(self._context.project, name)
+            except RpcError as error:
+                log.info("Batch %s cannot be retired a second time: %s", name, error)
+
+    def _retire(self, batch: BatchRow, now: float) -> None:
+        key = _retirement_of(batch)
+        try:
+            retire_batch(self._context.project, batch.name)
+        except NotFound:
+            log.info("Batch %s is not on the project: there is nothing to retire", batch.name)
+        except RpcError as error:
+            log.warning("Batch %s is still to be retired: %s", batch.name, error)
+            self._jobs.postpone(batch.id, self._pauses.failed(key, error), str(error))
+            return
+        self._pauses.succeeded(key)
+        self._jobs.close_batch(batch.id, retired=True)
+        self._overdue.discard(batch.id)
+        self._second_retirements.append((now + RETIRE_AGAIN, batch.name))
+        log.info("Batch %s is retired", batch.name)
+
+    # -- jobs that ended long ago
+
+    def _prune(self, now: float, _goes_on: Callable[[], bool]) -> None:
+        self.prune(now)
+
+    def prune(self, now: float) -> None:
+        """Forget jobs that ended long ago."""
+        forgotten = self._jobs.prune(now - self._context.htcondor.history)
+        if forgotten:
+            log.info("%d jobs that ended long ago were removed from the ledger", forgotten)
+        self._next_prune = now + _PRUNE_EVERY
+
+    def _aborts(self) -> Sequence[PendingAbort]:
+        """Return the pending aborts that can be done now."""
+        pending = self._jobs.pending_aborts(*self._owner)
+        return [one for one in pending if one.batch_state in _CERTAIN]
+
+
+def _abort_of(job: PendingAbort) -> tuple[str, int]:
+    return "abort", job.job_id
+
+
+def _retirement_of(batch: BatchRow) -> tuple[str, int]:
+    return "retire", batch.id

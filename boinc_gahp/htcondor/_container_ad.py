@@ -1,0 +1,330 @@
+"""Reads from a job's ad what runs in a container, described in ``gridmanager-batch.rst``.
+
+Only for jobs of a project's ``container_app``. Some attributes only arrive if a transform of the
+schedd copies them (``conf/``): without it, they count as not given.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.containers.image import read_image
+from boinc_gahp.containers.job_files import is_open_name
+from boinc_gahp.containers.rules import default_disk, is_variable, output_path, secret_names
+from boinc_gahp.errors import StagingError
+from boinc_gahp.htcondor._boinc_attributes import positive
+from boinc_gahp.htcondor._files import look_at_file, names_in, read_remote, refuse_url
+from boinc_gahp.htcondor._in_container import InContainer
+from boinc_gahp.htcondor._v2 import split_v2
+from boinc_gahp.htcondor.attributes import AdRefused, as_text, show
+from boinc_gahp.submit.container_jobs import Tree
+from boinc_gahp.submit.trees import tree_bytes, tree_stamp
+from boinc_gahp.submit.types import LocalFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from boinc_gahp.htcondor._boinc_attributes import BoincAttributes
+    from boinc_gahp.htcondor._description import NamedFile
+    from boinc_gahp.htcondor.attributes import Attributes
+
+#: How an ad names an image; the first one wins.
+_IMAGES = ("ContainerImage", "DockerImage")
+
+#: Attributes of jobs that need what volunteers cannot have, and what these are for a person.
+_CREDENTIALS = {
+    "OAuthServicesNeeded": "use_oauth_services",
+    "ScitokensFile": "use_scitokens",
+    "x509userproxy": "x509userproxy",
+    "SendCredential": "send_credential",
+}
+
+_KIB = 1024
+#: The largest quorum: each of these results is computed by another volunteer.
+_MOST_RESULTS = 20
+
+
+def image_of(attributes: Attributes, boinc: BoincAttributes) -> str | None:
+    """Return the image that a job names, as it is written; None: it names none."""
+    own = boinc.word("Image")
+    if own is not None:
+        return own
+    found = (text for name in _IMAGES if (text := attributes.text(name)))
+    return _image_among_inputs(attributes) or next(found, None)
+
+
+def is_transferred(attributes: Attributes) -> bool | None:
+    """Return whether the job brings its executable; None if the ad does not tell."""
+    for name in ("TransferExecutable", "StageCmd"):
+        value = attributes.get(name)
+        if isinstance(value, bool):
+            return value
+    return None
+
+
+def read_container(
+    attributes: Attributes, boinc: BoincAttributes, iwd: str, image: str
+) -> tuple[InContainer, tuple[NamedFile, ...]]:
+    """Return what a job runs in a container, and its input files.
+
+    Args:
+        attributes: the ad.
+        boinc: the job's settings for BOINC.
+        iwd: the job's directory.
+        image: the image, as a person wrote it.
+
+    Raises:
+        AdRefused: the job cannot be done so; says what to change in a submit file.
+    """
+    _refuse_what_volunteers_lack(attributes, boinc)
+    image, state = _image(image, iwd)
+    command, executable = _program(attributes, iwd)
+    stdin, files, trees = _inputs(attributes, iwd)
+    if executable is not None:
+        own = command.removeprefix("./")
+        if own in files and files[own].path != executable.path:
+            raise AdRefused(
+                f"the executable and the input {show(files[own].path)} are two files of the name "
+                f"{show(own)} in the job's directory: rename one"
+            )
+        files = {own: executable, **files}
+    remote = boinc.get("RemoteFiles")
+    others = () if remote is None else tuple(read_remote(remote[0], as_text(*remote)))
+    for name, _ in others:
+        if name in files or not is_open_name(name):
+            raise AdRefused(
+                f"the remote file {show(name)} cannot have this name in the job's directory: "
+                "rename it there, to letters and digits that no other input has"
+            )
+    cpus = attributes.get("RequestCpus")
+    inside = InContainer(
+        image=image,
+        command=command,
+        is_input=executable is not None,
+        environment=tuple(_environment(attributes, boinc)),
+        stdin=stdin,
+        trees=tuple(trees),
+        network=boinc.flag("Network"),
+        cpus=1 if cpus is None else _whole("RequestCpus", cpus),
+        quorum=_quorum(boinc),
+        image_state=state,
+    )
+    return inside, (*files.items(), *others)
+
+
+def disk_bound(attributes: Attributes, inside: InContainer, files: tuple[NamedFile, ...]) -> float:
+    """Return the bytes that a job may use: what it requests (in KiB), or 1 GB beside its inputs."""
+    requested = attributes.get("RequestDisk")
+    if requested is not None:
+        nbytes = positive("RequestDisk", requested) * _KIB
+        if math.isinf(nbytes):
+            raise AdRefused(f"RequestDisk is {show(requested)}, more than any computer has")
+        return nbytes
+    image = 0 if inside.image_state is None else inside.image_state[0]
+    inputs = sum(tree_bytes(tree.path) for tree in inside.trees) + sum(
+        file.expected[0] if isinstance(file, LocalFile) and file.expected else 0
+        for _, file in files
+    )
+    return default_disk(inputs, image)
+
+
+def read_container_outputs(text: str, remaps: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Return the files and directories in ``transfer_output_files``.
+
+    Of a directory with a / at its end, only what is in it is wanted. Others go to the job's
+    directory under their base names, unless ``remaps`` send them elsewhere.
+    """
+    names: list[str] = []
+    remapped = {name for name, _ in remaps}
+    taken: dict[str, str] = {}
+    for name in names_in(text):
+        refuse_url("transfer_output_files", name)
+        try:
+            plain = output_path(name)
+        except ValueError as error:
+            raise AdRefused(f"transfer_output_files names {show(name)}, which {error}") from None
+        names.append(plain + "/" * name.endswith("/"))
+        base = Path(plain).name
+        if name.endswith("/") or not remapped.isdisjoint({name, plain, base}):
+            continue
+        other = taken.setdefault(base, plain)
+        if other != plain:
+            raise AdRefused(
+                f"transfer_output_files names {show(other)} and {show(plain)}, which would both "
+                f"become {show(base)} in the job's directory: send one of them elsewhere with "
+                "transfer_output_remaps"
+            )
+    return tuple(dict.fromkeys(names))
+
+
+def _refuse_what_volunteers_lack(attributes: Attributes, boinc: BoincAttributes) -> None:
+    for name in ("GPUNumber", "RequestGPUs"):
+        if attributes.get(name):
+            raise AdRefused(
+                "the job requests a GPU, which container jobs on volunteers' computers cannot use: "
+                "leave request_gpus out, or run the job elsewhere"
+            )
+    for name, command in _CREDENTIALS.items():
+        if attributes.get(name):
+            raise AdRefused(
+                f"the job needs credentials ({command}), which must not reach volunteers' "
+                "computers: leave it out, or run the job elsewhere"
+            )
+    for name in ("InputTemplate", "OutputTemplate"):
+        given = boinc.get(name)
+        if given is not None:
+            raise AdRefused(f"{given[0]} is for installed apps: a job in a container makes its own")
+
+
+def _image(text: str, iwd: str) -> tuple[str, tuple[int, int] | None]:
+    """Return an image with its complete name, and the state of its file if it is in one."""
+    try:
+        image = read_image(text)
+    except ValueError as error:
+        raise AdRefused(f"the job's image: {error}") from None
+    if image.source == "registry":
+        return str(image), None
+    file = look_at_file("the job's image", image.name, iwd)
+    return f"{image.source}:{file.path}", file.expected
+
+
+def _image_among_inputs(attributes: Attributes) -> str | None:
+    """Return the entry of TransferInput that is the image; None if none is.
+
+    condor_submit takes an image without ``docker://`` for a file: it adds it to TransferInput, and
+    ContainerImage may be only its last part (``gridmanager-batch.rst``, "Jobs in containers").
+    """
+    image = attributes.text("ContainerImage")
+    if image is None or image.startswith("docker://"):
+        return None
+    names = names_in(attributes.text("TransferInput") or "")
+    if image in names:
+        return image
+    return next((each for each in reversed(names) if each.endswith(f"/{image}")), None)
+
+
+def _program(attributes: Attributes, iwd: str) -> tuple[str, LocalFile | None]:
+    """Return the program's command, and the executable if the job brings it.
+
+    HTCondor puts the job's directory before a relative name that it does not transfer.
+    """
+    path = attributes.text("Cmd")
+    if path is None or path.endswith("/"):  # the job's directory, and no name
+        raise AdRefused(
+            "the job has no executable; what an image runs by itself is not known here: name the "
+            "program with executable = /path/in/the/image and transfer_executable = false"
+        )
+    transferred = is_transferred(attributes)
+    if transferred is None:
+        transferred = Path(path).exists()
+    if transferred:
+        file = look_at_file("executable", path, iwd)
+        return f"./{Path(path).name}", file
+    inside = Path(iwd)
+    if Path(path).is_relative_to(inside):
+        return str(Path(path).relative_to(inside)), None
+    return path, None
+
+
+def _inputs(
+    attributes: Attributes, iwd: str
+) -> tuple[str | None, dict[str, LocalFile], list[Tree]]:
+    """Return the name of the standard input, the input files by name, and the directories."""
+    files: dict[str, LocalFile] = {}
+    trees: list[Tree] = []
+    image = _image_among_inputs(attributes)
+    for name in names_in(attributes.text("TransferInput") or ""):
+        if name == image:
+            continue
+        refuse_url("transfer_input_files", name)
+        path = Path(iwd, name)
+        if name.endswith("/") or path.is_dir():
+            trees.append(_tree(name, path))
+        else:
+            files[path.name] = look_at_file("transfer_input_files", name, iwd)
+    stdin = attributes.text("In")
+    if stdin in {None, "", "/dev/null"}:
+        return None, files, trees
+    refuse_url("input", str(stdin))
+    file = look_at_file("input", str(stdin), iwd)
+    name = Path(str(stdin)).name
+    if name in files and files[name].path != file.path:
+        name = f"_condor_stdin_{name}"
+    files[name] = file
+    return name, files, trees
+
+
+def _tree(name: str, path: Path) -> Tree:
+    """Return a directory; with a / at its end, only what is in it goes to the job's directory."""
+    try:
+        stamp = tree_stamp(str(path))
+    except StagingError as error:
+        raise AdRefused(f"transfer_input_files names {show(name)}: {error}") from None
+    # The name of ".." is that of the directory which it is.
+    own = os.path.basename(os.path.normpath(path))  # noqa: PTH119
+    return Tree("" if name.endswith("/") else own, str(path), stamp)
+
+
+def _environment(attributes: Attributes, boinc: BoincAttributes) -> Iterator[tuple[str, str]]:
+    """Yield the variables of the job's environment."""
+    allowed = set(names_in(boinc.word("AllowEnvironment") or ""))
+    variables = list(_variables(attributes))
+    for name, _ in variables:
+        if not is_variable(name):
+            raise AdRefused(f"environment has the variable {show(name)}, which no program can have")
+    secret = secret_names(name for name, _ in variables)
+    refused = [name for name in secret if name not in allowed]
+    if refused:
+        shown = ", ".join(map(show, refused))
+        has, look, them, none = (
+            (f"the variable {shown}", "name looks like that of a secret", "it", "it is no secret")
+            if len(refused) == 1
+            else (
+                f"the variables {shown}",
+                "names look like those of secrets",
+                "them",
+                "they are no secrets",
+            )
+        )
+        # With the names that the submit file allows already, so that the line can replace its own.
+        raise AdRefused(
+            f"environment has {has}, whose {look}; volunteers can read the whole environment. "
+            f"Leave {them} out (getenv copies all variables), or, if {none}: "
+            f'+BoincAllowEnvironment = "{", ".join(secret)}" in the submit file (grid universe: '
+            "+remote_BoincAllowEnvironment)"
+        )
+    yield from variables
+
+
+def _variables(attributes: Attributes) -> Iterator[tuple[str, str]]:
+    text = attributes.text("Environment")
+    if text is None:
+        entries = (attributes.text("Env") or "").split(";")
+    else:
+        try:
+            entries = list(split_v2(text))
+        except ValueError as error:
+            raise AdRefused(f"Environment is {show(text)}, which cannot be read: {error}") from None
+    for entry in entries:
+        name, equals, value = entry.partition("=")
+        if equals:
+            yield name.strip(), value
+
+
+def _quorum(boinc: BoincAttributes) -> int:
+    quorum = boinc.whole("Quorum", least=1) or 1
+    if quorum > _MOST_RESULTS:
+        raise AdRefused(
+            f"BoincQuorum is {quorum}; a number of results from 1 to {_MOST_RESULTS} is expected"
+        )
+    return quorum
+
+
+def _whole(shown: str, value: object) -> int:
+    number = positive(shown, value)
+    if not number.is_integer():
+        raise AdRefused(f"{shown} is {show(value)}; a whole number is expected")
+    return int(number)

@@ -1,0 +1,292 @@
+"""Jobs that failed on the project: which ones HTCondor completes, and which ones it holds.
+
+A job whose program ran and failed is completed with the program's exit status, unless the job or
+the settings want it held; so HTCondor's retries work, above all DAGMan's RETRY. If the program is
+not to blame, the job is held, so that a person looks into it.
+
+HTCondor's HoldReason, or ExitReason, is one line, and often all that a scientist sees: it says
+which job it was, where, what the project says, how the job ended on the volunteers' computers, and
+what to do.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from boinc_gahp import client_exits
+from boinc_gahp.config.urls import ProjectUrl
+from boinc_gahp.errors import (
+    BatchNotFound,
+    JobNotFound,
+    RpcError,
+)
+from boinc_gahp.fetch.failures import look_up_failure
+from boinc_gahp.htcondor._description import JobDescription
+from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.ledger.rows import Hold, ProgramFailure
+from boinc_gahp.states import CANCELLED
+from boinc_gahp.submit.query import query_jobs
+from boinc_gahp.text import shorten
+
+if TYPE_CHECKING:
+    from boinc_gahp.errors import GahpError
+    from boinc_gahp.fetch.types import Failure
+    from boinc_gahp.htcondor._context import AccountContext
+    from boinc_gahp.ledger.rows import BatchRow, JobRow
+
+log = logging.getLogger("boinc_gahp.htcondor")
+
+#: Errors that certainly mean that the project has no such job or batch.
+IS_LOST = (BatchNotFound, JobNotFound)
+#: Instances whose exit statuses are listed; the last ones matter.
+_LISTED = 10
+#: Characters of a stderr that are quoted.
+_QUOTED = 300
+#: Characters that the ledger keeps for a failed job's stderr file: of the stderr itself a project's
+#: database keeps 64 kB (``web-rpcs.rst``).
+_MAX_STDERR = 1 << 17
+_AGAIN = "condor_release sends it again, as a new job"
+#: A program's own exit status is never that of its container (:mod:`boinc_gahp.containers.script`).
+_CONTAINER_FAILED = (
+    "; this is not the exit status of the program: its container could not be made on the "
+    "volunteers' computers, or was ended there. Most often they cannot {}, that it is built for "
+    "their processors, and that it has a shell (sh)"
+)
+_NO_HOST = (
+    ": request less memory and disk (request_memory, request_disk), or ask the project's admin "
+    "what the computers have that take jobs in containers"
+)
+_LIMIT = (
+    "; this is not the exit status of the program: the volunteers' computers ended it at that limit"
+)
+#: What to look at, by how the image is named.
+_IMAGE_FAILED = {
+    "oci-archive:": "use the image {}: check that podman saved it with --format oci-archive",
+    "rootfs:": "use the image {}: check that it is a tar archive of all files of a system, such as "
+    "podman export makes, and not a saved image",
+    "": "get the image {}: check that its name is right, that everybody may pull it",
+}
+
+
+#: The job attribute that asks for more of a resource that was not enough.
+_MORE = {
+    client_exits.EXIT_DISK_LIMIT_EXCEEDED: "BoincRscDiskBound",
+    client_exits.EXIT_TIME_LIMIT_EXCEEDED: "BoincRscFpopsBound",
+    client_exits.EXIT_MEM_LIMIT_EXCEEDED: "BoincRscMemoryBound",
+}
+#: The lines of a submit file that set the same for a job in a container.
+_REQUEST = {
+    client_exits.EXIT_DISK_LIMIT_EXCEEDED: "request_disk",
+    client_exits.EXIT_MEM_LIMIT_EXCEEDED: "request_memory",
+}
+#: Meanings of the statuses that are not the program's own, and what to do.
+MEANINGS = {
+    status: meaning + (f": ask for more with {_MORE[status]}" if status in _MORE else "")
+    for status, meaning in client_exits.MEANINGS.items()
+}
+#: The client's own statuses; negative ones are the client's, too, or of a crash on Windows.
+_OF_CLIENT = range(client_exits.EXIT_SIGNAL, client_exits.EXIT_OUT_OF_MEMORY + 1)
+#: How the states of instances begin if the program ended well, so that the validator got them
+#: (``html/inc/result.inc``, state_string), and if it did not.
+_WELL = ("Completed", "Validate error")
+_ILL = ("Error while computing", "Error while uploading", "Upload failed")
+#: The project's words for a job whose instances ended well but did not agree.
+_DISAGREED = frozenset({"too_many_success_results", "no_canonical_result"})
+
+
+def fail(context: AccountContext, job: JobRow) -> bool:
+    """Find out why a job is in error on the project, and complete or hold it with that reason.
+
+    A failure that is in the ledger stays, even if the job succeeds on the project later: HTCondor
+    may know about it already, and a job must not both fail and succeed. Until then the project's
+    latest answer counts.
+
+    Returns:
+        Whether there is nothing more to do: False if the project could not be reached, or now says
+        that the job is not in error (with a late result an aborted job can still succeed).
+
+    Raises:
+        LedgerError: the ledger cannot be read or written.
+    """
+    batch = None if job.batch_id is None else context.jobs.batch(job.batch_id)
+    if batch is None or batch.project_batch_id is None or job.job_name is None:
+        return True  # it is in no batch (any more)
+    try:
+        failure = look_up_failure(context.project, job.job_name, batch.project_batch_id)
+    except RpcError as error:
+        if lose_if_gone(context, job, batch, error):
+            return True
+        log.warning("It is not known why job %s failed: %s", job.job_name, error)
+        return False
+    if failure is None:
+        return False
+    cpu_time = failure.result.cpu_time if failure.result else None
+    if not CANCELLED.isdisjoint(failure.words):
+        hold = Hold(_aborted(context, job, batch), HoldCode.ABORTED, 0)
+    else:
+        reason = reason_of(context, job, batch, failure)
+        image = _image_of(job)
+        if image is not None:
+            reason += _why_no_container(failure, image)
+        code = exit_code(failure) if image is None else None
+        if code is not None and completes(context, job):
+            ended = ProgramFailure(code, cpu_time, reason, _shortened(failure.text))
+            context.jobs.program_failed(job.id, ended)
+            log.info("Job %d is to be completed with exit code %d: %s", job.id, code, reason)
+            return True
+        hold = Hold(reason, HoldCode.FAILED, last_status(failure))
+    status = last_status(failure) if failure.result else None
+    context.jobs.fail(job.id, hold, status, cpu_time)
+    log.info("Job %d is held: %s", job.id, hold.reason)
+    return True
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _MAX_STDERR:
+        return text
+    half = _MAX_STDERR // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"
+
+
+def _why_no_container(failure: Failure, image: str) -> str:
+    if "couldnt_send_result" in failure.words:
+        return _NO_HOST
+    last = statuses(failure)[-1:]
+    if last and last[0] in _MORE:
+        return _LIMIT + (f", which {_REQUEST[last[0]]} sets, too" if last[0] in _REQUEST else "")
+    hint = next(text for kind, text in _IMAGE_FAILED.items() if image.startswith(kind))
+    return _CONTAINER_FAILED.format(hint.format(image))
+
+
+def _image_of(job: JobRow) -> str | None:
+    """Return the image of a job in a container; None for an installed app."""
+    try:
+        container = JobDescription.from_json(job.description).container
+    except ValueError:
+        return None  # the fetcher reports the error
+    return None if container is None else container.image
+
+
+def completes(context: AccountContext, job: JobRow) -> bool:
+    """Tell whether a job whose program failed is to be completed."""
+    try:
+        choice = JobDescription.from_json(job.description).failed_jobs
+    except ValueError:
+        choice = None  # the fetcher reports the error when it writes the job's stderr
+    return (choice or context.htcondor.failed_jobs) == "complete"
+
+
+def lose_if_gone(context: AccountContext, job: JobRow, batch: BatchRow, error: GahpError) -> bool:
+    """Hold a job if the project does not have it any more; return whether that is so.
+
+    Args:
+        context: what the account's manager shares with its parts.
+        job: the job.
+        batch: the job's batch.
+        error: the project's last error. If it says that there is no such job, the project is asked
+            again: with database trouble, it may not find a job that it has.
+
+    Raises:
+        LedgerError: the ledger cannot be written.
+    """
+    if not isinstance(error, IS_LOST):
+        return False
+    try:
+        listed = query_jobs(context.project, batch.project_batch_id or 0)
+        gone = listed.complete and job.job_name not in dict(listed.jobs)
+    except RpcError as trouble:
+        gone = isinstance(trouble, IS_LOST)
+    if gone:
+        lose(context, [job], batch)
+    return gone
+
+
+def lose(context: AccountContext, jobs: list[JobRow], batch: BatchRow) -> None:
+    """Hold jobs of a batch that the project does not have any more.
+
+    Raises:
+        LedgerError: the ledger cannot be written.
+    """
+    host = host_of(context)
+    reason = (
+        f"the BOINC project {host} no longer has this job, which was in its batch {batch.name} "
+        f"(id {batch.project_batch_id}): ask the project's admin what happened to the job; "
+        f"{_AGAIN}"
+    )
+    context.jobs.hold([job.id for job in jobs], Hold(reason, HoldCode.LOST, 0))
+    log.error("%d jobs of batch %s are held: %s no longer has them", len(jobs), batch.name, host)
+
+
+def host_of(context: AccountContext) -> str:
+    """Return the project's host as people know it."""
+    return ProjectUrl(context.url).host
+
+
+def _aborted(context: AccountContext, job: JobRow, batch: BatchRow) -> str:
+    return (
+        f"job {job.job_name} (batch id {batch.project_batch_id}) was aborted on the BOINC project "
+        f"{host_of(context)}, not by HTCondor: on its web site, by its admin, or because its "
+        f"batch's lease had run out; {_AGAIN}"
+    )
+
+
+def reason_of(context: AccountContext, job: JobRow, batch: BatchRow, failure: Failure) -> str:
+    """Return the reason to tell a failed job's owner, on one line."""
+    parts = [
+        f"job {job.job_name} (batch id {batch.project_batch_id}) failed on the BOINC project "
+        f"{host_of(context)}: {shorten(failure.why)}"
+    ]
+    statuses = failure.exit_statuses
+    if statuses:
+        listed = ", ".join(map(str, statuses[-_LISTED:]))
+        dots = "..., " if len(statuses) > _LISTED else ""
+        parts.append(f"exit statuses on the volunteers' computers: {dots}{listed}")
+        parts += [
+            f"{status} usually means: {MEANINGS[status]}"
+            for status in dict.fromkeys(statuses[-_LISTED:])
+            if status in MEANINGS
+        ]
+    stderr = shorten(failure.stderr[-_QUOTED:], _QUOTED)
+    if stderr:
+        parts.append(f"its stderr ends: {stderr}")
+    return "; ".join(parts)
+
+
+def exit_code(failure: Failure) -> int | None:
+    """Return the exit status of a failed job's program; None if the program is not to blame.
+
+    If there are several instances, the last one that ran its program counts.
+    """
+    ran = [status for status in statuses(failure) if status and status not in client_exits.NOT_RUN]
+    if not ran or not _is_of_program(ran[-1]) or _ended_well(failure):
+        return None
+    return ran[-1]
+
+
+def statuses(failure: Failure) -> tuple[int, ...]:
+    """Return the exit statuses of the instances that failed, in their order, as far as known."""
+    if failure.exit_statuses or failure.result is None:
+        return failure.exit_statuses
+    return (failure.result.exit_status,)
+
+
+def last_status(failure: Failure) -> int:
+    """Return the last exit status that is not 0; 0 if there is none."""
+    return next((status for status in reversed(statuses(failure)) if status), 0)
+
+
+def _is_of_program(status: int) -> bool:
+    # An app that runs another program reports this if that program has failed.
+    is_child = status == client_exits.EXIT_CHILD_FAILED
+    return is_child or (status > 0 and status not in _OF_CLIENT)
+
+
+def _ended_well(failure: Failure) -> bool:
+    """Tell whether the last instance that ran its program ended well, but was found wrong."""
+    for state in reversed(failure.states):
+        if state.startswith(_WELL):
+            return True
+        if state.startswith(_ILL):
+            return False
+    return not _DISAGREED.isdisjoint(failure.words)

@@ -1,0 +1,303 @@
+"""Fetches the outputs of finished jobs to where their submit files want them.
+
+There are three kinds of trouble. If the project cannot be reached, or cannot deliver the files, the
+fetch is retried for as long as it takes. If the submit node cannot store the outputs at the moment
+(a full disk, an unreachable file server), it is retried for :data:`STORAGE_WAIT`, because a held
+job loses its results (HTCondor cancels it, and a release is a new job); meanwhile HTCondor shows
+the job as suspended, with the reason. If a person has to act (a directory is missing or not
+writable, an output does not exist), the job is held at once with the reason, because owners do not
+look for trouble in a job that seems to run.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os.path
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from boinc_gahp.errors import GahpError, LedgerError, OutputError, RpcError
+from boinc_gahp.fetch.container_directory import ProgramNotRun, fetch_container
+from boinc_gahp.fetch.destinations import errno_of
+from boinc_gahp.fetch.job_directory import fetch_output, write_failure
+from boinc_gahp.fetch.leftovers import sweep
+from boinc_gahp.fetch.locate import NoResult
+from boinc_gahp.fetch.temporary import TryLater
+from boinc_gahp.fetch.types import AdFiles, ContainerFiles, ContainerRequest, FetchRequest
+from boinc_gahp.htcondor import _failures
+from boinc_gahp.htcondor._context import JobCancelled
+from boinc_gahp.htcondor._description import JobDescription
+from boinc_gahp.htcondor._files import NOWHERE
+from boinc_gahp.htcondor._in_container import container_job
+from boinc_gahp.htcondor._retry_times import PASSING
+from boinc_gahp.htcondor.hold_codes import HoldCode
+from boinc_gahp.ledger.rows import Hold
+from boinc_gahp.submit.checks import base_name
+from boinc_gahp.submit.container_jobs import output_template
+
+if TYPE_CHECKING:
+    from boinc_gahp.fetch.cancel import CancelScope
+    from boinc_gahp.htcondor._context import AccountContext
+    from boinc_gahp.ledger.rows import BatchRow, JobRow
+
+log = logging.getLogger("boinc_gahp.htcondor")
+
+#: Seconds that a finished job waits until the submit node can store its outputs.
+STORAGE_WAIT = 86400.0
+
+#: RPCs that serve all jobs of a batch: where they are, and which outputs their app has.
+_OF_ALL = frozenset({"query_batch", "get_templates"})
+
+#: Troubles of the submit node that pass, or that somebody repairs without knowing the job.
+_PASSING = PASSING | {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBUSY}
+
+
+class Fetcher:
+    """Fetches the outputs of an owner's jobs; thread-safe, with one fetch of a job at a time."""
+
+    def __init__(self, context: AccountContext) -> None:
+        self._context = context
+
+    def fetch(self, job: JobRow) -> Literal["fetched", "stuck", "perhaps later"]:
+        """Put a finished job's outputs, stdout and stderr in place, and note it in the ledger.
+
+        A job that could not be fetched now stays ``finished``, with its trouble noted. A repeated
+        fetch, after a crash at any point, gives the same files. Raises nothing.
+
+        Returns:
+            ``fetched`` if that is in the ledger; ``stuck`` if the project did not answer a request
+            that all jobs of the batch depend on; ``perhaps later`` if the ledger tells what is to
+            be done.
+        """
+        context = self._context
+        outcome: Literal["fetched"] | GahpError | None = None
+        try:
+            # The scope comes first: a cancel after the ledger was read has to find it.
+            with context.scopes.open(job.id) as scope:
+                if not context.jobs.writing(job.id, True):
+                    return "perhaps later"
+                try:
+                    outcome = self._fetch(job, scope)
+                finally:
+                    # For a job that has ended this is in the ledger already, but not for one that
+                    # was cancelled meanwhile: the cancel waits for it.
+                    if outcome != "fetched":
+                        self._stop_writing(job)
+        except JobCancelled:
+            log.info("Job %d (%s) is cancelled, so it is not fetched", job.id, job.job_name)
+        except LedgerError as error:
+            log.error("Job %d (%s) has to wait: %s", job.id, job.job_name, error)
+        except Exception as error:  # a bug must not keep the other jobs from being fetched
+            log.exception("job %d (%s) cannot be fetched", job.id, job.job_name)
+            self._note(job, f"a fault of boinc_gahp ({type(error).__name__}), see its log")
+        if outcome == "fetched":
+            return outcome
+        is_stuck = isinstance(outcome, RpcError) and outcome.rpc in _OF_ALL
+        return "stuck" if is_stuck else "perhaps later"
+
+    def _stop_writing(self, job: JobRow) -> None:
+        row = self._context.jobs.job(job.id)
+        if row is None or row.writing:
+            self._context.jobs.writing(job.id, False)
+
+    def _fetch(self, job: JobRow, scope: CancelScope) -> Literal["fetched"] | GahpError | None:
+        """Fetch; return why the job has to wait, or None if it has ended in another way."""
+        context = self._context
+        batch = None if job.batch_id is None else context.jobs.batch(job.batch_id)
+        try:
+            description = JobDescription.from_json(job.description)
+        except ValueError as error:
+            self._hold(
+                job, HoldCode.OUTPUT, f"its description in the ledger cannot be read: {error}", 0
+            )
+            return None
+        batch_id = None if batch is None else batch.project_batch_id
+        try:
+            if description.container is None:
+                request = request_for(job.job_name or "", description, batch_id)
+                exit_code, cpu_time = self._deliver(job, request, scope)
+            else:
+                inside = container_request_for(job.job_name or "", description, batch_id)
+                result = fetch_container(context.project, inside, scope)
+                exit_code, cpu_time = result.exit_status, result.cpu_time
+        except ProgramNotRun as error:
+            self._hold(job, HoldCode.FAILED, error.told(), 0)
+            return None
+        except GahpError as error:
+            if not self._failed(job, batch, description, error):
+                return error
+            found_out = isinstance(error, NoResult) and context.jobs.program_failure(job.id)
+            return self._fetch(job, scope) if found_out else None
+        context.scopes.blocked(job.id, None)
+        if description.container and exit_code and not _failures.completes(context, job):
+            how = f"signal {-exit_code}" if exit_code < 0 else f"exit status {exit_code}"
+            self._hold(job, HoldCode.FAILED, f"the program ended with {how}", exit_code)
+            return None
+        if context.jobs.fetched(job.id, exit_code, cpu_time) == "gone":
+            raise JobCancelled  # right after the last file was put in place
+        log.info("Job %d (%s) is fetched: exit code %d", job.id, job.job_name, exit_code)
+        context.wake()
+        return "fetched"
+
+    def _deliver(
+        self, job: JobRow, request: FetchRequest, scope: CancelScope
+    ) -> tuple[int, float | None]:
+        """Put a job's files in place; return its exit code and its CPU time in seconds."""
+        failure = self._context.jobs.program_failure(job.id)
+        if failure is not None:
+            write_failure(request, failure.stderr, scope)
+            return failure.exit_code, failure.cpu_time
+        result = fetch_output(self._context.project, request, scope)
+        return result.exit_status, result.cpu_time
+
+    def _failed(
+        self, job: JobRow, batch: BatchRow | None, description: JobDescription, error: GahpError
+    ) -> bool:
+        """Hold the job or let it wait.
+
+        Returns:
+            True if the job has left the state ``finished``, or if the ledger now says that its
+            program failed; False if it waits.
+        """
+        over = False
+        if not isinstance(error, OutputError):
+            self._context.scopes.blocked(job.id, None)
+        if isinstance(error, NoResult):
+            # It was done at the last poll: it was aborted since, or the project was set back.
+            over = _failures.fail(self._context, job)
+        elif batch is not None and _failures.lose_if_gone(self._context, job, batch, error):
+            over = True
+        elif isinstance(error, OutputError) and not isinstance(error, TryLater):
+            return self._storage_failed(job, description, error)
+        return over or self._wait(job, error)
+
+    def _storage_failed(self, job: JobRow, description: JobDescription, error: OutputError) -> bool:
+        number = errno_of(error)
+        passing = number in _PASSING or (
+            # The directory was there at the submit, so its file system is not mounted now.
+            number == errno.ENOENT and not os.path.isdir(description.iwd)  # noqa: PTH112
+        )
+        # When the process ends, temporary files are removed while they are being written.
+        if self._context.stopping.is_set():
+            return self._wait(job, error)
+        if passing and time.time() < job.changed + STORAGE_WAIT:
+            self._context.scopes.blocked(job.id, str(error))
+            return self._wait(job, error)
+        return self._hold(job, HoldCode.OUTPUT, error.told(), number)
+
+    def _hold(self, job: JobRow, code: HoldCode, reason: str, subcode: int) -> bool:
+        host = _failures.host_of(self._context)
+        reason = f"outputs of job {job.job_name} of the BOINC project {host}: {reason}"
+        self._context.jobs.fail(job.id, Hold(reason, code, subcode))
+        log.warning("Job %d is held: %s", job.id, reason)
+        self._context.wake()
+        return True
+
+    def _wait(self, job: JobRow, error: GahpError) -> bool:
+        text = str(error)
+        # It is retried again and again: only a new trouble is a warning.
+        level = logging.DEBUG if job.trouble == text else logging.WARNING
+        log.log(level, "Job %d (%s) is not fetched yet: %s", job.id, job.job_name, text)
+        self._context.jobs.job_trouble([job.id], text)
+        return False
+
+    def _note(self, job: JobRow, trouble: str) -> None:
+        try:
+            self._context.jobs.job_trouble([job.id], trouble)
+        except LedgerError as error:
+            log.error("Cannot record why job %d waits: %s", job.id, error)
+
+
+def clear_away(job: JobRow) -> None:
+    """Remove the leftovers of a daemon that was killed while it fetched a job; never fails.
+
+    A cancel calls it, because no later fetch will take these files over. It looks where the job's
+    files would go, and leaves files alone that fetches of other jobs are writing.
+    """
+    try:
+        description = JobDescription.from_json(job.description)
+    except ValueError:
+        return
+    iwd = Path(description.iwd)
+    streams = [iwd / path for path in (description.stdout, description.stderr) if path]
+    remapped = [iwd / path for _, path in description.remaps]
+    parents = [path.parent for path in (*streams, *remapped)]
+    for directory in {iwd, *parents, *remapped}:
+        sweep(directory)
+
+
+def request_for(
+    job_name: str, description: JobDescription, project_batch_id: int | None
+) -> FetchRequest:
+    """Return which files of a job to fetch, and where to.
+
+    A remap names an output as TransferOutput does or by its base name, as in HTCondor. If it goes
+    to a directory (its path ends in a slash, or is one), the output keeps its base name there.
+    """
+    if description.outputs is None:
+        specs = [
+            (name, _in_directory(description, name, path)) for name, path in description.remaps
+        ]
+    else:
+        specs = []
+        for name in description.outputs:
+            base = base_name(name)
+            paths = [path for of, path in description.remaps if of in (name, base)]
+            specs += [(name, _in_directory(description, name, path)) for path in paths or [base]]
+    return FetchRequest(
+        job_name=job_name,
+        directory=description.iwd,
+        stderr=description.stderr,
+        mode="ALL" if description.outputs is None else "SOME",
+        specs=tuple(specs),
+        ad=AdFiles(
+            stdout=description.stdout,
+            batch_id=project_batch_id,
+            output_template=description.output_template,
+        ),
+    )
+
+
+def container_request_for(
+    job_name: str, description: JobDescription, project_batch_id: int | None
+) -> ContainerRequest:
+    """Return which files of a job in a container to fetch, and where to.
+
+    Raises:
+        ValueError: the description is damaged.
+    """
+    return ContainerRequest(
+        job_name=job_name,
+        directory=description.iwd,
+        files=ContainerFiles(
+            outputs=description.outputs,
+            remaps=description.remaps + _kept(description),
+            stdout=description.stdout,
+            stderr=description.stderr,
+            batch_id=project_batch_id,
+            output_template=output_template(container_job(description)),
+        ),
+    )
+
+
+def _kept(description: JobDescription) -> tuple[tuple[str, str], ...]:
+    """Return a remap that keeps a volunteer from replacing the job's program on the submit node.
+
+    If the job names no outputs, or what is in a directory, whatever a volunteer sends goes into the
+    job's directory.
+    """
+    container = description.container
+    if container is None or not container.is_input:
+        return ()
+    name = base_name(container.command)
+    named = {base_name(output.rstrip("/")) for output in description.outputs or ()}
+    return () if name in {*named, *dict(description.remaps)} else ((name, NOWHERE),)
+
+
+def _in_directory(description: JobDescription, name: str, path: str) -> str:
+    at = os.path.join(description.iwd, path)  # noqa: PTH118  (keeps bytes that are not UTF-8)
+    if path.endswith("/") or os.path.isdir(at):  # noqa: PTH112
+        return os.path.join(path, base_name(name))  # noqa: PTH118
+    return path

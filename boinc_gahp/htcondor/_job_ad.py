@@ -1,0 +1,386 @@
+"""Reads the ad of a BLAH_JOB_SUBMIT, described in ``gridmanager-batch.rst``, "The submit ad".
+
+A job that cannot be done as asked is refused here. The text becomes its HoldReason, so it uses the
+words of submit files.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boinc_gahp.config.settings import FAILED_JOBS
+from boinc_gahp.containers.rules import FPOPS_BOUND
+from boinc_gahp.htcondor._boinc_attributes import BoincAttributes, positive
+from boinc_gahp.htcondor._buda_ad import with_buda_app
+from boinc_gahp.htcondor._container_ad import (
+    disk_bound,
+    image_of,
+    is_transferred,
+    read_container,
+    read_container_outputs,
+)
+from boinc_gahp.htcondor._description import JobDescription, NamedFile
+from boinc_gahp.htcondor._files import (
+    check_remap,
+    is_directory,
+    read_inputs,
+    read_outputs,
+    read_remote,
+    read_stream,
+    read_template,
+)
+from boinc_gahp.htcondor._v2 import split_v2
+from boinc_gahp.htcondor.attributes import AdRefused, Attributes, as_text, show
+from boinc_gahp.secret import hide_logins
+from boinc_gahp.submit.types import Parameters
+from boinc_gahp.text import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boinc_gahp.config.settings import HTCondor, ProjectSettings
+
+__all__ = ["AdRefused", "job_directory", "read_ad"]
+
+_MIB = 2**20
+
+
+def read_ad(
+    text: str,
+    settings: HTCondor,
+    project_of: Callable[[str | None], ProjectSettings | None] = lambda _: None,
+) -> JobDescription:
+    """Return the job that an ad describes; looks at the files that it names.
+
+    Args:
+        text: the ad in the ClassAd language's new syntax, GAHP escapes undone, bytes that are not
+            UTF-8 as surrogates. Attributes may be expressions; unknown ones are ignored.
+        settings: whether an environment and an executable are ignored.
+        project_of: returns the settings of the project that a job names; None: of the default one.
+
+    Raises:
+        AdRefused: the job cannot be done with this ad; says what to change in a submit file.
+    """
+    attributes = Attributes(text)
+    boinc = BoincAttributes(attributes)
+    iwd = _directory(attributes)
+    project, app, image = _project_and_app(attributes, boinc, settings, iwd, project_of)
+    stdout = read_stream("output", attributes.text("Out"), iwd)
+    stderr = read_stream("error", attributes.text("Err"), iwd)
+    outputs = attributes.get("TransferOutput")
+    disk = boinc.amount("RscDiskBound")
+    fpops = boinc.amount("RscFpopsBound")
+    if image is None:
+        if not settings.ignore_environment:
+            _check_environment(attributes)
+        _check_streams(stdout, stderr, iwd)
+        container, inputs = None, _inputs(attributes, boinc, iwd)
+    else:
+        container, inputs = read_container(attributes, boinc, iwd, image)
+        disk = disk or disk_bound(attributes, container, inputs)
+        fpops = fpops or FPOPS_BOUND
+    remaps = _remaps(attributes, iwd)
+    description = JobDescription(
+        job_directory=_job_directory(attributes),
+        project=project,
+        app_name=app,
+        iwd=iwd,
+        args=_arguments(attributes),
+        inputs=inputs,
+        outputs=_outputs(outputs, remaps, is_in_container=image is not None),
+        remaps=remaps,
+        stdout=stdout,
+        stderr=stderr,
+        parameters=Parameters(
+            fpops_est=boinc.amount("RscFpopsEst"),
+            fpops_bound=fpops,
+            memory_bound=_memory(attributes, boinc),
+            disk_bound=disk,
+            delay_bound=boinc.amount("DelayBound"),
+        ),
+        priority=boinc.whole("Priority", least=-(2**31)),
+        app_version_num=boinc.whole("AppVersionNum", least=1),
+        input_template=_template(boinc, "InputTemplate", iwd),
+        output_template=_template(boinc, "OutputTemplate", iwd),
+        failed_jobs=boinc.one_of("FailedJobs", FAILED_JOBS),
+        container=container,
+    )
+    return with_buda_app(description)
+
+
+def job_directory(text: str) -> str:
+    """Return HTCondor's key of the job in an ad, and ignore the rest; raises AdRefused."""
+    return _job_directory(Attributes(text))
+
+
+def _job_directory(attributes: Attributes) -> str:
+    """Return HTCondor's key of the job; refuses a key that the ledger cannot store."""
+    key = attributes.text("JobDirectory")
+    if key is None or not (key.isascii() and key.isprintable()):
+        raise AdRefused(
+            f"JobDirectory is {'missing' if key is None else show(key)} in the job's ad; an ASCII "
+            "text is expected, by which HTCondor 10 or later identifies the job"
+        )
+    return key
+
+
+def _directory(attributes: Attributes) -> str:
+    iwd = attributes.text("Iwd")
+    if iwd is None or not iwd.startswith("/"):
+        raise AdRefused(
+            f"the job's directory (Iwd) is {'missing' if iwd is None else show(iwd)}; an absolute "
+            "path is expected"
+        )
+    if not is_directory(Path(iwd)):
+        raise AdRefused(
+            f"the job's directory {show(iwd)} (initialdir) does not exist, or you cannot access it"
+        )
+    return iwd
+
+
+def _project_and_app(
+    attributes: Attributes,
+    boinc: BoincAttributes,
+    settings: HTCondor,
+    iwd: str,
+    project_of: Callable[[str | None], ProjectSettings | None],
+) -> tuple[str | None, str, str | None]:
+    """Return project, app, and the image if the job runs in a container.
+
+    Project and app are BOINC's own attributes, else ``batch_queue = app@project``. Without an app,
+    a job with an image or an executable of its own runs in a container. Otherwise the executable's
+    name is the app.
+    """
+    queue_app, _, queue_project = (attributes.text("Queue") or "").partition("@")
+    project = boinc.word("Project") or queue_project.strip() or None
+    app = boinc.word("App") or queue_app.strip()
+    for what, name in (("project", project), ("app", app)):
+        if name and not _is_utf8(name):
+            raise AdRefused(
+                f"the job's {what} is {show(name)}, which contains bytes that are not UTF-8"
+            )
+    image = image_of(attributes, boinc)
+    chosen = project_of(project)
+    container_app = None if chosen is None else chosen.container_app
+    if app and app != container_app:
+        return project, app, None
+    if not app and image is None:
+        app = _named_by_executable(attributes, settings, iwd)
+        if app:
+            return project, app, None
+    if container_app is None:
+        raise AdRefused(_no_containers(attributes, image))
+    image = image or (None if chosen is None else chosen.container_image)
+    if image is None:
+        raise AdRefused(
+            "the job has an executable, and no image to run it in: name one with container_image = "
+            'docker://NAME (or +remote_BoincImage = "NAME"), or an app of the project with '
+            '+remote_BoincApp = "NAME". The site\'s admin can set container_image in '
+            "boinc_gahp.toml for jobs that name none"
+        )
+    return project, container_app, image
+
+
+def _named_by_executable(attributes: Attributes, settings: HTCondor, iwd: str) -> str:
+    """Return the app that an executable names; empty if the job brings its executable.
+
+    An executable that the job brings is not taken for an app's name, because nobody would notice
+    that volunteers ran another program.
+    """
+    command = Path(attributes.text("Cmd") or "")
+    if not command.name:
+        raise AdRefused(
+            'the job names no app; say which with +remote_BoincApp = "name" in the submit file'
+        )
+    transferred = is_transferred(attributes)
+    is_name = transferred is False or (transferred is None and _is_nowhere(command, iwd))
+    if not is_name and not settings.ignore_executable:
+        return ""
+    if not _is_utf8(command.name):
+        raise AdRefused(
+            f"the job's app is {show(command.name)}, which contains bytes that are not UTF-8"
+        )
+    return command.name
+
+
+def _no_containers(attributes: Attributes, image: str | None) -> str:
+    """Return why a job with an image or an executable is refused."""
+    app = (
+        'app with +remote_BoincApp = "name" in the submit file (the executable is then ignored); '
+        "or set executable to the name of the app, and transfer_executable = false (before "
+        "HTCondor 25.12 the job's directory must not have a file of that name)"
+    )
+    admin = (
+        "If the project has an app for containers, the site's admin can set container_app in "
+        "boinc_gahp.toml"
+    )
+    if image is not None:
+        return (
+            f"the job has an image ({show(image)}), and it is not known that the project runs "
+            f"containers. {admin}. For an installed app say which {app}"
+        )
+    name = Path(attributes.text("Cmd") or "").name
+    return (
+        f"the job has an executable ({show(name)}), which does not reach volunteers' computers: "
+        f"they run the project's apps. Say which {app}. {admin}"
+    )
+
+
+def _is_nowhere(command: Path, iwd: str) -> bool:
+    """Tell whether an executable is a mere name: a path in the job's directory without a file.
+
+    condor_submit refuses such a job unless it has ``transfer_executable = false`` (seen with 23.9.6
+    and 25.14.1). A path that cannot be checked may exist.
+    """
+    if command.parent != Path(iwd):
+        return False
+    try:
+        command.lstat()
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):
+        pass
+    return False
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeError:
+        return False
+    return True
+
+
+def _check_environment(attributes: Attributes) -> None:
+    text = attributes.text("Environment")
+    old = attributes.text("Env")
+    if text is None and old is None:
+        return
+    try:
+        entries = list(split_v2(text or "")) + (old or "").split(";")
+    except ValueError:
+        entries = []
+    names = [name for each in entries if (name := each.partition("=")[0].strip())]
+    named = shorten(", ".join(names), 200)
+    shown = f" ({named if named.isprintable() else ascii(named)})" if named else ""
+    raise AdRefused(
+        f"the job has an environment{shown}, which does not reach volunteers' computers: leave "
+        "environment and getenv out of the submit file, and pass what the app needs in arguments "
+        "or in an input file"
+    )
+
+
+def _check_streams(stdout: str | None, stderr: str | None, iwd: str) -> None:
+    if stdout is None or stderr is None:
+        return
+    same, other = (os.path.normpath(Path(iwd, each)) for each in (stdout, stderr))
+    if same == other:
+        raise AdRefused(
+            f"output and error are both {show(stdout)}; a BOINC job writes them to two files: give "
+            "these different names"
+        )
+
+
+def _arguments(attributes: Attributes) -> tuple[str, ...]:
+    """Return the arguments.
+
+    A submit file in the old syntax (not in double quotes) gives Args: words between white space,
+    without any quoting (seen with HTCondor 23.9.6).
+    """
+    text = attributes.text("Arguments")
+    if text is None:
+        return tuple(re.findall(r"[^ \t\n\r]+", attributes.text("Args") or ""))
+    try:
+        return split_v2(text)
+    except ValueError as error:
+        raise AdRefused(
+            f"Arguments is {show(text)}, which cannot be split into arguments: {error}"
+        ) from None
+
+
+def _inputs(attributes: Attributes, boinc: BoincAttributes, iwd: str) -> tuple[NamedFile, ...]:
+    local = read_inputs(attributes.text("TransferInput"), attributes.text("In"), iwd)
+    remote = boinc.get("RemoteFiles")
+    if remote is None:
+        return tuple(local)
+    return (*local, *read_remote(remote[0], as_text(*remote)))
+
+
+def _outputs(
+    given: object, remaps: tuple[tuple[str, str], ...], *, is_in_container: bool
+) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    text = as_text("TransferOutput", given)
+    return read_container_outputs(text, remaps) if is_in_container else read_outputs(text)
+
+
+def _remaps(attributes: Attributes, iwd: str) -> tuple[tuple[str, str], ...]:
+    text = attributes.text("TransferOutputRemaps")
+    try:
+        remaps = read_remaps(text or "")
+    except ValueError as error:
+        raise AdRefused(f"transfer_output_remaps is {show(text)}: {error}") from None
+    for name, path in remaps:
+        check_remap(name, path, iwd)
+    return remaps
+
+
+def _memory(attributes: Attributes, boinc: BoincAttributes) -> float | None:
+    """Return bytes; ``request_memory`` is in MB, as HTCondor counts them.
+
+    If a vanilla job has none, the Job Router makes it 0 (seen with HTCondor 23.9.6).
+    """
+    bound = boinc.amount("RscMemoryBound")
+    requested = attributes.get("RequestMemory") if bound is None else None
+    if requested is None or requested == 0:
+        return bound
+    return positive("RequestMemory", requested) * _MIB
+
+
+def _template(boinc: BoincAttributes, name: str, iwd: str) -> str | None:
+    given = boinc.get(name)
+    return None if given is None else read_template(given[0], as_text(*given), iwd)
+
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+#: Up to a ``;``, or to a ``=``, without a backslash before it; no character can match in two ways.
+_ENTRY = re.compile(r"((?:\\[=;]|\\(?![=;])|[^;\\])*)(?:;|\Z)")
+_NAME = re.compile(r"((?:\\[=;]|\\(?![=;])|[^=\\])*)=(.*)", re.DOTALL)
+_ESCAPED = re.compile(r"\\([=;])")
+
+
+def read_remaps(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the (output, path) pairs in ``text``.
+
+    A path may be relative to the job's directory, and may name a directory: then the output keeps
+    its name there.
+
+    Raises:
+        ValueError: an entry is not such a pair, or goes to a URL; says which.
+    """
+    remaps: dict[str, str] = {}
+    for entry in _ENTRY.finditer(text.replace("\t", "").replace("\n", "")):
+        if entry[1].strip():
+            name, path = _pair(entry[1].strip())
+            remaps.setdefault(name, path)
+    return tuple(remaps.items())
+
+
+def _pair(entry: str) -> tuple[str, str]:
+    found = _NAME.fullmatch(entry)
+    if found is None:
+        raise ValueError(f"{entry!r} has no =; name = path is expected, and ; between such pairs")
+    name, path = (_ESCAPED.sub(r"\1", each.strip()) for each in found.groups())
+    if not (name and path):
+        raise ValueError(
+            f"{entry!r} lacks the {'path' if name else 'name'}; name = path is expected"
+        )
+    if _URL.match(path):
+        raise ValueError(
+            f"{name!r} goes to {hide_logins(path)!r}; outputs can only be put into files here"
+        )
+    return name, path

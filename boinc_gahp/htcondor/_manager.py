@@ -1,0 +1,438 @@
+"""Manages one account on one project: the thread that sends, follows, fetches and ends jobs.
+
+It has no memory of its own: what it does depends only on the states of jobs in the ledger.
+So a manager can die at any point, and the next one needs nothing but the ledger: it sends an
+unfinished batch again under the same names, fetches unfinished outputs again, and does the aborts
+and retirements that are pending.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from boinc_gahp.errors import LedgerError
+from boinc_gahp.htcondor._cleanup import BatchCleanup
+from boinc_gahp.htcondor._context import AccountContext
+from boinc_gahp.htcondor._error_guard import ErrorGuard
+from boinc_gahp.htcondor._fetching_queue import FetchQueue
+from boinc_gahp.htcondor._following import Follower
+from boinc_gahp.htcondor._leases import Leases
+from boinc_gahp.htcondor._retry_times import drop_past, is_ahead
+from boinc_gahp.htcondor._sending import Sender
+from boinc_gahp.ledger.account_lock import AccountLock
+from boinc_gahp.ledger.rows import ALIVE
+from boinc_gahp.submit.control import reconcile
+from boinc_gahp.threads import Workers, start
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from boinc_gahp.config.settings import Settings
+    from boinc_gahp.fetch.context import FetchContext
+    from boinc_gahp.htcondor._context import CancelScopes
+    from boinc_gahp.htcondor._periodic_tasks import PeriodicTask
+    from boinc_gahp.ledger.jobs import JobLedger
+    from boinc_gahp.ledger.rows import BatchRow
+
+log = logging.getLogger("boinc_gahp.htcondor")
+
+#: States of a batch in which it is not certain what the project has of it.
+UNCLEAR: Final = ("planned", "sent", "giving_up")
+#: Batches at a time, of each kind: those with long uploads, the others, and those that are rolled
+#: back. So small batches do not wait for uploads that take hours.
+SLOTS = 4
+#: Seconds between attempts to become the manager.
+_LOCK_EVERY = 1.0
+#: Seconds between checks for what other processes have written: with jobs that are alive, without.
+_CHECK_BUSY, _CHECK_IDLE = 0.25, 1.0
+#: Checks of the ledger take at most one part in this many of the time ...
+_TIME_SHARE = 5.0
+#: ... and are at least this many seconds apart, however often the manager is woken.
+_SHORTEST_WAIT = 0.02
+#: Seconds after which a manager checks everything in any case.
+_LONGEST_WAIT = 30.0
+#: Seconds that closing waits before it ends pauses between attempts.
+_GRACE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """The result of :meth:`AccountManager.reconcile_once`.
+
+    Attributes:
+        managed_elsewhere: a daemon manages the account, and sends what is pending.
+        aborts: number of jobs whose abort is pending, before and after.
+        retirements: number of batches whose retirement is pending, before and after.
+        unclear: number of batches without a wanted job for which it is not certain what the
+            project has, before and after.
+    """
+
+    managed_elsewhere: bool = False
+    aborts: tuple[int, int] = (0, 0)
+    retirements: tuple[int, int] = (0, 0)
+    unclear: tuple[int, int] = (0, 0)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is pending any more."""
+        left = self.aborts[1] + self.retirements[1] + self.unclear[1]
+        return not (self.managed_elsewhere or left)
+
+
+class AccountManager:
+    """Works on the jobs of one account on one project, once no other process does.
+
+    Args:
+        project: the project as the account sees it; :meth:`close` closes it.
+        jobs: the ledger of jobs.
+        owner: the project's URL and the account, as the ledger has them.
+        settings: all settings.
+        scopes: the cancel scopes of this process.
+        state_dir: the directory of the manager's lock.
+    """
+
+    def __init__(
+        self,
+        project: FetchContext,
+        jobs: JobLedger,
+        owner: tuple[str, str],
+        *,
+        settings: Settings,
+        scopes: CancelScopes,
+        state_dir: Path,
+    ) -> None:
+        self._store = jobs.store
+        self._jobs = jobs
+        self._owner = owner
+        self._scopes = scopes
+        self._lock = AccountLock(state_dir, *owner)
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        self._context = AccountContext(
+            project=project,
+            jobs=jobs,
+            url=owner[0],
+            account=owner[1],
+            settings=settings,
+            wake=self.wake,
+            stopping=self._stopping,
+            scopes=scopes,
+        )
+        self._sender = Sender(self._context)
+        self._follower = Follower(self._context)
+        self._workers = Workers(f"worker {owner[0]}", self.wake)
+        self._guard = ErrorGuard(f"the manager of the jobs for {owner[0]}")
+        self._fetches = FetchQueue(self._context, self._workers, self._guard)
+        self._cleanup = BatchCleanup(
+            self._context, lambda batch: self._workers.is_running(("send", batch))
+        )
+        self._tasks: tuple[PeriodicTask, ...] = (Leases(self._context).task, *self._cleanup.tasks)
+        self._thread: threading.Thread | None = None
+        self._seen_version = 0
+        self._is_busy = False
+        # By batch: the time before which it is not sent again.
+        self._next_send: dict[int, float] = {}
+        self._has_sent = threading.Event()
+        self._next_poll = -math.inf
+        # Whether that is because the project has trouble: then it waits no longer than the others.
+        self._poll_waits = False
+        # By task: the time before which it is not tried again, because the ledger failed.
+        self._next_try: dict[str, float] = {}
+        # Bridges of earlier settings, with the work that may still use them.
+        self._old_projects: list[tuple[FetchContext, frozenset[int]]] = []
+
+    # -- for other threads
+
+    @property
+    def owner(self) -> tuple[str, str]:
+        """Project URL and account."""
+        return self._owner
+
+    @property
+    def is_manager(self) -> bool:
+        """Whether this process manages the account."""
+        return self._lock.is_held
+
+    def start(self) -> None:
+        """Begin, on a separate thread."""
+        self._thread = start(self._run, f"manager {self._owner[0]}")
+
+    def change(self, settings: Settings, project: FetchContext | None) -> None:
+        """Go on with other settings; work under way keeps the settings it was begun with.
+
+        Args:
+            settings: all settings.
+            project: a new project, if one is needed; :meth:`close` closes it.
+        """
+        old = self._context.project
+        self._context.change(settings, project or old)
+        if project is not None:
+            self._old_projects.append((old, self._workers.numbers()))
+        self.wake()
+
+    def wake(self) -> None:
+        """Look soon for work to do; returns at once."""
+        self._news.set()
+
+    def stop(self) -> None:
+        """Begin nothing more; returns at once."""
+        self._stopping.set()
+        self.wake()
+
+    def close(self, timeout: float) -> None:
+        """Begin nothing more; wait at most ``timeout`` seconds for work that is under way.
+
+        The next manager does interrupted work again. The lock is released only when no work is
+        under way any more, or when the process ends.
+        """
+        deadline = time.monotonic() + timeout
+        self.stop()
+        # It is better to finish work that is nearly done than to do it again.
+        self._workers.wait(time.monotonic() + min(_GRACE, timeout / 2))
+        self._context.project.close()
+        for project, _ in list(self._old_projects):
+            project.close()
+        if self._thread is not None:
+            self._thread.join(max(0.0, deadline - time.monotonic()))
+        is_done = self._workers.wait(deadline)
+        self._workers.close(max(0.0, deadline - time.monotonic()))
+        if is_done and not (self._thread and self._thread.is_alive()):
+            self._lock.release()
+
+    def reconcile_once(self, deadline: float) -> Reconciled:
+        """Send what is pending for the project, as far as that is possible now, and return.
+
+        That is: aborts of cancelled jobs, retirements of batches that have ended, leases of batches
+        that HTCondor asks about, and whatever makes it certain what the project has of half-sent
+        batches, and of those being aborted, that have no wanted job any more. Jobs that HTCondor
+        still has are not sent, followed or fetched: a daemon does that, now or later.
+
+        Args:
+            deadline: ``time.monotonic()`` after which nothing more is begun.
+
+        Raises:
+            LedgerError: the ledger cannot be read or written.
+        """
+        if not self._lock.try_acquire():
+            return Reconciled(managed_elsewhere=True)
+        try:
+            self._take_over()
+            before = self._count_pending()
+            while not self._stopping.is_set():
+                now = time.time()
+                self._cleanup.close_overdue(now)
+                again = self._resolve_unclear(now, deadline)
+                for task in self._tasks:
+                    if task.due(now) <= now:
+                        task.run(now, lambda: time.monotonic() <= deadline)
+                if again is None or time.monotonic() + again - now > deadline:
+                    break
+                self._stopping.wait(max(0.0, again - now))
+            reconcile(self._context.project, alone=True)
+            after = self._count_pending()
+        finally:
+            self._lock.release()
+        return Reconciled(False, *zip(before, after, strict=True))
+
+    # -- the thread
+
+    def _run(self) -> None:
+        while not self._stopping.is_set() and not self._acquire_lock():
+            self._news.wait(_LOCK_EVERY)
+            self._news.clear()
+        while not self._stopping.is_set():
+            begin = time.monotonic()
+            with self._guard("read the ledger") as retry:
+                retry.at = self._check_ledger(time.time())
+            wait = min(_LONGEST_WAIT, retry.at - time.time())
+            took = time.monotonic() - begin
+            self._stopping.wait(min(1.0, max(_SHORTEST_WAIT, took * (_TIME_SHARE - 1))))
+            self._wait_for_work(wait)
+
+    def _acquire_lock(self) -> bool:
+        with self._guard("take over the jobs"):
+            if self._lock.try_acquire():
+                self._take_over()
+                log.info("This process now manages the jobs for %s", self._owner[0])
+                return True
+        return False
+
+    def _take_over(self) -> None:
+        """Clear the marks that only applied to the earlier manager.
+
+        No process writes into a job's directory now, and a cancel may be waiting for that.
+        """
+        self._jobs.stop_writing(*self._owner)
+
+    def _check_ledger(self, now: float) -> float:
+        """Read the ledger and begin the work that can be begun; return when to do so again."""
+        self._seen_version = self._store.data_version()
+        self._close_scopes()
+        self._close_old_projects()
+        parts = (
+            ("plan batches", self._sender.plan),
+            ("send batches", self._send),
+            ("begin to fetch outputs", self._fetches.begin),
+            ("complete jobs", self._cleanup.close_overdue),
+            ("begin aborts, retirements and renewals of leases", self._start_tasks),
+            ("begin to ask about jobs", self._poll),
+        )
+        times = [now + _LONGEST_WAIT]
+        for what, part in parts:
+            # An error of one does not keep the others from their work.
+            with self._guard(what) as retry:
+                at = part(now)
+                retry.at = times[0] if at is None else at
+            times.append(retry.at)
+        self._is_busy = bool(self._jobs.batches(*self._owner, *UNCLEAR, "submitted", "ended"))
+        return min(times)
+
+    def _wait_for_work(self, seconds: float) -> None:
+        """Wait, unless somebody wakes the manager or another process writes to the ledger."""
+        # By a clock that cannot be set.
+        until = time.monotonic() + seconds
+        while not self._news.is_set() and (left := until - time.monotonic()) > 0:
+            self._news.wait(min(left, _CHECK_BUSY if self._is_busy else _CHECK_IDLE))
+            with suppress(LedgerError):  # the next turn runs into it
+                if self._store.data_version() != self._seen_version:
+                    break
+        self._news.clear()
+
+    # -- batches on their way to the project
+
+    def _send(self, now: float) -> float | None:
+        times = []
+        drop_past(self._next_send, now, self._context.longest_pause)
+        for batch in self._jobs.batches(*self._owner, *UNCLEAR):
+            at = max(batch.not_before, self._next_send.get(batch.id, 0.0))
+            if is_ahead(at, now, self._context.longest_pause):
+                times.append(at)
+                continue
+            slot = self._sender.slot_of(batch)
+            if self._workers.count(slot) < SLOTS:
+                self._workers.start(partial(self._send_one, batch.id), ("send", batch.id), slot)
+        return min(times, default=None)
+
+    def _send_one(self, batch_id: int) -> None:
+        # If nothing comes of it and there is no error, it is not sent again at once.
+        with self._guard("send a batch") as attempt:
+            self._send_now(batch_id)
+            attempt.at = time.time() + self._context.htcondor.poll_shortest
+        self._next_send[batch_id] = attempt.at
+        self._has_sent.set()
+
+    def _send_now(self, batch_id: int) -> None:
+        # The batch may have changed since this task was queued.
+        batch = self._jobs.batch(batch_id)
+        if batch is None or self._stopping.is_set():
+            return
+        if batch.state == "giving_up":
+            self._sender.roll_back(batch)
+        elif batch.state in {"planned", "sent"}:
+            self._sender.send(batch)
+
+    # -- jobs on the project
+
+    def _poll(self, now: float) -> float | None:
+        if self._workers.is_running("poll"):
+            return None
+        if self._has_sent.is_set():
+            # New jobs should not wait as long as those that were there before.
+            self._has_sent.clear()
+            self._next_poll = min(self._next_poll, now + self._context.htcondor.poll_shortest)
+        project_is_back = self._poll_waits and not self._context.pauses.wait(None, now)
+        if is_ahead(self._next_poll, now, self._context.longest_pause) and not project_is_back:
+            return self._next_poll
+        if not self._jobs.on_project(*self._owner):
+            return None
+        self._workers.start(self._poll_once, "poll")
+        return None
+
+    def _poll_once(self) -> None:
+        with self._guard("ask about jobs") as poll:
+            poll.at = self._follower.poll(time.time())
+        self._next_poll = poll.at
+        self._poll_waits = self._context.pauses.wait(None, time.time()) > 0
+
+    def _close_scopes(self) -> None:
+        """Stop fetches of jobs that another process has cancelled; that process waits for it."""
+        for job_id in self._scopes.jobs():
+            job = self._jobs.job(job_id, described=False)
+            if job is None or job.state == "cancelled":
+                self._scopes.close(job_id, clearing=0.0)
+                # The fetch itself may not notice before the project answers it.
+                self._jobs.writing(job_id, False)
+
+    def _close_old_projects(self) -> None:
+        """Close the contexts of settings that have changed, once nothing uses them any more."""
+        running = self._workers.numbers()
+        for old in [old for old in self._old_projects if old[1].isdisjoint(running)]:
+            self._old_projects.remove(old)
+            old[0].close()
+
+    # -- what is pending
+
+    def _start_tasks(self, now: float) -> float | None:
+        """Start each task that is due; a long one does not delay the others."""
+        times = []
+        for task in self._tasks:
+            if self._workers.is_running(task.name):
+                continue
+            due = task.due(now)
+            later = self._next_try.get(task.name, 0.0)
+            if is_ahead(later, now, self._context.longest_pause):
+                due = max(due, later)
+            if due > now:
+                times.append(due)
+            else:
+                self._workers.start(partial(self._run_task, task), task.name)
+        return min(times, default=None)
+
+    def _run_task(self, task: PeriodicTask) -> None:
+        with self._guard(f"do what is due ({task.name})") as retry:
+            task.run(time.time(), lambda: not self._stopping.is_set())
+            retry.at = 0.0
+        self._next_try[task.name] = retry.at
+
+    def _resolve_unclear(self, now: float, deadline: float) -> float | None:
+        """Make it certain what the project has of the batches without a wanted job.
+
+        Returns:
+            The time at which there is more to do; None if there is nothing more.
+        """
+        times = []
+        for batch in self._unclear_batches():
+            if time.monotonic() > deadline:
+                break
+            if is_ahead(batch.not_before, now, self._context.longest_pause):
+                times.append(batch.not_before)
+                continue
+            self._send_one(batch.id)
+            left = self._jobs.batch(batch.id)
+            if left is not None and left.state in UNCLEAR:
+                times.append(max(left.not_before, self._next_send.get(batch.id, now)))
+        return min(times, default=None)
+
+    def _unclear_batches(self) -> list[BatchRow]:
+        """Return the batches without a wanted job of which it is unclear what the project has."""
+        return [
+            batch
+            for batch in self._jobs.batches(*self._owner, *UNCLEAR)
+            if batch.state == "giving_up"
+            or not self._jobs.jobs_of(batch.id, *ALIVE, described=False)
+        ]
+
+    def _count_pending(self) -> tuple[int, int, int]:
+        """Return how many aborts, retirements and unclear batches are pending."""
+        return (
+            len(self._jobs.pending_aborts(*self._owner)),
+            len(self._jobs.batches(*self._owner, "ended")),
+            len(self._unclear_batches()),
+        )

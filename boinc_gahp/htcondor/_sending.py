@@ -1,0 +1,431 @@
+"""Waiting jobs become batches, and batches become workunits on the project: each job exactly once.
+
+Why a job never has a second workunit that lives:
+
+1. A job's name on the project is its batch's name (128 random bits) and a number. It is in the
+   ledger before anything is sent. A project accepts a name only once, for ever; so a request that
+   is repeated under the same names, after a crash or by a retry, makes nothing twice
+   (:mod:`boinc_gahp.submit.engine`).
+2. Right before each submit_batch the ledger notes that the batch is ``sent``, and with exactly
+   which jobs (:meth:`JobLedger.about_to_send`): a later request for it has the same names, even if
+   jobs were cancelled or put on hold in the meantime.
+3. A job gets another name only when its batch is over. A ``planned`` batch was never sent: at most
+   an empty batch is on the project. Any other batch is ``giving_up`` first, and that ends when the
+   project says that the batch is aborted (:mod:`.rollback`). The new name and the end of the old
+   batch are one change of the ledger.
+4. A job that HTCondor may submit again (it is on hold, or cancelled) is never in a batch that may
+   still be sent: only jobs of ``planned`` batches, which they leave, and of aborted batches are
+   put on hold; for cancelled jobs an abort is pending.
+5. One process at a time does all of this, the one with the manager's lock; one of its threads works
+   on a batch.
+
+No job is put on hold because the project cannot be reached or answers nonsense: such a batch is
+tried again, less and less often, with the same names.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import (
+    GahpError,
+    LedgerError,
+    ProtocolError,
+    QuotaExceeded,
+    RpcError,
+    StagingError,
+)
+from boinc_gahp.htcondor._batching import BatchSizes, Bounds, due_batches, request_of
+from boinc_gahp.htcondor._failures import IS_LOST
+from boinc_gahp.htcondor._rollback import BatchRollback
+from boinc_gahp.htcondor._sending_action import (
+    Action,
+    Attempt,
+    BatchChanged,
+    LedgerJournal,
+    SendingStopped,
+    action_after,
+    blamed,
+    hold_for,
+    is_about_project,
+)
+from boinc_gahp.ledger.splitting import BatchSplitter
+from boinc_gahp.submit.abort import ABORT_AGAIN
+from boinc_gahp.submit.engine import submit
+from boinc_gahp.submit.journal import Sending
+from boinc_gahp.submit.validate import BatchValidator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from boinc_gahp.htcondor._context import AccountContext
+    from boinc_gahp.ledger.rows import BatchRow, Hold, JobRow
+    from boinc_gahp.submit.types import SubmitRequest
+
+log = logging.getLogger("boinc_gahp.htcondor")
+
+#: The key of the pauses that new batches wait for.
+_PLANS = ("plan", 0)
+
+
+class Sender:
+    """Makes batches of waiting jobs and submits them; the threads of one manager share it."""
+
+    def __init__(self, context: AccountContext) -> None:
+        self._context = context
+        self._jobs = context.jobs
+        self._pauses = context.pauses
+        self._splitter = BatchSplitter(context.jobs.store)
+        self._rollback = BatchRollback(context, self._splitter)
+        #: Batches that failed since one was last sent.
+        self._failed: set[int] = set()
+        #: The latest failed attempts to send batches.
+        self._attempts: dict[int, Attempt] = {}
+        #: Since when each batch gets errors that do not go away by waiting.
+        self._refused: dict[int, float] = {}
+        self._sizes = BatchSizes(context)
+
+    # -- batches are made
+
+    def plan(self, now: float) -> float | None:
+        """Make the batches that are due; this only uses the ledger.
+
+        While the project cannot be used, or after several batches in a row could not be sent, jobs
+        keep waiting, so that a night's jobs go in few batches.
+
+        Args:
+            now: seconds since the epoch.
+
+        Returns:
+            When to look again, None if nothing waits.
+
+        Raises:
+            LedgerError: the ledger cannot be read or written.
+        """
+        waiting = self._jobs.waiting(self._context.url, self._context.account)
+        if not waiting:
+            return None
+        until = self._pauses.wait(_PLANS, now)
+        if until:
+            return until
+        htcondor = self._context.htcondor
+        bounds = Bounds(
+            htcondor.quiet,
+            htcondor.longest_wait,
+            htcondor.batch_jobs,
+            self._sizes.batch_bytes,
+            self._sizes.smaller,
+        )
+        groups, next_ = due_batches(waiting, now, bounds)
+        for group in groups:
+            batch = self._jobs.plan(
+                self._context.url,
+                self._context.account,
+                new_name(),
+                group[0].app_name,
+                group[0].group_key,
+                [job.job_id for job in group],
+                now + htcondor.lease,
+            )
+            if batch is not None:
+                log.info("Batch %s: %d jobs for %s", batch.name, len(group), self._context.url)
+        return next_
+
+    # -- batches are sent
+
+    def slot_of(self, batch: BatchRow) -> str:
+        """Return the kind of slot that a batch takes; see :meth:`BatchSizes.slot_of`."""
+        return self._sizes.slot_of(batch)
+
+    def send(self, batch: BatchRow) -> None:
+        """Submit a batch that is ``planned`` or ``sent``, or do what else it needs.
+
+        Never raises. A batch that cannot be sent now is put off: the ledger has until when and why.
+        """
+        try:
+            while self._send(batch):
+                again = self._jobs.batch(batch.id)
+                if again is None or again.state != "planned":
+                    return
+                batch = again
+        except LedgerError as error:
+            self._attempts.pop(batch.id, None)  # it is not known how far this attempt came
+            log.error("Batch %s has to wait: %s", batch.name, error)
+        except Exception as error:  # the manager has other batches
+            self._attempts.pop(batch.id, None)
+            if self._context.stopping.is_set():
+                return  # its connections were closed
+            log.exception("batch %s could not be sent", batch.name)
+            self._put_off(batch, GahpError(f"a fault of this program: {error!r}"))
+
+    def roll_back(self, batch: BatchRow) -> None:
+        """Go on with a batch that is ``giving_up``. Never raises; see :class:`BatchRollback`."""
+        self._rollback.go_on(batch)
+
+    def _send(self, batch: BatchRow) -> bool:
+        """Submit the batch; return whether to repeat that with the jobs that are left."""
+        jobs = self._jobs_in_request(batch)
+        if batch.state == "planned":
+            if not jobs:
+                self._jobs.drop_from_batch(batch.id)
+                return False
+            if self._rollback.all_are_refused(batch):
+                self._hold_all(batch, jobs, self._rollback.hold_untried(batch))
+                return False
+        elif not any(job.state == "sending" for job in jobs):
+            self._jobs.begin_abort(batch.id, time.time() + ABORT_AGAIN)
+            return False
+        return self._submit(batch, jobs)
+
+    def _submit(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
+        journal = LedgerJournal(self._context, self._splitter, batch, jobs, self._sending(batch))
+        request: SubmitRequest | None = None
+        try:
+            request = request_of(
+                self._context.project, batch, jobs, self._context.htcondor.lease, self._keep_going
+            )
+            submit(self._context.project, request, journal)
+        except (SendingStopped, BatchChanged) as error:
+            return isinstance(error, BatchChanged)
+        except LedgerError:
+            raise
+        except GahpError as error:
+            log.warning("Batch %s: %s", batch.name, error)
+            attempt = self._attempt(batch, len(jobs), journal.sending, error)
+            if request is None and attempt.sending.sent and self._needs_no_files(batch, jobs):
+                return False
+            return self._after(batch, jobs, attempt, request, error)
+        self._is_submitted(batch, len(jobs))
+        if not journal.sending.unclear:
+            self._abort_if_unwanted(batch)
+        return False
+
+    def _keep_going(self) -> None:
+        if self._context.stopping.is_set():
+            raise SendingStopped
+
+    def _sending(self, batch: BatchRow) -> Sending:
+        """Return how far the batch is on the project, as far as this process knows."""
+        before = self._attempts.get(batch.id)
+        if before is not None:
+            return before.sending
+        sent = batch.state == "sent"
+        return Sending(batch.project_batch_id, sent=sent, unclear=sent)
+
+    def _abort_if_unwanted(self, batch: BatchRow) -> None:
+        """Have the batch aborted at once if its last job was cancelled while it was being sent."""
+        now = self._jobs.batch(batch.id)
+        if now is not None and now.state == "giving_up":
+            self._jobs.begin_abort(batch.id, time.time())
+
+    def _jobs_in_request(self, batch: BatchRow) -> list[JobRow]:
+        """Return the jobs whose names the request has to have."""
+        if batch.state == "planned":
+            return self._jobs.jobs_of(batch.id, "sending")
+        # Jobs that have ended since may be on the project all the same.
+        return self._jobs.jobs_of(batch.id)
+
+    def _is_submitted(self, batch: BatchRow, jobs: int) -> None:
+        log.info("Batch %s is submitted: %d jobs", batch.name, jobs)
+        self._forget(batch)
+        self._failed.clear()
+        if self._pauses.succeeded(_PLANS):
+            self._context.wake()  # others wait for it
+
+    def _forget(self, batch: BatchRow) -> None:
+        self._pauses.forget(_sending_of(batch))
+        self._failed.discard(batch.id)
+        self._sizes.forget(batch)
+        self._attempts.pop(batch.id, None)
+        self._refused.pop(batch.id, None)
+
+    # -- what went wrong
+
+    def _attempt(self, batch: BatchRow, jobs: int, sending: Sending, error: GahpError) -> Attempt:
+        """Return how the batch stands after ``error``."""
+        before = self._attempts.get(batch.id)
+        deaths = 0 if before is None else before.deaths
+        if isinstance(error, ProtocolError) and error.php_fatal and error.rpc == "submit_batch":
+            deaths += 1
+        attempt = self._attempts[batch.id] = Attempt(
+            sending,
+            jobs,
+            is_part="/" in batch.group_key,
+            deaths=deaths,
+            lasted=self._lasted(batch, error),
+            is_beyond_limit=isinstance(error, QuotaExceeded) and self._is_beyond_limit(),
+            is_about_made_file=isinstance(error, StagingError)
+            and error.path is not None
+            and self._context.project.made.is_made(error.path),
+        )
+        return attempt
+
+    def _lasted(self, batch: BatchRow, error: GahpError) -> float:
+        """Return for how many seconds waiting has not helped, although the project answers."""
+        if is_about_project(error) and not getattr(error, "permanent", False):
+            self._refused.pop(batch.id, None)
+            return 0.0
+        now = time.monotonic()
+        return now - self._refused.setdefault(batch.id, now)
+
+    def _is_beyond_limit(self) -> bool:
+        """Tell whether the account has no job on the project that could end.
+
+        Its other jobs may be from another submit node, so the project is asked.
+        """
+        if self._jobs.on_project(self._context.url, self._context.account):
+            return False
+        try:
+            batches = self._context.project.cache.batches()
+        except RpcError as error:
+            log.info("It is not known which jobs fill the account's limit: %s", error)
+            return False
+        return all(batch.state.name != "IN_PROGRESS" for batch in batches)
+
+    def _after(
+        self,
+        batch: BatchRow,
+        jobs: Sequence[JobRow],
+        attempt: Attempt,
+        request: SubmitRequest | None,
+        error: GahpError,
+    ) -> bool:
+        """Do what a failed submission requires; return whether to try again at once."""
+        action = action_after(attempt, error)
+        if action is Action.LATER:
+            self._put_off(batch, error)
+            return False
+        sent = attempt.sending.sent
+        if action is Action.HOLD_SOME and not sent:
+            return self._hold_those_to_blame(batch, jobs, request, error)
+        if action is Action.RENAME:
+            if sent and self._is_found(batch, jobs):
+                return False
+            # Not at once: other names may not help either.
+            self._pauses.failed(_PLANS, error)
+        elif action is Action.HALVE:
+            self._sizes.learn(batch, jobs, error)
+        self._forget(batch)
+        if sent:
+            self._rollback.begin(batch, attempt, error)
+            return False
+        if action is Action.RENAME:
+            self._jobs.drop_from_batch(batch.id)
+        elif action is Action.HALVE:
+            self._rollback.halve(batch, jobs, str(error))
+        else:
+            self._hold_all(batch, jobs, hold_for(error, batch))
+        self._context.wake()
+        return False
+
+    def _needs_no_files(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
+        """Tell whether it does not matter now that the files of jobs cannot be made.
+
+        Jobs that are on the project do not need them any more; whether they are must be known
+        before the batch is given up.
+        """
+        try:
+            return self._is_there(batch, jobs)
+        except RpcError as error:
+            if isinstance(error, IS_LOST):
+                return False
+            self._put_off(batch, error)
+            return True
+
+    def _is_there(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
+        """Tell whether the batch has all its jobs, in whatever state it is now.
+
+        A person, or the end of its lease, may have aborted or retired it on the project: the
+        follower finds out what became of its jobs.
+
+        Raises:
+            RpcError: the batch cannot be looked at.
+        """
+        if batch.project_batch_id is None:
+            return False
+        names = self._context.project.cache.job_names(batch.project_batch_id)
+        if set(names) != {job.job_name for job in jobs}:
+            return False
+        self._jobs.submitted(batch.id, batch.project_batch_id)
+        self._is_submitted(batch, len(names))
+        return True
+
+    def _is_found(self, batch: BatchRow, jobs: Sequence[JobRow]) -> bool:
+        """Tell whether the batch is known to have all its jobs; see :meth:`_is_there`."""
+        try:
+            return self._is_there(batch, jobs)
+        except RpcError as error:
+            log.info("Batch %s cannot be looked at: %s", batch.name, error)
+            return False
+
+    # -- holds
+
+    def _hold_those_to_blame(
+        self,
+        batch: BatchRow,
+        jobs: Sequence[JobRow],
+        request: SubmitRequest | None,
+        error: GahpError,
+    ) -> bool:
+        """Put the jobs that cannot be sent on hold; return whether others are left."""
+        refused: Mapping[str, GahpError] = {}
+        try:
+            if request is not None:
+                refused = BatchValidator(self._context.project, request).validation().refusals
+        except RpcError as trouble:
+            self._put_off(batch, trouble)
+            return False
+        alone = Attempt(Sending(), 1)
+        holds = {
+            job.id: hold_for(why, batch)
+            for job in jobs
+            if (why := refused.get(str(job.job_name))) is not None
+            and action_after(alone, why) is Action.HOLD_SOME
+        }
+        if not holds:
+            holds = {job.id: hold_for(error, batch) for job in blamed(jobs, error)}
+        alike: dict[Hold, list[int]] = {}
+        for job_id, hold in holds.items():
+            alike.setdefault(hold, []).append(job_id)
+        for hold, job_ids in alike.items():
+            self._jobs.hold(job_ids, hold)
+        log.warning("Batch %s: %d jobs are on hold", batch.name, len(holds))
+        if len(holds) < len(jobs):
+            return True
+        self._forget(batch)
+        return False
+
+    def _hold_all(self, batch: BatchRow, jobs: Sequence[JobRow], hold: Hold) -> None:
+        """Put all jobs of a batch that was never sent on hold; the batch needs no abort."""
+        log.warning("Batch %s: its %d jobs are on hold: %s", batch.name, len(jobs), hold.reason)
+        self._jobs.hold([job.id for job in jobs], hold)
+        self._jobs.close_batch(batch.id, retired=True)
+
+    # -- later, and smaller
+
+    def _put_off(self, batch: BatchRow, trouble: GahpError) -> None:
+        """Try the batch again later."""
+        if self._context.stopping.is_set():
+            return  # that may be why it failed
+        until = self._pauses.failed(_sending_of(batch), trouble)
+        self._failed.add(batch.id)
+        if len(self._failed) > 1:
+            # Several batches fail, so the cause is not in one of them: new ones would fail, too.
+            self._pauses.later(_PLANS)
+        try:
+            self._jobs.postpone(batch.id, until, str(trouble))
+        except LedgerError as failed:
+            log.error("Batch %s is tried again later: %s (%s)", batch.name, trouble, failed)
+
+
+def new_name() -> str:
+    """Return a unique name for a batch."""
+    return f"bg-{secrets.token_hex(16)}"
+
+
+def _sending_of(batch: BatchRow) -> tuple[str, int]:
+    """Return the key of the pauses between attempts to send a batch."""
+    return "send", batch.id

@@ -1,0 +1,296 @@
+"""What to do about a batch that could not be submitted, and the holds for its jobs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from boinc_gahp.errors import (
+    AppNotFound,
+    BadRequest,
+    BatchConflict,
+    BatchNotFound,
+    BatchTooLarge,
+    DatabaseTrouble,
+    GahpError,
+    InputGone,
+    JobRefused,
+    JobsNotListed,
+    NotFound,
+    NotOwner,
+    PermissionDenied,
+    ProjectDown,
+    ProjectError,
+    ProtocolError,
+    QuotaExceeded,
+    RpcError,
+    StagingError,
+)
+from boinc_gahp.htcondor._description import JobDescription
+from boinc_gahp.htcondor._retry_times import PASSING
+from boinc_gahp.htcondor.hold_codes import HoldCode, held_until_mended
+from boinc_gahp.ledger.rows import Hold
+from boinc_gahp.submit.journal import Journal, Sending
+from boinc_gahp.templates.types import TemplateError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from types import UnionType
+
+    from boinc_gahp.htcondor._context import AccountContext
+    from boinc_gahp.ledger.rows import BatchRow, JobRow
+    from boinc_gahp.ledger.splitting import BatchSplitter
+    from boinc_gahp.submit.journal import Sending
+
+#: How often PHP may die of a batch's submit_batch before the batch's jobs are suspected.
+_DEATHS = 3
+#: Seconds after which a project's refusal counts as final, if it answers and waiting does not
+#: help.
+REFUSAL_FINAL = 86400.0
+
+
+#: Errors that concern all jobs of the account, or of the app.
+_OF_ALL = PermissionDenied | AppNotFound | TemplateError
+
+
+class Action(Enum):
+    """What to do about a batch that could not be submitted.
+
+    For all but ``LATER``, a batch whose jobs may be on the project is aborted first.
+    """
+
+    LATER = auto()
+    """Send the same again later."""
+    RENAME = auto()
+    """Send the same jobs under other names."""
+    HALVE = auto()
+    """Divide it into two batches: it is too large."""
+    SEARCH = auto()
+    """Divide it into two batches: one job is refused, and the project does not say which."""
+    HOLD = auto()
+    """Put all of its jobs on hold."""
+    HOLD_SOME = auto()
+    """Put the jobs that are to blame on hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The state of a batch that could not be submitted.
+
+    Attributes:
+        sending: how far it is on the project.
+        jobs: its number of jobs.
+        is_part: whether it is a part of a batch that was refused.
+        deaths: how often the project's PHP has died of its submit_batch.
+        lasted: seconds for which it has been refused with errors that waiting does not help.
+        is_beyond_limit: whether it has more jobs than the project allows the account, which has no
+            other jobs that could end.
+        is_about_made_file: whether the error is about a file that this program makes itself.
+    """
+
+    sending: Sending
+    jobs: int
+    is_part: bool = False
+    deaths: int = 0
+    lasted: float = 0.0
+    is_beyond_limit: bool = False
+    is_about_made_file: bool = False
+
+
+#: The action for each kind of error, before the attempt is considered; the first match counts.
+_ACTIONS: tuple[tuple[type[GahpError] | UnionType, Action], ...] = (
+    (JobsNotListed, Action.SEARCH),
+    # NotOwner: this account has made a batch of this name, so it is another account's batch.
+    (NotOwner | BatchNotFound | BatchConflict, Action.RENAME),
+    (_OF_ALL, Action.HOLD),
+    # InputGone: the project keeps deleting files while they are being submitted.
+    (ProjectDown | NotFound | InputGone | DatabaseTrouble, Action.LATER),
+    (QuotaExceeded | BatchTooLarge, Action.HALVE),
+    (ProjectError | ProtocolError, Action.SEARCH),
+    (JobRefused | BadRequest | StagingError, Action.HOLD_SOME),
+    (GahpError, Action.LATER),
+)
+
+
+def action_after(attempt: Attempt, error: GahpError) -> Action:
+    """Return what to do after a submission that ended in ``error``."""
+    action = next(action for kind, action in _ACTIONS if isinstance(error, kind))
+    if _may_pass(attempt, error):
+        action = Action.LATER
+    elif action in {Action.HALVE, Action.SEARCH} and attempt.jobs == 1:
+        action = Action.HOLD
+    if action is Action.LATER and not attempt.sending.sent and attempt.lasted > REFUSAL_FINAL:
+        return Action.HOLD
+    if action is Action.HOLD and isinstance(error, _OF_ALL) and attempt.sending.unclear:
+        return Action.LATER  # the jobs may exist, so they cannot be on hold
+    return action
+
+
+def _may_pass(attempt: Attempt, error: GahpError) -> bool:
+    """Tell whether a retry may succeed, although other errors of this class do not pass."""
+    if isinstance(error, StagingError):
+        # Without a path, the error is that the project does not keep the files it gets.
+        # A file that this program makes is made again with the next attempt.
+        return error.path is None or error.errno in PASSING or attempt.is_about_made_file
+    if isinstance(error, QuotaExceeded):
+        return attempt.jobs == 1 or not attempt.is_beyond_limit
+    if isinstance(error, ProtocolError) and error.rpc == "submit_batch":
+        # The cause may be chance, one of its jobs, or too many of them.
+        return not error.php_fatal or attempt.deaths < (1 if attempt.is_part else _DEATHS)
+    persistent_problems = isinstance(error, _OF_ALL | NotOwner | BatchNotFound)
+    return isinstance(error, RpcError) and error.rpc != "submit_batch" and not persistent_problems
+
+
+def hold_for(error: GahpError, batch: BatchRow, *, alone: bool = False) -> Hold:
+    """Return the hold for jobs that ``error`` is about.
+
+    Args:
+        error: why they cannot be sent.
+        batch: the batch that they were in.
+        alone: whether the error is about a single job that was sent alone.
+    """
+    hold = _hold_for(error, batch)
+    reason = hold.reason
+    if alone and hold.code == HoldCode.REFUSED:
+        advice = "change the job, or ask the project's admin what this means"
+        reason = f"{reason} (this job was sent alone: {advice})"
+    return replace(hold, reason=error.told(reason))
+
+
+def _hold_for(error: GahpError, batch: BatchRow) -> Hold:
+    if isinstance(error, BatchTooLarge):
+        return Hold(
+            f"the job takes {error.nbytes} bytes in a request to {batch.project_url}, more than "
+            "the project accepts: pass long arguments in an input file, or have the project's "
+            "admin raise post_max_size in php.ini (and max_post_bytes in the settings)",
+            HoldCode.REFUSED,
+            0,
+        )
+    if isinstance(error, StagingError):
+        return Hold(str(error), HoldCode.INPUT, error.errno)
+    if isinstance(error, PermissionDenied):
+        return held_until_mended(str(error))
+    if isinstance(error, AppNotFound):
+        return Hold(
+            f"project {batch.project_url} has no app {batch.app_name!r} ({error.words}): name "
+            "another app (BoincApp, or the queue; for jobs in containers container_app in the "
+            "settings) or another project, or have the project's admin add it and release the job",
+            HoldCode.REFUSED,
+            0,
+        )
+    if isinstance(error, TemplateError):
+        return Hold(
+            f"app {batch.app_name!r} of {batch.project_url} cannot be used: {error}. Release the "
+            "job when the project's admin has fixed that",
+            HoldCode.REFUSED,
+            0,
+        )
+    return Hold(str(error), HoldCode.REFUSED, 0)
+
+
+def blamed(jobs: Sequence[JobRow], error: GahpError) -> Sequence[JobRow]:
+    """Return the jobs that an error names; all jobs if it names none."""
+    found: Sequence[JobRow] = ()
+    if isinstance(error, JobRefused):
+        found = [job for job in jobs if job.job_name == error.job_name]
+    elif isinstance(error, StagingError) and error.path is not None:
+        path = error.path
+        quoted = _in_json(path)
+        found = [job for job in jobs if quoted in job.description]
+        found = found or [job for job in jobs if _is_in_directory(path, job)]
+    return found or jobs
+
+
+def _is_in_directory(path: str, job: JobRow) -> bool:
+    """Tell whether a file is in an input directory of a job."""
+    try:
+        container = JobDescription.from_json(job.description).container
+    except ValueError:
+        return False
+    trees = () if container is None else container.trees
+    return any(path.startswith(f"{tree.path.rstrip('/')}/") for tree in trees)
+
+
+def _in_json(path: str) -> str:
+    """Return a path as it is written in a description."""
+    return json.dumps(path)
+
+
+def is_about_project(error: GahpError) -> bool:
+    """Tell whether other requests to the project would fail like this one."""
+    if isinstance(error, ProjectError):
+        return isinstance(error, ProjectDown | PermissionDenied)
+    return isinstance(error, RpcError)
+
+
+class SendingStopped(Exception):
+    """The batch should not be sent (any more)."""
+
+
+class BatchChanged(Exception):
+    """Jobs of the batch were cancelled before anything was sent: it is sent without them."""
+
+
+class LedgerJournal(Journal):
+    """Notes in the ledger that a batch is ``sent``, and that it is ``submitted``.
+
+    Its methods raise :class:`SendingStopped`, :class:`BatchChanged` and LedgerError.
+
+    Args:
+        context: what the account's manager shares with its parts.
+        splitter: the parts of batches, in the same ledger.
+        batch: a batch that is ``planned`` or ``sent``.
+        jobs: the jobs in the request.
+        sending: how far the batch is.
+    """
+
+    def __init__(
+        self,
+        context: AccountContext,
+        splitter: BatchSplitter,
+        batch: BatchRow,
+        jobs: Sequence[JobRow],
+        sending: Sending,
+    ) -> None:
+        self._context = context
+        self._splitter = splitter
+        self._batch = batch
+        self._names = {str(job.job_name): job.id for job in jobs}
+        #: How far the batch is.
+        self.sending = sending
+        self._sent = sending.sent
+
+    def begin(self) -> Sending:
+        """Return how far the batch was."""
+        return self.sending
+
+    def wanted(self) -> Iterable[str]:
+        """Return the names of the jobs whose files are still needed."""
+        numbers = self._splitter.sending(self._batch.id)
+        if not numbers or self._context.stopping.is_set():
+            raise SendingStopped
+        if self._sent:
+            return self._names  # the request has to have them all
+        return [f"{self._batch.name}-{number}" for number in numbers]
+
+    def about_to_send(self, batch_id: int) -> None:
+        """Note that the batch is ``sent``, with exactly the jobs of the request."""
+        if self._context.stopping.is_set():
+            raise SendingStopped
+        answer = self._context.jobs.about_to_send(
+            self._batch.id, batch_id, frozenset(self._names.values())
+        )
+        if answer != "go":
+            raise BatchChanged if answer == "changed" else SendingStopped
+        self._sent = True
+
+    def done(self, batch_id: int, sending: Sending) -> None:
+        """Note that the batch is ``submitted``."""
+        self._context.jobs.submitted(self._batch.id, batch_id)
+        self.sending = sending
+
+    def failed(self, sending: Sending, error: BaseException) -> None:  # noqa: ARG002
+        """Note how far the batch came."""
+        self.sending = sending

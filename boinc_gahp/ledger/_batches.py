@@ -1,0 +1,336 @@
+"""The manager's side of the ledger: batches, from their plan to their end."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Literal
+
+from boinc_gahp.ledger._requests import Requests, end_if_last
+from boinc_gahp.ledger.opening import text
+from boinc_gahp.ledger.rows import (
+    ALIVE_SQL,
+    BATCH_STATES,
+    HAS_WORK,
+    STATES,
+    BatchRow,
+    JobRow,
+    OnProject,
+    PendingAbort,
+    Waiting,
+    batch_rows,
+    job_rows,
+    project_id,
+    sql_set,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection, Iterable
+
+    from boinc_gahp.ledger.store import Store
+
+
+class Batches(Requests):
+    """The manager's changes to batches. A change that the state does not allow changes nothing."""
+
+    def owners(self) -> tuple[tuple[str, str, str], ...]:
+        """Return URL, account and project name of owners with live jobs or requests to send."""
+        with self._store.read() as connection:
+            rows = connection.execute(
+                f"SELECT url, account, name FROM project WHERE {HAS_WORK} ORDER BY id"  # noqa: S608
+            )
+            return tuple((url, account, name) for url, account, name in rows)
+
+    def waiting(self, url: str, account: str) -> list[Waiting]:
+        """Return the jobs that are not in a batch, oldest first."""
+        with self._store.read() as connection:
+            rows = connection.execute(
+                "SELECT id, group_key, app_name, accepted, size FROM job "
+                "WHERE project_id = ? AND state = 'waiting' ORDER BY id",
+                (project_id(connection, url, account),),
+            )
+            return [Waiting(*row) for row in rows]
+
+    def plan(  # noqa: PLR0917
+        self,
+        url: str,
+        account: str,
+        name: str,
+        app_name: str,
+        group_key: str,
+        job_ids: Iterable[int],
+        lease_until: float,
+    ) -> BatchRow | None:
+        """Make a batch of the given jobs that still wait, numbered from 1 in that order.
+
+        Returns:
+            The batch, ``planned``; None if none of the jobs waits any more.
+        """
+        wanted = list(dict.fromkeys(job_ids))
+
+        def change(connection: sqlite3.Connection) -> BatchRow | None:
+            owner = project_id(connection, url, account)
+            waiting = {
+                job_id
+                for (job_id,) in connection.execute(
+                    "SELECT id FROM job WHERE project_id = ? AND state = 'waiting'", (owner,)
+                )
+            }
+            chosen = [job_id for job_id in wanted if job_id in waiting]
+            if not chosen:
+                return None
+            now = time.time()
+            batch_id = connection.execute(
+                "INSERT INTO batch (name, project_id, app_name, group_key, state, created, "
+                "changed, lease_until) VALUES (?, ?, ?, ?, 'planned', ?, ?, ?)",
+                (text(name), owner, text(app_name), text(group_key), now, now, lease_until),
+            ).lastrowid
+            connection.executemany(
+                "UPDATE job SET state = 'sending', changed = ?, batch_id = ?, number = ?, "
+                "trouble = NULL WHERE id = ?",
+                [(now, batch_id, number, job_id) for number, job_id in enumerate(chosen, 1)],
+            )
+            return batch_rows(connection, "WHERE batch.id = ?", (batch_id,))[0]
+
+        return self._store.write(change)
+
+    def batches(self, url: str, account: str, *states: str) -> list[BatchRow]:
+        """Return an owner's batches in these states (without any: in all states), oldest first."""
+        with self._store.read() as connection:
+            return batch_rows(
+                connection,
+                f"WHERE batch.project_id = ? AND batch.state IN "
+                f"{_sql_list(states, BATCH_STATES)} ORDER BY batch.id",
+                (project_id(connection, url, account),),
+            )
+
+    def batch(self, batch_id: int) -> BatchRow | None:
+        """Return a batch, or None if the ledger does not have it (any more)."""
+        with self._store.read(once=True) as connection:
+            rows = batch_rows(connection, "WHERE batch.id = ?", (batch_id,))
+        return rows[0] if rows else None
+
+    def jobs_of(self, batch_id: int, *states: str, described: bool = True) -> list[JobRow]:
+        """Return a batch's jobs in these states (without any: in all states), ordered by name.
+
+        ``described``: with their descriptions, which are long.
+        """
+        with self._store.read(once=True) as connection:
+            return job_rows(
+                connection,
+                f"WHERE job.batch_id = ? AND job.state IN {_sql_list(states, STATES)} "
+                "ORDER BY job.number",
+                (batch_id,),
+                described=described,
+            )
+
+    def about_to_send(
+        self, batch_id: int, project_batch_id: int, job_ids: Collection[int]
+    ) -> Literal["go", "changed", "over"]:
+        """Note that a submit_batch with exactly these jobs is about to be sent.
+
+        Other jobs of the batch, which have ended before, leave it. From now on, the batch has the
+        jobs that may be on the project under its name.
+
+        Returns:
+            ``go``: it may be sent, and this was noted. ``changed``: one of the jobs has ended since
+            the request was made, and the batch was never sent; nothing was noted. ``over``: the
+            batch is neither planned nor sent any more; nothing was noted.
+        """
+        sent = frozenset(job_ids)
+
+        def change(connection: sqlite3.Connection) -> Literal["go", "changed", "over"]:
+            row = connection.execute("SELECT state FROM batch WHERE id = ?", (batch_id,)).fetchone()
+            if row is None or row[0] not in {"planned", "sent"}:
+                return "over"
+            states = dict(
+                connection.execute("SELECT id, state FROM job WHERE batch_id = ?", (batch_id,))
+            )
+            if row[0] == "planned" and any(states.get(job_id) != "sending" for job_id in sent):
+                return "changed"
+            connection.execute(
+                "UPDATE batch SET state = 'sent', project_batch_id = ?, changed = ? WHERE id = ?",
+                (project_batch_id, time.time(), batch_id),
+            )
+            connection.executemany(
+                "UPDATE job SET batch_id = NULL, number = NULL, abort_pending = 0 WHERE id = ?",
+                [(job_id,) for job_id in states if job_id not in sent],
+            )
+            return "go"
+
+        return self._store.write(change)
+
+    def submitted(self, batch_id: int, project_batch_id: int) -> None:
+        """Note that all jobs of the batch are on the project: jobs being sent become queued."""
+
+        def change(connection: sqlite3.Connection) -> None:
+            now = time.time()
+            changed = connection.execute(
+                "UPDATE batch SET state = 'submitted', project_batch_id = ?, changed = ?, "
+                "not_before = 0, trouble = NULL, trouble_since = NULL "
+                "WHERE id = ? AND state IN ('planned', 'sent')",
+                (project_batch_id, now, batch_id),
+            )
+            if changed.rowcount == 1:
+                connection.execute(
+                    "UPDATE job SET state = 'queued', changed = ? "
+                    "WHERE batch_id = ? AND state = 'sending'",
+                    (now, batch_id),
+                )
+                end_if_last(connection, batch_id)
+
+        self._store.write(change)
+
+    def postpone(
+        self, batch_id: int, until: float, trouble: str | None, *, listed: int | None = None
+    ) -> None:
+        """See :func:`postpone`."""
+        postpone(self._store, batch_id, until, trouble, listed)
+
+    def drop_from_batch(self, batch_id: int) -> None:
+        """End a batch that was never created, or was rolled back and is over on the project.
+
+        It becomes ``retired``. Its jobs that were being sent wait again, without a batch; no aborts
+        are pending for the others. A batch that is submitted or ended does not change.
+        """
+
+        def change(connection: sqlite3.Connection) -> None:
+            now = time.time()
+            changed = connection.execute(
+                "UPDATE batch SET state = 'retired', changed = ? "
+                "WHERE id = ? AND state IN ('planned', 'sent', 'giving_up')",
+                (now, batch_id),
+            )
+            if changed.rowcount == 1:
+                connection.execute(
+                    "UPDATE job SET abort_pending = 0 WHERE batch_id = ? AND abort_pending = 1",
+                    (batch_id,),
+                )
+                connection.execute(
+                    "UPDATE job SET state = 'waiting', changed = ?, batch_id = NULL, "
+                    "number = NULL WHERE batch_id = ? AND state = 'sending'",
+                    (now, batch_id),
+                )
+
+        self._store.write(change)
+
+    def begin_abort(self, batch_id: int, not_before: float) -> None:
+        """Note that the batch must be aborted for good, at ``not_before`` or later."""
+        self._change_batch(
+            "SET state = 'giving_up', not_before = ?",
+            (not_before,),
+            batch_id,
+            ("planned", "sent", "giving_up"),
+        )
+
+    def close_batch(self, batch_id: int, retired: bool) -> None:
+        """Mark the jobs of an ended batch as done; ``retired``: it needs no retirement any more."""
+
+        def change(connection: sqlite3.Connection) -> None:
+            now = time.time()
+            found = connection.execute(
+                "SELECT 1 FROM batch WHERE id = ? AND state IN ('ended', 'retired')", (batch_id,)
+            ).fetchone()
+            if found is None:
+                return
+            connection.execute(
+                "UPDATE job SET state = 'done', changed = ? "
+                "WHERE batch_id = ? AND state = 'fetched'",
+                (now, batch_id),
+            )
+            if retired:
+                connection.execute(
+                    "UPDATE batch SET state = 'retired', changed = ?, trouble = NULL, "
+                    "trouble_since = NULL WHERE id = ? AND state = 'ended'",
+                    (now, batch_id),
+                )
+
+        self._store.write(change)
+
+    def on_project(self, url: str, account: str) -> list[OnProject]:
+        """Return the submitted batches with jobs alive, and how many of these they have."""
+        with self._store.read() as connection:
+            rows = connection.execute(
+                "SELECT name, id, (SELECT count(*) FROM job WHERE job.batch_id = batch.id "  # noqa: S608
+                f"AND job.state IN {ALIVE_SQL}) AS alive "
+                "FROM batch WHERE project_id = ? AND state = 'submitted' AND alive > 0 "
+                "ORDER BY id",
+                (project_id(connection, url, account),),
+            )
+            return [OnProject(*row) for row in rows]
+
+    def pending_aborts(self, url: str, account: str) -> list[PendingAbort]:
+        """Return the cancelled jobs that must still be aborted on the project."""
+        with self._store.read() as connection:
+            rows = connection.execute(
+                "SELECT job.id, batch.name || '-' || job.number, batch.id, batch.state, "
+                "batch.project_batch_id FROM job CROSS JOIN batch ON batch.id = job.batch_id "
+                "WHERE job.project_id = ? AND job.abort_pending = 1 ORDER BY job.id",
+                (project_id(connection, url, account),),
+            )
+            return [PendingAbort(*row) for row in rows]
+
+    def abort_done(self, job_ids: Iterable[int]) -> None:
+        """Note that these jobs were aborted, or that this is not needed any more."""
+        self._in_chunks(
+            "UPDATE job SET abort_pending = 0 WHERE id = ?", [(job_id,) for job_id in job_ids]
+        )
+
+    def leases(
+        self, url: str, account: str, now: float, ahead: float, silence: float
+    ) -> list[BatchRow]:
+        """Return the batches to renew: their lease ends within ``ahead`` seconds.
+
+        HTCondor must have asked about one of the batch's live jobs within ``silence`` seconds.
+        """
+        with self._store.read() as connection:
+            return batch_rows(
+                connection,
+                "WHERE batch.project_id = ? AND batch.state IN ('sent', 'submitted') "  # noqa: S608
+                "AND batch.lease_until < ? AND EXISTS (SELECT * FROM job "
+                f"WHERE job.batch_id = batch.id AND job.state IN {ALIVE_SQL} "
+                "AND job.last_polled >= ?) ORDER BY batch.lease_until, batch.id",
+                (project_id(connection, url, account), now + ahead, now - silence),
+            )
+
+    def leased(self, batch_id: int, until: float) -> None:
+        """Note when the project may expire the batch."""
+        self._change_batch("SET lease_until = ?", (until,), batch_id, BATCH_STATES)
+
+    def _change_batch(
+        self, setting: str, values: tuple[object, ...], batch_id: int, states: Iterable[str]
+    ) -> bool:
+        return _change_batch(self._store, setting, values, batch_id, states)
+
+
+def postpone(
+    store: Store, batch_id: int, until: float, trouble: str | None, listed: int | None = None
+) -> None:
+    """Note why a batch has to wait, and until when (seconds since the epoch).
+
+    The time when the trouble began is kept. ``listed``: how many jobs the project had for it when
+    it was aborted just now.
+    """
+    words = None if trouble is None else text(trouble)
+    _change_batch(
+        store,
+        "SET not_before = ?, listed = ?, trouble = ?, trouble_since = "
+        "CASE WHEN ? IS NULL THEN NULL ELSE coalesce(trouble_since, ?) END",
+        (until, listed, words, words, time.time()),
+        batch_id,
+        ("planned", "sent", "submitted", "giving_up", "ended"),
+    )
+
+
+def _change_batch(
+    store: Store, setting: str, values: tuple[object, ...], batch_id: int, states: Iterable[str]
+) -> bool:
+    """Change a batch if it is in one of ``states``; return whether it was."""
+    statement = f"UPDATE batch {setting}, changed = ? WHERE id = ? AND state IN {sql_set(states)}"
+    parameters = (*values, time.time(), batch_id)
+    return store.write(lambda connection: connection.execute(statement, parameters).rowcount == 1)
+
+
+def _sql_list(states: tuple[str, ...], all_states: tuple[str, ...]) -> str:
+    """Return the valid ones of ``states`` for SQL's IN; all states if none is given."""
+    return sql_set(set(states or all_states) & set(all_states))

@@ -1,0 +1,315 @@
+"""The manager's side of the ledger: jobs on the project, their ends, and troubles."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Literal
+
+from boinc_gahp.ledger._requests import Requests, drop_jobs, end_if_last
+from boinc_gahp.ledger.opening import text
+from boinc_gahp.ledger.rows import (
+    ALIVE_SQL,
+    ENDED_SQL,
+    Hold,
+    JobRow,
+    ProgramFailure,
+    Trouble,
+    job_rows,
+    project_id,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping
+
+
+class Progress(Requests):
+    """The manager's changes to jobs. A change that the state does not allow changes nothing."""
+
+    def hold(self, job_ids: Iterable[int], hold: Hold) -> None:
+        """Let live jobs fail, all for the same reason; they stay in their batch."""
+        wanted = list(job_ids)
+
+        def change(connection: sqlite3.Connection) -> None:
+            for job_id in wanted:
+                fail_job(connection, job_id, hold)
+
+        self._store.write(change)
+
+    def fail(
+        self,
+        job_id: int,
+        hold: Hold,
+        exit_code: int | None = None,
+        cpu_time: float | None = None,
+    ) -> None:
+        """Let a live job fail; its batch ends if this was its last live job."""
+        self._store.write(
+            lambda connection: fail_job(connection, job_id, hold, exit_code, cpu_time)
+        )
+
+    def program_failed(self, job_id: int, failure: ProgramFailure) -> None:
+        """Note that the program of a job on the project failed, for good.
+
+        The job is then ``finished``, whatever the project says later. It ends with :meth:`fetched`,
+        when the report of the failure is in place.
+        """
+
+        def change(connection: sqlite3.Connection) -> None:
+            changed = connection.execute(
+                "UPDATE job SET state = 'finished', changed = ?, exit_code = ?, cpu_time = ?, "
+                "exit_reason = ? WHERE id = ? AND exit_reason IS NULL "
+                "AND state IN ('queued', 'running', 'finished')",
+                (
+                    time.time(),
+                    failure.exit_code,
+                    failure.cpu_time,
+                    text(failure.reason),
+                    job_id,
+                ),
+            )
+            if changed.rowcount == 1:
+                connection.execute(
+                    "INSERT INTO failure (job_id, stderr) VALUES (?, ?)",
+                    (job_id, text(failure.stderr)),
+                )
+
+        self._store.write(change)
+
+    def program_failure(self, job_id: int) -> ProgramFailure | None:
+        """Return how a job's program failed, until that is in place; None if it did not fail."""
+        with self._store.read(once=True) as connection:
+            row = connection.execute(
+                "SELECT job.exit_code, job.cpu_time, job.exit_reason, failure.stderr FROM failure "
+                "CROSS JOIN job ON job.id = failure.job_id WHERE failure.job_id = ?",
+                (job_id,),
+            ).fetchone()
+        return None if row is None else ProgramFailure(*row)
+
+    def statuses(
+        self, batch_id: int, changes: Mapping[str, Literal["queued", "running", "finished"]]
+    ) -> None:
+        """Note the project's states of a batch's jobs, by job name.
+
+        Only ``queued`` and ``running`` jobs change; finished ones do not.
+        """
+        with self._store.read() as connection:
+            # Called at every poll: write only if there is something new.
+            moved = _moved(connection, batch_id, changes)
+        if not moved:
+            return
+
+        def change(connection: sqlite3.Connection) -> None:
+            now = time.time()
+            connection.executemany(
+                "UPDATE job SET state = ?, changed = ? WHERE id = ?",
+                [(state, now, job) for job, state in _moved(connection, batch_id, changes)],
+            )
+
+        self._store.write(change)
+
+    def to_fetch(
+        self,
+        url: str,
+        account: str,
+        limit: int,
+        *,
+        of: int | None = None,
+        without: Iterable[int] = (),
+    ) -> list[JobRow]:
+        """Return jobs whose outputs are to be fetched, oldest first, at most ``limit``.
+
+        Args:
+            url: the project's URL.
+            account: the account there.
+            limit: the most jobs.
+            of: return only jobs of this batch.
+            without: leave out jobs of these batches.
+        """
+        with self._store.read() as connection:
+            return job_rows(
+                connection,
+                "WHERE job.project_id = ? AND job.state = 'finished' "
+                "AND job.batch_id = coalesce(?, job.batch_id) "
+                "AND job.batch_id NOT IN (SELECT value FROM json_each(?)) "
+                "ORDER BY job.id LIMIT ?",
+                (project_id(connection, url, account), of, json.dumps(list(without)), limit),
+            )
+
+    def writing(self, job_id: int, yes: bool) -> bool:
+        """Note whether the job's directory is about to be written, or no longer written.
+
+        Returns:
+            Whether the job is ``finished``: if not, nothing must be written, and ``yes`` was not
+            noted.
+        """
+
+        def change(connection: sqlite3.Connection) -> bool:
+            connection.execute(
+                "UPDATE job SET writing = ? WHERE id = ? AND (NOT ? OR state = 'finished')",
+                (yes, job_id, yes),
+            )
+            row = connection.execute("SELECT state FROM job WHERE id = ?", (job_id,)).fetchone()
+            return row is not None and row[0] == "finished"
+
+        return self._store.write(change)
+
+    def stop_writing(self, url: str, account: str) -> None:
+        """Note that no directory is being written: for a new manager whose predecessor died."""
+        self._store.write(
+            lambda connection: (
+                connection.execute(
+                    "UPDATE job SET writing = 0 WHERE project_id = ? AND writing = 1",
+                    (project_id(connection, url, account),),
+                ).rowcount
+            )
+        )
+
+    def fetched(
+        self, job_id: int, exit_code: int | None, cpu_time: float | None
+    ) -> Literal["done", "fetched", "gone"]:
+        """Note that a finished job's outputs are in place and on the disk.
+
+        Returns:
+            ``done`` if its batch has other live jobs. ``fetched`` if not: then the batch has ended,
+            and :meth:`close_batch` makes the job done. ``gone`` if the job was not finished (it was
+            cancelled).
+        """
+
+        def change(connection: sqlite3.Connection) -> Literal["done", "fetched", "gone"]:
+            row = connection.execute(
+                "SELECT batch_id FROM job WHERE id = ? AND state = 'finished'", (job_id,)
+            ).fetchone()
+            if row is None:
+                return "gone"
+            now = time.time()
+            connection.execute(
+                "UPDATE job SET state = 'done', changed = ?, exit_code = ?, cpu_time = ?, "
+                "writing = 0, trouble = NULL WHERE id = ?",
+                (now, exit_code, cpu_time, job_id),
+            )
+            connection.execute("DELETE FROM failure WHERE job_id = ?", (job_id,))
+            end_if_last(connection, row[0])
+            ended = connection.execute(
+                "SELECT 1 FROM batch WHERE id = ? AND state = 'ended'", (row[0],)
+            ).fetchone()
+            if ended is None:
+                return "done"
+            connection.execute("UPDATE job SET state = 'fetched' WHERE id = ?", (job_id,))
+            return "fetched"
+
+        return self._store.write(change)
+
+    def job_trouble(self, job_ids: Iterable[int], trouble: str | None) -> None:
+        """Note the latest trouble of jobs, for people; None: there is none any more."""
+        words = None if trouble is None else text(trouble)
+        self._in_chunks(
+            "UPDATE job SET trouble = ? WHERE id = ? AND trouble IS NOT ?",
+            [(words, job_id, words) for job_id in job_ids],
+        )
+
+    def project_trouble(self, url: str, account: str, trouble: str | None) -> None:
+        """Note a project's current trouble, keeping the time of its beginning; None: it answers."""
+        words = None if trouble is None else text(trouble)
+        with self._store.read() as connection:
+            # Called at every poll: write only if there is something new.
+            owner = project_id(connection, url, account)
+            row = connection.execute(
+                "SELECT trouble FROM project WHERE id = ?", (owner,)
+            ).fetchone()
+        if row is None or row[0] == words:
+            return
+        self._store.write(
+            lambda connection: (
+                connection.execute(
+                    "UPDATE project SET trouble = ?, trouble_since = "
+                    "CASE WHEN ? IS NULL THEN NULL ELSE coalesce(trouble_since, ?) END "
+                    "WHERE id = ?",
+                    (words, words, time.time(), owner),
+                ).rowcount
+            )
+        )
+
+    def troubles(self) -> dict[tuple[str, str], Trouble]:
+        """Return the projects' troubles, by URL and account."""
+        with self._store.read() as connection:
+            rows = connection.execute(
+                "SELECT url, account, trouble, trouble_since FROM project "
+                "WHERE trouble IS NOT NULL ORDER BY id"
+            )
+            return {(url, account): Trouble(words, since) for url, account, words, since in rows}
+
+    def prune(self, before: float) -> int:
+        """Drop what is over, known to be, and last changed before then; return how many jobs.
+
+        These are jobs that were cancelled, or whose end HTCondor was told, if no abort is pending
+        for them and their batch is retired; and batches without jobs.
+        """
+        with self._store.read() as connection:
+            ids = [
+                job_id
+                for (job_id,) in connection.execute(
+                    f"SELECT id FROM job WHERE state IN {ENDED_SQL} AND changed < ? "  # noqa: S608
+                    "AND (end_reported = 1 OR state = 'cancelled') AND abort_pending = 0 "
+                    "AND NOT EXISTS (SELECT * FROM batch "
+                    "WHERE batch.id = job.batch_id AND batch.state != 'retired')",
+                    (before,),
+                )
+            ]
+        drop_jobs(self._store, ids)
+        self._store.write(
+            lambda connection: (
+                connection.execute(
+                    "DELETE FROM batch WHERE state = 'retired' AND changed < ? "
+                    "AND project_id IN (SELECT id FROM project) "
+                    "AND NOT EXISTS (SELECT * FROM job WHERE job.batch_id = batch.id)",
+                    (before,),
+                ).rowcount
+            )
+        )
+        return len(ids)
+
+
+def fail_job(
+    connection: sqlite3.Connection,
+    job_id: int,
+    hold: Hold,
+    exit_code: int | None = None,
+    cpu_time: float | None = None,
+) -> None:
+    """Let a live job fail, inside a change; its batch ends if this was its last live job."""
+    row = connection.execute(
+        f"SELECT batch_id FROM job WHERE id = ? AND state IN {ALIVE_SQL}",  # noqa: S608
+        (job_id,),
+    ).fetchone()
+    if row is None:
+        return
+    connection.execute(
+        "UPDATE job SET state = 'failed', changed = ?, writing = 0, exit_code = ?, cpu_time = ?, "
+        "hold_reason = ?, hold_code = ?, hold_subcode = ? WHERE id = ?",
+        (
+            time.time(),
+            exit_code,
+            cpu_time,
+            text(hold.reason),
+            hold.code,
+            hold.subcode,
+            job_id,
+        ),
+    )
+    if row[0] is not None:
+        end_if_last(connection, row[0])
+
+
+def _moved(
+    connection: sqlite3.Connection, batch_id: int, changes: Mapping[str, str]
+) -> list[tuple[int, str]]:
+    """Return the jobs whose state differs from ``changes`` and may change to it."""
+    rows = connection.execute(
+        "SELECT job.id, batch.name || '-' || job.number, job.state "
+        "FROM job CROSS JOIN batch ON batch.id = job.batch_id "
+        "WHERE job.batch_id = ? AND job.state IN ('queued', 'running')",
+        (batch_id,),
+    )
+    return [(job, changes[name]) for job, name, state in rows if changes.get(name, state) != state]

@@ -1,0 +1,330 @@
+"""One RPC from end to end: attempts, redirects, time limits, errors, and its log line."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from boinc_gahp.errors import (
+    GahpError,
+    ProjectError,
+    ProtocolError,
+    RpcError,
+    TransportError,
+)
+from boinc_gahp.rpc import _redirects
+from boinc_gahp.rpc._foreign_errors import ErrorTranslator
+from boinc_gahp.rpc._limits import TimeLimits
+from boinc_gahp.rpc._pages import PAGE_BYTES, page_beginning
+from boinc_gahp.rpc._replies import IncompleteReply, Reply, ReplyTooLong, read
+from boinc_gahp.rpc._reply_errors import ReplyErrors
+from boinc_gahp.rpc._transport import HttpRequest, odd_encoding
+from boinc_gahp.rpc.retry import Attempts
+from boinc_gahp.text import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from lxml import etree
+
+    from boinc_gahp.rpc._redact import Redactor
+    from boinc_gahp.rpc._repair import PhpMessage
+    from boinc_gahp.rpc._replies import RepeatedElements
+    from boinc_gahp.rpc._table import Rpc
+    from boinc_gahp.rpc._transport import Body, HttpReply, Transport
+    from boinc_gahp.rpc.options import ClientOptions
+
+T = TypeVar("T")
+
+log = logging.getLogger("boinc_gahp.rpc")
+
+_REDIRECTS = 5
+_SAME_MESSAGE_AGAIN = 3600.0
+_MESSAGES_REMEMBERED = 500
+#: No request is started with less time left than this.
+_NO_TIME = 0.001
+
+
+@dataclass(slots=True)
+class RpcCall:
+    """One RPC: its address, its body, what its reply repeats, its subject, and its cookie."""
+
+    rpc: Rpc
+    url: str
+    make_body: Callable[[], Body] | None = None
+    records: RepeatedElements[Any] | None = None
+    subject: str = ""
+    cookie: Callable[[], str] | None = None
+
+
+@dataclass(slots=True)
+class Traffic:
+    """The traffic of one RPC, for its log line."""
+
+    attempts: int = 0
+    began: float = field(default_factory=time.monotonic)
+    sent: int = 0
+    received: int = 0
+
+
+@dataclass(slots=True)
+class Caller:
+    """The state that all RPCs to a project share; thread-safe.
+
+    Attributes:
+        speaks_https: set when a request to http was redirected to https of the same host. Later
+            requests go there directly, so the authenticator is sent in clear only once.
+    """
+
+    host: str
+    options: ClientOptions
+    transport: Transport
+    redact: Redactor
+    closing: threading.Event = field(default_factory=threading.Event)
+    speaks_https: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _warned: OrderedDict[str, float] = field(default_factory=OrderedDict)
+
+    def ask(
+        self,
+        call: RpcCall,
+        answer: Callable[[etree._Element], T],
+        until: float | None,
+    ) -> T:
+        """Send the request; return what ``answer`` makes of the reply's root element.
+
+        Raises:
+            RpcError: one of its subclasses, see :mod:`boinc_gahp.errors`.
+        """
+
+        def attempt(traffic: Traffic) -> T:
+            reply_errors = self.reply_errors(call)
+            try:
+                reply = self._read(call, until, traffic)
+                self._log_messages(call.rpc, reply.messages)
+                trouble = reply_errors.trouble(reply)
+                if trouble is None and reply.root is not None:
+                    return answer(reply.root)
+            except ReplyTooLong as reply_error:
+                trouble = reply_errors.too_much(str(reply_error))
+            except IncompleteReply as incomplete:
+                trouble = reply_errors.incomplete(str(incomplete))
+            raise trouble or reply_errors.incomplete("no root element")
+
+        return self._attempts(call.rpc, until, attempt)
+
+    def open(
+        self,
+        call: RpcCall,
+        begin: Callable[[HttpReply, ErrorTranslator, Traffic], T],
+        until: float | None,
+    ) -> T:
+        """Request an output; return what ``begin`` makes of the reply's beginning.
+
+        If it succeeds, the log line is left to the code that reads the output to its end.
+        """
+
+        def attempt(traffic: Traffic) -> T:
+            reply, translator = self._send(call, until, traffic, plain=True)
+            try:
+                return begin(reply, translator, traffic)
+            except BaseException:
+                reply.close()
+                raise
+
+        return self._attempts(call.rpc, until, attempt, log_success=False)
+
+    def reply_errors(self, call: RpcCall) -> ReplyErrors:
+        """Return what turns the replies to ``call`` into errors."""
+        return ReplyErrors(call.rpc, self.host, self.redact, call.subject)
+
+    # -- one RPC
+
+    def _attempts(
+        self,
+        rpc: Rpc,
+        until: float | None,
+        attempt: Callable[[Traffic], T],
+        *,
+        log_success: bool = True,
+    ) -> T:
+        traffic = Traffic()
+
+        def once() -> T:
+            traffic.attempts += 1
+            return attempt(traffic)
+
+        try:
+            result = Attempts(rpc, self.options.retry_total, until, self.closing).run(once)
+        except BaseException as error:
+            self.log_line(rpc, _in_short(error), traffic)
+            raise
+        if log_success:
+            self.log_line(rpc, "ok", traffic)
+        return result
+
+    def log_line(self, rpc: Rpc, outcome: str, traffic: Traffic) -> None:
+        """Log the line that every RPC gets."""
+        log.debug(
+            "%s %s: %s, %.3f s, %d bytes out, %d bytes in%s",
+            rpc.name,
+            self.host,
+            outcome,
+            time.monotonic() - traffic.began,
+            traffic.sent,
+            traffic.received,
+            f", {traffic.attempts} attempts" if traffic.attempts != 1 else "",
+        )
+
+    def _read(self, call: RpcCall, until: float | None, traffic: Traffic) -> Reply:
+        http, translator = self._send(call, until, traffic)
+        try:
+            rpc = call.rpc
+            return translator.translate_errors(
+                lambda: read(http.chunks(), rpc.root, call.records, answers=rpc.answers)
+            )
+        finally:
+            traffic.received += http.received
+            http.close()
+
+    def _send(
+        self, call: RpcCall, until: float | None, traffic: Traffic, *, plain: bool = False
+    ) -> tuple[HttpReply, ErrorTranslator]:
+        """Send the request and follow redirects; return a reply with HTTP status 200."""
+        rpc = call.rpc
+        translator = ErrorTranslator(rpc.name, self.host, self.redact)
+        url = call.url
+        if self.speaks_https.is_set():
+            url = _redirects.upgraded(url)
+        for _ in range(_REDIRECTS + 1):
+            request = self._request(call, url, until, traffic, plain=plain)
+            reply = translator.translate_errors(partial(self.transport.send, request))
+            odd = odd_encoding(reply.headers, plain=plain)
+            if reply.status == 200 and odd is None:
+                return reply, translator
+            try:
+                if 300 <= reply.status < 400:
+                    url = self._redirected(rpc, url, reply)
+                    continue
+                body = b"" if odd is not None else beginning(translator.chunks(reply.chunks()))
+            finally:
+                reply.close()
+            reply_errors = self.reply_errors(call)
+            if odd is not None and reply.status == 200:
+                raise reply_errors.encoded(odd)
+            raise reply_errors.status(reply.status, reply.reason, page_beginning(body))
+        raise self._refused(rpc, f"redirects more than {_REDIRECTS} times: check the project's URL")
+
+    def _request(
+        self, call: RpcCall, url: str, until: float | None, traffic: Traffic, *, plain: bool
+    ) -> HttpRequest:
+        options = self.options
+        left = math.inf if until is None else until - time.monotonic()
+        if self.closing.is_set():
+            raise self._refused(call.rpc, "was not asked: the connection to it was closed")
+        if left < _NO_TIME:
+            raise self._refused(call.rpc, "was not asked: the time limit was already reached")
+        make_body = call.make_body
+
+        def counted() -> Body:
+            assert make_body is not None  # noqa: S101  (for the type checker)
+            body = make_body()
+            traffic.sent += body.len
+            return body
+
+        return HttpRequest(
+            method="GET" if make_body is None else "POST",
+            url=url,
+            body=None if make_body is None else counted,
+            connect_timeout=min(options.connect_timeout, left),
+            limits=TimeLimits(
+                options.read_timeout,
+                until=math.inf if until is None else until,
+                whole=math.inf if plain else options.reply_timeout,
+                rate=options.output_rate if plain else 0.0,
+                rate_span=options.rate_span,
+            ),
+            fresh=call.rpc.fresh,
+            plain=plain,
+            cookie=call.cookie,
+        )
+
+    def _redirected(self, rpc: Rpc, url: str, reply: HttpReply) -> str:
+        """Return the next URL; the request's method and body do not change."""
+        try:
+            there = _redirects.followed(reply.status, reply.headers.get("Location", ""), url)
+        except _redirects.RedirectRefused as refused:
+            what = str(refused)
+        else:
+            if _redirects.is_upgrade(url, there):
+                self.speaks_https.set()
+            self._log_once(
+                f"{rpc.name} of {self.host} was redirected to {_redirects.shown(there)}: set the "
+                "project's URL accordingly"
+            )
+            return there
+        raise self._refused(rpc, what)
+
+    def _refused(self, rpc: Rpc, what: str) -> TransportError:
+        return TransportError(
+            f"{rpc.name}: {self.host} {self.redact(what)}",
+            rpc=rpc.name,
+            host=self.host,
+            may_have_happened=False,
+            permanent=True,
+        )
+
+    # -- what PHP says
+
+    def _log_messages(self, rpc: Rpc, messages: list[PhpMessage]) -> None:
+        for message in messages:
+            if rpc.dies and message.fatal:
+                continue  # normal, perhaps a thousand times; the error reports it
+            shown = shorten(self.redact(message.text), 300)
+            # What a later PHP will refuse is for the project's admin; nobody else can act on it.
+            level = logging.INFO if message.kind == "Deprecated" else logging.WARNING
+            self._log_once(f"{rpc.name} of {self.host}: PHP reports {message.kind}: {shown}", level)
+
+    def _log_once(self, text: str, level: int = logging.WARNING) -> None:
+        """Log ``text`` unless the same was logged in the last hour."""
+        now = time.monotonic()
+        with self._lock:
+            last = self._warned.get(text)
+            if last is not None and now - last < _SAME_MESSAGE_AGAIN:
+                return
+            self._warned[text] = now
+            self._warned.move_to_end(text)
+            if len(self._warned) > _MESSAGES_REMEMBERED:
+                self._warned.popitem(last=False)
+        log.log(level, "%s", text)
+
+
+def beginning(chunks: Iterator[bytes]) -> bytes:
+    """Return the beginning of an error's body, as much as is needed, even if it breaks off."""
+    page = b""
+    try:
+        for chunk in chunks:
+            page += chunk
+            if len(page) > PAGE_BYTES:
+                break
+    except RpcError:
+        pass
+    return page
+
+
+def _in_short(error: BaseException) -> str:
+    """Return the outcome for the log: the kind of error, and the server's words if any."""
+    if not isinstance(error, GahpError):
+        return type(error).__name__
+    kind = type(error).__name__
+    if isinstance(error, ProjectError):
+        return f"{kind} {error.number} {shorten(error.words, 120)!r}"
+    if isinstance(error, ProtocolError) and error.php_fatal:
+        return f"{kind} (PHP fatal error)"
+    return f"{kind} ({shorten(str(error), 200)})"

@@ -1,0 +1,235 @@
+"""Translates the exceptions of requests, urllib3, lxml and sockets.
+
+Callers of ``rpc`` only see :mod:`boinc_gahp.errors`. The cause is chained unless it contains a URL:
+requests' own texts quote whole URLs, and one of them contains the authenticator.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+import traceback
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import requests
+import urllib3
+from lxml import etree
+
+from boinc_gahp.errors import ProtocolError, TransportError
+from boinc_gahp.text import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from boinc_gahp.rpc._redact import Redactor
+
+T = TypeVar("T")
+
+FOREIGN = (
+    requests.RequestException,
+    urllib3.exceptions.HTTPError,
+    http.client.HTTPException,
+    OSError,
+    EOFError,
+    zlib.error,
+    etree.LxmlError,
+    UnicodeError,
+)
+
+
+#: Raised before there is a connection, to the project or to a proxy.
+_NOT_CONNECTED = (
+    urllib3.exceptions.ConnectTimeoutError,
+    urllib3.exceptions.NewConnectionError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What an exception of ``kinds``, anywhere in the chain, says about an exchange.
+
+    Attributes:
+        what: what happened, and what to do; ``{why}`` is the innermost reason.
+        sent: whether the request may have reached the project.
+        unmade: whether the rule only applies if no connection was made.
+        permanent: whether retrying is useless until something is changed.
+        damaged: whether an answer had begun.
+    """
+
+    kinds: tuple[type[BaseException], ...]
+    what: str
+    sent: bool = True
+    unmade: bool = False
+    permanent: bool = False
+    damaged: bool = False
+
+
+#: The first rule that matches is used; the last one matches everything.
+_RULES = (
+    _Rule(
+        (ssl.SSLCertVerificationError,),
+        "its certificate is not trusted ({why}): check the project's URL, or set ca_bundle to a "
+        "file with the certificate of the authority that signed it",
+        sent=False,
+        permanent=True,
+    ),
+    _Rule(
+        (requests.exceptions.InvalidProxyURL,),
+        "the proxy's URL is wrong: check the setting proxy and the variables HTTP_PROXY and "
+        "HTTPS_PROXY",
+        sent=False,
+        permanent=True,
+    ),
+    _Rule(
+        (requests.exceptions.InvalidURL, urllib3.exceptions.LocationParseError),
+        "a URL is wrong ({why}): check the project's URL, the setting proxy, and the variables "
+        "HTTP_PROXY and HTTPS_PROXY",
+        sent=False,
+        permanent=True,
+    ),
+    _Rule(
+        (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError),
+        "the proxy cannot be reached or refuses ({why}): check the setting proxy and the variables "
+        "HTTP_PROXY and HTTPS_PROXY",
+        sent=False,
+        unmade=True,
+    ),
+    # urllib3 also raises this when a connection through a proxy breaks after the request was sent.
+    _Rule(
+        (requests.exceptions.ProxyError, urllib3.exceptions.ProxyError),
+        "the connection through the proxy failed ({why}): try again, or check the setting proxy "
+        "and the variables HTTP_PROXY and HTTPS_PROXY",
+    ),
+    _Rule(
+        (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError),
+        "the secure connection broke ({why}): try again, or check whether the URL should begin "
+        "with http://",
+    ),
+    _Rule(
+        (ssl.SSLError, requests.exceptions.SSLError, urllib3.exceptions.SSLError),
+        "no secure connection was made ({why}): check whether the URL should begin with http://",
+        permanent=True,
+    ),
+    _Rule(
+        (
+            requests.exceptions.ContentDecodingError,
+            requests.exceptions.ChunkedEncodingError,
+            urllib3.exceptions.IncompleteRead,
+            urllib3.exceptions.DecodeError,
+            urllib3.exceptions.InvalidChunkLength,
+            http.client.IncompleteRead,
+            zlib.error,
+            etree.LxmlError,
+        ),
+        "the answer broke off or is damaged ({why}): try again",
+        damaged=True,
+    ),
+    _Rule(
+        (
+            requests.ConnectTimeout,
+            *_NOT_CONNECTED,
+        ),
+        "cannot connect ({why}): check the project's URL, and whether its web server is running",
+        sent=False,
+    ),
+    _Rule(
+        (TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError),
+        "no answer in time ({why}): try again later",
+    ),
+    _Rule((BaseException,), "the connection failed ({why}): try again"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorTranslator:
+    """Translates for one RPC to one host."""
+
+    rpc: str
+    host: str
+    redact: Redactor
+
+    def translate_errors(self, work: Callable[[], T]) -> T:
+        """Return ``work()``; translate any foreign exception."""
+        try:
+            return work()
+        except FOREIGN as foreign:
+            error = self.translated(foreign)
+        # Raised outside the except block, which would keep the foreign error as __context__.
+        raise error
+
+    def chunks(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield ``chunks``; translate any foreign exception of theirs."""
+        try:
+            yield from chunks
+        except FOREIGN as foreign:
+            error = self.translated(foreign)
+        else:
+            return
+        raise error
+
+    def translated(self, foreign: BaseException) -> TransportError | ProtocolError:
+        """Return the translation of ``foreign``, with a harmless cause."""
+        error = self._translated(chain(foreign))
+        error.__cause__ = self._harmless(foreign)
+        return error
+
+    def _translated(self, links: list[BaseException]) -> TransportError | ProtocolError:
+        rule = next(
+            rule
+            for rule in _RULES
+            if any(isinstance(link, rule.kinds) for link in links)
+            and not (rule.unmade and not any(map(_is_unmade, links)))
+        )
+        message = f"{self.rpc} of {self.host}: {rule.what.format(why=self._why(links))}"
+        if rule.damaged:
+            return ProtocolError(message, rpc=self.rpc, host=self.host, cut=True)
+        return TransportError(
+            message,
+            rpc=self.rpc,
+            host=self.host,
+            may_have_happened=rule.sent,
+            permanent=rule.permanent,
+        )
+
+    def _why(self, links: list[BaseException]) -> str:
+        """Return the innermost reason, in the operating system's words if it has some."""
+        for link in reversed(links):
+            words = (
+                getattr(link, "verify_message", None)
+                or getattr(link, "strerror", None)
+                or str(link)
+            )
+            if words:
+                return shorten(self.redact(str(words)), 200)
+        return type(links[-1]).__name__
+
+    def _harmless(self, foreign: BaseException) -> BaseException | None:
+        """Return the innermost link of the chain without a URL or secret."""
+        for link in reversed(chain(foreign)):
+            shown = "".join(traceback.format_exception(link)) + repr(link) + repr(vars(link))
+            if "auth_str=" not in shown and self.redact(shown) == shown:
+                return link
+        return None
+
+
+def _is_unmade(link: BaseException) -> bool:
+    """Tell whether ``link`` is only raised if no connection was made."""
+    if isinstance(link, OSError) and str(link).startswith("Tunnel connection failed"):
+        return True  # http.client's text for a proxy that refuses CONNECT
+    return isinstance(link, _NOT_CONNECTED)
+
+
+def chain(error: BaseException) -> list[BaseException]:
+    """Return ``error`` and its causes, outermost first."""
+    links: list[BaseException] = []
+    todo = [error]
+    while todo:
+        link = todo.pop(0)
+        if any(link is known for known in links):
+            continue
+        links.append(link)
+        inner = (link.__cause__, link.__context__, getattr(link, "reason", None), *link.args)
+        todo += [item for item in inner if isinstance(item, BaseException)]
+    return links

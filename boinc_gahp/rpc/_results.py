@@ -1,0 +1,286 @@
+"""Turns the elements of a reply into values."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, cast
+
+from boinc_gahp.rpc._replies import IncompleteReply, stderr_text
+from boinc_gahp.rpc.types import (
+    AppInfo,
+    AppVersionInfo,
+    BatchInfo,
+    CompletedJob,
+    JobInfo,
+    JobStatus,
+    JobStatuses,
+    ResultInfo,
+)
+from boinc_gahp.states import BatchState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lxml import etree
+
+
+def text(element: etree._Element, tag: str) -> str:
+    """Return the text of the child ``tag``; raise :class:`IncompleteReply` if there is none."""
+    child = element.find(tag)
+    if child is None:
+        raise IncompleteReply(f"<{element.tag}> has no <{tag}>")
+    return child.text or ""
+
+
+#: The most characters of a project's names and words.
+LONGEST_WORD = 255
+#: The whole numbers that SQLite and a project's database can hold.
+_WHOLE = range(-(2**63), 2**63)
+#: Larger than any amount of seconds, credits or jobs; also limits a number's digits.
+_LARGEST = 1e12
+_LONGEST_NUMBER = 40
+#: The most versions of an app that are read; there is one for each platform and plan class.
+_MOST_VERSIONS = 1000
+#: The end of the year 9999, in seconds since the epoch.
+_LAST_TIME = 253_402_300_800
+
+
+def word(found: str, tag: str) -> str:
+    """Return ``found`` if it can be a name or a word."""
+    if len(found) > LONGEST_WORD:
+        raise IncompleteReply(f"<{tag}> has {len(found):,} characters: at most 255 are expected")
+    return found
+
+
+def decimal(element: etree._Element, tag: str, default: float | None = None) -> float:
+    """Return the number in the child ``tag``; ``default`` (unless None) if there is none."""
+    if default is not None and element.find(tag) is None:
+        return default
+    return number(text(element, tag), tag)
+
+
+def number(found: str, tag: str) -> float:
+    """Return ``found`` as a number of plausible size."""
+    value = _float(found)
+    if not -_LARGEST <= value <= _LARGEST:
+        raise IncompleteReply(f"<{tag}> is {found[:40]!r}: expected a number of at most 1e12")
+    return value
+
+
+def time(found: str, tag: str) -> float:
+    """Return ``found`` as a point in time, in seconds since the epoch; 0 means none."""
+    value = _float(found)
+    if not 0 <= value < _LAST_TIME:
+        raise IncompleteReply(f"<{tag}> is {found[:40]!r}: expected a time in seconds since 1970")
+    return value
+
+
+def _float(found: str) -> float:
+    """Return ``found`` as a number, NaN if it is not one."""
+    if len(found) > _LONGEST_NUMBER or not found.isascii() or "_" in found:
+        return math.nan
+    try:
+        return float(found)
+    except ValueError:
+        return math.nan
+
+
+def integer(element: etree._Element, tag: str, default: int | None = None) -> int:
+    """Return the whole number in the child ``tag``; PHP may have written it as a double."""
+    if default is not None and element.find(tag) is None:
+        return default
+    return whole(text(element, tag), tag)
+
+
+def whole(found: str, tag: str) -> int:
+    """Return ``found`` as a whole number of at most 63 bits and a sign."""
+    plain = found.strip()
+    if plain.removeprefix("-").isdecimal() and plain.isascii() and len(plain) < _LONGEST_NUMBER:
+        value = int(plain)
+    else:
+        real = _float(found)
+        value = int(real) if math.isfinite(real) else _WHOLE.stop
+    if value not in _WHOLE:
+        raise IncompleteReply(
+            f"<{tag}> is {found[:40]!r}: expected a whole number of at most 64 bits"
+        )
+    return value
+
+
+_STATES = {int(state): state for state in BatchState}
+
+
+def batch(element: etree._Element) -> BatchInfo:
+    """Return the batch whose fields are children of ``element``.
+
+    Each child is read only once: some replies have thousands of batches.
+    """
+    texts: dict[str, str] = {}
+    for child in element:
+        texts.setdefault(child.tag, child.text or "")
+
+    def text_of(tag: str) -> str:
+        if tag not in texts:
+            raise IncompleteReply(f"<{element.tag}> has no <{tag}>")
+        return texts[tag]
+
+    def decimal_of(tag: str) -> float:
+        return number(texts[tag], tag) if tag in texts else 0.0
+
+    def time_of(tag: str) -> float:
+        return time(texts[tag], tag) if tag in texts else 0.0
+
+    return BatchInfo(
+        id=whole(text_of("id"), "id"),
+        name=word(text_of("name"), "name"),
+        app_name=word(text_of("app_name"), "app_name"),
+        state=_STATES.get(whole(text_of("state"), "state"), BatchState.UNKNOWN),
+        create_time=time_of("create_time"),
+        expire_time=time_of("expire_time"),
+        est_completion_time=time_of("est_completion_time"),
+        completion_time=time_of("completion_time"),
+        njobs=whole(text_of("njobs"), "njobs"),
+        nerror_jobs=whole(texts.get("nerror_jobs", "0"), "nerror_jobs"),
+        fraction_done=decimal_of("fraction_done"),
+        credit_estimate=decimal_of("credit_estimate"),
+        credit_canonical=decimal_of("credit_canonical"),
+        total_cpu_time=decimal_of("total_cpu_time") if "total_cpu_time" in texts else None,
+    )
+
+
+def batch_job(element: etree._Element) -> JobInfo:
+    """Return one ``<job>`` of query_batch; fast, for replies with 100,000 of them."""
+    texts: dict[str, str] = {}
+    errors: list[str] = []
+    exit_statuses: list[int] = []
+    for child in element:
+        tag, found = child.tag, child.text or ""
+        if tag == "error":
+            errors.append(word(found.strip(), tag))
+        elif tag == "exit_status":
+            exit_statuses.append(whole(found, tag))
+        else:
+            texts.setdefault(tag, found)
+    try:
+        return JobInfo(
+            id=whole(texts["id"], "id"),
+            name=word(texts["name"], "name"),
+            canonical_instance_id=whole(
+                texts.get("canonical_instance_id", "0"), "canonical_instance_id"
+            ),
+            status=word(texts.get("status", "").strip(), "status"),
+            errors=tuple(errors),
+            exit_statuses=tuple(exit_statuses),
+            cpu_time=decimal(element, "cpu_time") if "cpu_time" in texts else None,
+        )
+    except KeyError as lacking:
+        raise IncompleteReply(f"<job> has no <{lacking.args[0]}>") from None
+
+
+def job_status(element: etree._Element) -> JobStatus:
+    """Return one ``<job>`` of query_batch2; fast, for replies with 100,000 of them."""
+    texts = {child.tag: child.text for child in element}
+    try:
+        return JobStatus(
+            word(texts["job_name"] or "", "job_name"),
+            word((texts["status"] or "").strip(), "status"),
+        )
+    except KeyError:
+        raise IncompleteReply("a <job> without <job_name> or <status>") from None
+
+
+def instance(element: etree._Element) -> ResultInfo:
+    """Return one ``<instance>`` of query_job."""
+    return ResultInfo(
+        id=integer(element, "id"),
+        name=word(text(element, "name"), "name"),
+        state=word(text(element, "state").strip(), "state"),
+        outfile_sizes=tuple(integer(file, "size") for file in element.iterfind("outfile")),
+    )
+
+
+def completed_job(root: etree._Element) -> CompletedJob:
+    """Return the result of query_completed_job."""
+    element = root.find("completed_job")
+    if element is None:
+        raise IncompleteReply("no <completed_job>")
+    return CompletedJob(
+        error_mask=integer(element, "error_mask"),
+        canonical_resultid=integer(element, "canonical_resultid", 0) or None,
+        error_resultid=integer(element, "error_resultid", 0) or None,
+        exit_status=integer(element, "exit_status"),
+        elapsed_time=decimal(element, "elapsed_time"),
+        cpu_time=decimal(element, "cpu_time"),
+        stderr_out=stderr_text(text(element, "stderr_out")),
+    )
+
+
+def size_or_status(element: etree._Element) -> int | JobStatus:
+    """Return one element of a query_batch2 reply: a batch's size, or one of the jobs after it."""
+    return index(element) if element.tag == "batch_size" else job_status(element)
+
+
+def success(root: etree._Element) -> None:
+    """Return None for a reply without values."""
+    text(root, "success")
+
+
+def index(element: etree._Element) -> int:
+    """Return the element's text as a whole number."""
+    return whole(element.text or "", str(element.tag))
+
+
+def absent(root: etree._Element, listed: Sequence[int], count: int) -> tuple[int, ...]:
+    """Return the result of query_files for so many names."""
+    text(root, "absent_files")
+    if len(listed) > count or not all(0 <= each < count for each in listed):
+        raise IncompleteReply("<absent_files> has numbers of files that were not asked for")
+    return tuple(listed)
+
+
+def statuses(root: etree._Element, listed: Sequence[int | JobStatus], batches: int) -> JobStatuses:
+    """Return the result of query_batch2 for so many batches."""
+    server_time = word(text(root, "server_time").strip(), "server_time")
+    with suppress(ValueError):  # its user checks whether it is a time
+        float(server_time)
+        time(server_time, "server_time")
+    return JobStatuses(server_time, _grouped(listed, batches))
+
+
+def _grouped(found: Sequence[int | JobStatus], batches: int) -> tuple[tuple[JobStatus, ...], ...]:
+    """Return the jobs by batch; each batch's number of jobs comes before its jobs."""
+    starts = [at for at, item in enumerate(found) if isinstance(item, int)]
+    if found and starts[:1] != [0]:
+        raise IncompleteReply("a <job> before the first <batch_size>")
+    if len(starts) != batches:
+        raise IncompleteReply(f"{batches} batches were asked for, {len(starts)} came")
+    groups = [found[start + 1 : end] for start, end in pairwise([*starts, len(found)])]
+    if [found[start] for start in starts] != [len(group) for group in groups]:
+        raise IncompleteReply("a <batch_size> differs from the number of jobs after it")
+    return tuple(cast("tuple[JobStatus, ...]", tuple(group)) for group in groups)
+
+
+def app(element: etree._Element) -> AppInfo:
+    """Return the app of ``<application>`` in the list of apps."""
+    return AppInfo(
+        id=integer(element, "id"),
+        name=word(text(element, "name"), "name"),
+        user_friendly_name=word(element.findtext("user_friendly_name") or "", "user_friendly_name"),
+        beta=element.find("beta") is not None,
+        versions=tuple(
+            _app_version(each) for each in islice(element.iterchildren("version"), _MOST_VERSIONS)
+        ),
+    )
+
+
+def _app_version(element: etree._Element) -> AppVersionInfo:
+    return AppVersionInfo(
+        platform_short=word(text(element, "platform_short"), "platform_short"),
+        platform_long=word(element.findtext("platform_long") or "", "platform_long"),
+        version_num=integer(element, "version_num"),
+        plan_class=word(element.findtext("plan_class") or "", "plan_class"),
+        date_unix=time(element.findtext("date_unix") or "0", "date_unix"),
+        beta=element.find("beta") is not None,
+    )

@@ -1,0 +1,435 @@
+"""Sends requests: the interface, and its implementation with HTTP.
+
+Tests give :class:`WebRpcs` their own object with a ``send`` method; then recorded replies are
+handled like real ones.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+import time
+from dataclasses import dataclass
+from datetime import timezone
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+from requests.utils import DEFAULT_CA_BUNDLE_PATH
+from urllib3.util import Retry, Timeout
+from urllib3.util.ssl_ import create_urllib3_context
+
+from boinc_gahp.errors import ConfigError
+from boinc_gahp.rpc._limits import TIMED_POOLS, limited
+from boinc_gahp.rpc._redact import guard_library_logs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from ssl import SSLContext
+
+    from urllib3.connectionpool import HTTPConnectionPool
+    from urllib3.response import BaseHTTPResponse
+
+    from boinc_gahp.rpc._limits import TimeLimits
+    from boinc_gahp.rpc.options import ClientOptions
+
+_CHUNK = 65536
+#: Hosts whose connections are kept.
+_POOLS = 100
+#: rpc/retry decides what is sent again.
+_NO_RETRIES = Retry(0, read=False)
+#: Addresses that need no quoting.
+_PLAIN_URL = re.compile(r"(?:[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*")
+
+
+class Body(Protocol):
+    """A request's body, read in blocks; ``len`` is the number of bytes left."""
+
+    @property
+    def len(self) -> int:
+        """The number of bytes left."""
+
+    @property
+    def content_type(self) -> str:
+        """The Content-Type header."""
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+
+    def close(self) -> None:
+        """Close its files."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """One request to be sent.
+
+    Attributes:
+        body: makes the body, anew each time it is sent; None for a GET.
+        fresh: whether the request needs a new connection.
+        plain: whether the reply must not be compressed, so that its length can be checked.
+        cookie: returns the Cookie header; a function, because the cookie may be a secret.
+    """
+
+    method: str
+    url: str
+    connect_timeout: float
+    limits: TimeLimits
+    body: Callable[[], Body] | None = None
+    fresh: bool = False
+    plain: bool = False
+    cookie: Callable[[], str] | None = None
+
+
+class HttpReply(Protocol):
+    """A reply: status and headers have arrived, the body comes in chunks."""
+
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+
+    @property
+    def received(self) -> int:
+        """How many bytes of the body have arrived, as sent on the wire."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the body, decompressed."""
+
+    def close(self) -> None:
+        """Release the connection, or close it if the body was not read to its end."""
+
+
+class Transport(Protocol):
+    """Sends a request and returns the beginning of the reply.
+
+    It may raise exceptions of urllib3 and of requests.
+    """
+
+    def send(self, request: HttpRequest) -> HttpReply:
+        """Send ``request``; redirects are not followed."""
+
+
+def odd_encoding(headers: Mapping[str, str], *, plain: bool) -> str | None:
+    """Return a body's encoding if it is not allowed: only plain, or at most gzip; None if it is.
+
+    A body can become a thousand times as long when it is decompressed.
+    """
+    found = headers.get("Content-Encoding", "").strip()
+    allowed = {"", "identity"} if plain else {"", "identity", "gzip", "x-gzip"}
+    return None if found.lower() in allowed else found
+
+
+class HttpTransport:
+    """Sends over HTTP, on connections that are kept alive.
+
+    Requests go to urllib3's connection pools directly, because requests takes half of the time of a
+    small request. requests finds the pool once for each host, with the proxy and certificates.
+    Proxies from the environment (``https_proxy``, ``NO_PROXY``, ...) are looked up then, too.
+
+    Raises:
+        ConfigError: the file with certificates does not exist.
+    """
+
+    def __init__(self, options: ClientOptions) -> None:
+        guard_library_logs()
+        if options.ca_bundle is not None and not Path(options.ca_bundle).exists():
+            raise ConfigError(
+                f"ca_bundle {options.ca_bundle!r} does not exist: expected a PEM file with the "
+                "certificates of the authorities to trust"
+            )
+        self._options = options
+        self._trust = trusting(options.ca_bundle)
+        self._adapter = _Adapter(options, self._trust)
+
+    def send(self, request: HttpRequest) -> HttpReply:
+        """Send ``request``; return the reply as soon as its headers have arrived."""
+        adapter = _Adapter(self._options, self._trust) if request.fresh else self._adapter
+        only_here = adapter if request.fresh else None
+        body: Body | None = None
+        try:
+            route = adapter.route(request.url)
+            headers = {
+                **route.headers,
+                "Accept-Encoding": "identity" if request.plain else "gzip",
+                "Connection": "close" if request.fresh else "keep-alive",
+            }
+            if request.cookie is not None:
+                headers["Cookie"] = request.cookie()
+            if request.body is not None:
+                body = request.body()
+                headers["Content-Type"] = body.content_type
+                headers["Content-Length"] = str(body.len)
+            with limited(request.limits):
+                response = route.pool.urlopen(
+                    request.method,
+                    route.target(request.url),
+                    body=body,  # type: ignore[arg-type]  # only read() is used
+                    headers=headers,
+                    retries=_NO_RETRIES,
+                    redirect=False,
+                    assert_same_host=False,
+                    timeout=Timeout(connect=request.connect_timeout, read=request.limits.silence),
+                    preload_content=False,
+                    decode_content=False,
+                )
+        except BaseException:
+            if only_here is not None:
+                only_here.close()
+            raise
+        finally:
+            if body is not None:
+                body.close()
+        return _Reply(response, only_here)
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        self._adapter.close()
+
+
+class _Reply:
+    """A reply of urllib3, whose body is read as it arrives."""
+
+    def __init__(self, response: BaseHTTPResponse, adapter: _Adapter | None) -> None:
+        self.status = response.status
+        self.reason = response.reason or ""
+        self.headers: Mapping[str, str] = response.headers
+        self._response = response
+        self._adapter = adapter
+        self._ended = False
+
+    @property
+    def received(self) -> int:
+        return int(self._response.tell())
+
+    def chunks(self) -> Iterator[bytes]:
+        # What needs no decoding is not copied into urllib3's buffer for what was decoded.
+        encoded = "Content-Encoding" in self.headers
+        yield from self._response.stream(_CHUNK, decode_content=encoded)
+        self._ended = True
+
+    def close(self) -> None:
+        if not self._ended and self._response.connection is not None:
+            self._response.connection.close()
+        self._response.close()
+        self._response.release_conn()
+        if self._adapter is not None:
+            self._adapter.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """The way to a host.
+
+    Attributes:
+        pool: the connections, to the host or to its proxy.
+        headers: those of each request.
+        is_whole: whether requests name whole URLs, as an HTTP proxy needs.
+    """
+
+    pool: HTTPConnectionPool
+    headers: Mapping[str, str]
+    is_whole: bool
+
+    def target(self, url: str) -> str:
+        """Return what a request line has for ``url``."""
+        if not _PLAIN_URL.fullmatch(url):
+            url = str(requests.Request("GET", url).prepare().url)
+        parts = urlsplit(url)
+        path = parts.path or "/"
+        target = f"{path}?{parts.query}" if parts.query else path
+        if not self.is_whole:
+            # A path that begins with two slashes would be taken for a host.
+            return f"/{target.lstrip('/')}" if target.startswith("//") else target
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{target}"
+
+
+class _Adapter(HTTPAdapter):
+    """Finds a host's connections, which obey :mod:`boinc_gahp.rpc._limits` and trust ``trust()``.
+
+    No netrc, and no certificates from the environment.
+    """
+
+    def __init__(self, options: ClientOptions, trust: Callable[[], SSLContext]) -> None:
+        self._options = options
+        self._trust = trust
+        self._routes: dict[tuple[str, str], _Route] = {}
+        super().__init__(pool_connections=_POOLS, pool_maxsize=options.pool_size, max_retries=0)
+
+    def route(self, url: str) -> _Route:
+        """Return the way to a URL's host; raises requests' errors about wrong URLs."""
+        parts = urlsplit(url)
+        found = self._routes.get((parts.scheme, parts.netloc))
+        if found is None:
+            if len(self._routes) >= _POOLS // 2:
+                # Pools that are in use must not be those that the pool manager closes for new ones.
+                self._routes.clear()
+            found = self._routes[parts.scheme, parts.netloc] = self._found(url)
+        return found
+
+    def _found(self, url: str) -> _Route:
+        proxies: dict[str, str] = {}
+        if self._options.proxy:
+            proxies = {"http": self._options.proxy, "https": self._options.proxy}
+        else:
+            proxies.update(requests.utils.get_environ_proxies(url, no_proxy=None))
+        prepared = requests.Request("GET", url).prepare()
+        pool: Any = self.get_connection_with_tls_context(prepared, True, proxies=proxies)
+        if pool.scheme == "https":
+            # requests would add certifi's file to the context's own certificates.
+            pool.conn_kw["ssl_context"] = self._trust()
+        is_whole = not self.request_url(prepared, proxies).startswith("/")
+        headers = {"User-Agent": self._options.user_agent, "Accept": "*/*", **prepared.headers}
+        return _Route(pool, headers, is_whole)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, blocksize=_CHUNK, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = TIMED_POOLS
+
+    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
+        if proxy.startswith("https:"):
+            kwargs["proxy_ssl_context"] = self._trust()
+        manager = super().proxy_manager_for(proxy, **kwargs)
+        manager.pool_classes_by_scheme = TIMED_POOLS
+        return manager
+
+    def build_connection_pool_key_attributes(self, *args: Any) -> Any:
+        host, _ = super().build_connection_pool_key_attributes(*args)
+        return host, {}
+
+
+#: Clocks that differ by less than this, in seconds, count as equal, and times are sent unchanged.
+_SLACK = 60.0
+#: The Date of an exchange that took longer than this, in seconds, is too inexact: some servers give
+#: the time of the request, others that of the reply.
+_SLOW = 10.0
+#: Seconds after which the project's time must be asked for again.
+_LASTS = 600.0
+
+
+class Clock:
+    """What is known of a project's clock; thread-safe.
+
+    A few requests contain a time at which the project is to do something: when a batch expires, or
+    when a file may be deleted. The project compares it with its own clock, and a submit node's may
+    be wrong by an hour or a day, so times are converted before they are sent. The project's time is
+    the ``Date`` of its replies, which web servers always send, even with a ping or an error page;
+    ``server_time`` only comes with query_batch2, which is too late for a new batch's lease.
+    """
+
+    def __init__(self) -> None:
+        #: The Date of a reply, and the uptime at that moment. It is read when a time is converted,
+        #: which few requests need; one assignment changes it.
+        self._heard: tuple[str | None, float] | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the project has recently told its time, or sent no time."""
+        heard = self._heard
+        return heard is not None and _uptime() - heard[1] < _LASTS
+
+    def hear(self, date: str | None, began: float) -> None:
+        """Take the Date of a reply that has just begun.
+
+        Args:
+            date: the header's text, None if there is none.
+            began: uptime in seconds right before the request was sent.
+        """
+        now = _uptime()
+        if now - began <= _SLOW:
+            self._heard = date, (began + now) / 2
+
+    def to_project(self, at: float) -> float:
+        """Return what the project's clock shows when this machine's clock shows ``at``.
+
+        Both are seconds since the epoch. Clocks that differ by a minute or less count as equal.
+        """
+        if self._heard is None:
+            return at
+        date, heard_at = self._heard
+        stamp = _seconds(date)
+        if stamp is None:
+            return at
+        # A Date has whole seconds, so on average half a second is lost.
+        ahead = stamp + 0.5 + _uptime() - heard_at - time.time()
+        return at if abs(ahead) <= _SLACK else at + ahead
+
+
+class ClockedTransport:
+    """A transport that reads the time from its replies.
+
+    Args:
+        transport: sends the requests.
+        clock: receives the times.
+    """
+
+    def __init__(self, transport: Transport, clock: Clock) -> None:
+        self._transport = transport
+        self._clock = clock
+
+    def send(self, request: HttpRequest) -> HttpReply:
+        """Send ``request``; see :class:`Transport`."""
+        began = _uptime()
+        reply = self._transport.send(request)
+        self._clock.hear(reply.headers.get("Date"), began)
+        return reply
+
+
+def _uptime() -> float:
+    """Return seconds by a clock that is never set, and that runs while the machine sleeps."""
+    boottime = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boottime is None else time.clock_gettime(boottime)
+
+
+def _seconds(date: str | None) -> float | None:
+    """Return a Date header's time in seconds since the epoch; None if it is not a date."""
+    try:
+        when = parsedate_to_datetime(date or "")
+        if when.tzinfo is None:
+            when = when.replace(tzinfo=timezone.utc)
+        return when.timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def trusting(ca_bundle: str | None) -> Callable[[], ssl.SSLContext]:
+    """Return a function that makes the context of all connections to a project once, when needed.
+
+    Args:
+        ca_bundle: a PEM file with the authorities to trust, or a directory of such; None: those of
+            the system, that is of OpenSSL's own directory (``openssl version -d``), or of
+            ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``. Where a Python knows of none, those of certifi.
+    """
+    made: list[ssl.SSLContext] = []
+
+    def context() -> ssl.SSLContext:
+        # Two threads may both make one; that only costs time.
+        if not made:
+            made.append(_context(ca_bundle))
+        return made[0]
+
+    return context
+
+
+def _context(ca_bundle: str | None) -> ssl.SSLContext:
+    context = create_urllib3_context()
+    if ca_bundle is None:
+        if _system_has_any():
+            context.load_default_certs()
+            return context
+        ca_bundle = DEFAULT_CA_BUNDLE_PATH
+    is_directory = Path(ca_bundle).is_dir()
+    context.load_verify_locations(
+        cafile=None if is_directory else ca_bundle, capath=ca_bundle if is_directory else None
+    )
+    return context
+
+
+def _system_has_any() -> bool:
+    """Tell whether this Python's OpenSSL finds anything where it looks for authorities."""
+    paths = ssl.get_default_verify_paths()
+    # Each is None if there is no such file or directory.
+    places = [Path(place) for place in (paths.cafile, paths.capath) if place]
+    return any(place.is_file() or any(place.iterdir()) for place in places)
