@@ -12,12 +12,9 @@ from boinc_gahp.localproject.project import LocalProject
 from boinc_gahp.rpc.options import ClientOptions
 from boinc_gahp.rpc.site import ProjectSite
 from boinc_gahp.secret import Authenticator
-from tests.localproject.stage import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from tests.localproject.client import Client
 
 
 @pytest.fixture(scope="module")
@@ -112,11 +109,3 @@ def test_the_list_of_apps_is_only_for_those_who_have_logged_in(project: LocalPro
     for other in (None, Authenticator("0" * 32)):
         with ProjectSite(project.url, other) as site, pytest.raises(ProtocolError, match="Log in"):
             site.apps()
-
-
-def test_the_address_of_an_instance_leads_to_its_jobs_page(client: Client) -> None:
-    Stage(client.project).only("failed")
-    address = f"{client.project.url}result.php"
-    found = client.session.get(address, params={"resultid": 1}, allow_redirects=False, timeout=60)
-    assert (found.status_code, found.headers["Location"]) == (302, "/test/jobs/1")
-    assert client.session.get(address, params={"resultid": "9" * 30}, timeout=60).status_code == 404

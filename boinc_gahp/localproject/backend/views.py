@@ -5,8 +5,8 @@ They are copies: changing them has no effect, and they stay as they were when re
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lxml import etree
 
@@ -24,8 +24,6 @@ from boinc_gahp.templates.types import TemplateError
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable
-    from enum import IntEnum, IntFlag
     from pathlib import Path
 
     from boinc_gahp.localproject.core import Core
@@ -110,36 +108,51 @@ class Result:
         return next((file for file in self.files if file.open_name == open_name), None)
 
 
-_KINDS: dict[str, Callable[[int], IntEnum | IntFlag]] = {
-    "error_mask": ErrorMask,
-    "assimilate_state": AssimilateState,
-    "server_state": ServerState,
-    "outcome": Outcome,
-    "validate_state": ValidateState,
-}
-
-
 def job(workunit: sqlite3.Row, app_name: str) -> Workunit:
     """Return a row of ``workunit`` (all columns) as a value."""
-    return Workunit(app_name=app_name, **_columns(Workunit, workunit))
+    return Workunit(
+        id=workunit["id"],
+        name=workunit["name"],
+        app_name=app_name,
+        batch=workunit["batch"],
+        create_time=workunit["create_time"],
+        xml_doc=workunit["xml_doc"],
+        priority=workunit["priority"],
+        error_mask=ErrorMask(workunit["error_mask"]),
+        canonical_resultid=workunit["canonical_resultid"],
+        canonical_credit=workunit["canonical_credit"],
+        assimilate_state=AssimilateState(workunit["assimilate_state"]),
+        min_quorum=workunit["min_quorum"],
+        target_nresults=workunit["target_nresults"],
+        max_error_results=workunit["max_error_results"],
+        max_total_results=workunit["max_total_results"],
+        max_success_results=workunit["max_success_results"],
+    )
 
 
 def instance(core: Core, result: sqlite3.Row) -> Result:
     """Return a row of ``result`` (all columns) as a value, with its current files."""
     files, problem = _outputs(core, result)
     return Result(
+        id=result["id"],
+        name=result["name"],
         host_id=result["hostid"],
         user_id=result["userid"],
+        server_state=ServerState(result["server_state"]),
+        outcome=Outcome(result["outcome"]),
+        validate_state=ValidateState(result["validate_state"]),
+        exit_status=result["exit_status"],
+        sent_time=result["sent_time"],
+        report_deadline=result["report_deadline"],
+        received_time=result["received_time"],
+        elapsed_time=result["elapsed_time"],
+        cpu_time=result["cpu_time"],
+        stderr_out=result["stderr_out"],
+        claimed_credit=result["claimed_credit"],
+        granted_credit=result["granted_credit"],
         files=files,
         problem=problem,
-        **_columns(Result, result),
     )
-
-
-def _columns(kind: type[Workunit | Result], row: sqlite3.Row) -> dict[str, Any]:
-    """Return the values of the columns for which there are fields."""
-    names = {field.name for field in fields(kind)}.intersection(row.keys())
-    return {name: _KINDS.get(name, lambda value: value)(row[name]) for name in names}
 
 
 def _outputs(core: Core, result: sqlite3.Row) -> tuple[tuple[OutputFile, ...], str]:

@@ -104,7 +104,6 @@ def make_app(core: Core) -> Flask:
         ("/test/apps.php", lambda: site_pages.apps(core)),
         ("/test/get_project_config.php", lambda: site_pages.project_config(core)),
         ("/test/login_form.php", site_pages.login_form),
-        ("/test/result.php", lambda: site_pages.instance(core)),
         ("/test/download/<directory>/<name>", lambda directory, name: _download(core, name)),  # noqa: ARG005
     )
     for number, (rule, view) in enumerate(rules):

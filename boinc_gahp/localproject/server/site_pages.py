@@ -18,8 +18,6 @@ from boinc_gahp.localproject.server.replies import (
     PROLOG,
     error_element,
 )
-from boinc_gahp.localproject.server.request import as_integer, php_float
-from boinc_gahp.localproject.web.layout import error_page, not_found
 
 if TYPE_CHECKING:
     import sqlite3
@@ -107,17 +105,6 @@ def project_config(core: Core) -> AnyResponse:
 def login_form() -> Response:
     """Return a page where the real server has its form."""
     return Response(_LOGIN_PAGE, content_type="text/html; charset=utf-8")
-
-
-def instance(core: Core) -> AnyResponse:
-    """Lead to the page of an instance's job, which has what the real page has of the instance."""
-    number = as_integer(php_float(request.args.get("resultid", "")))
-    row = (
-        core.db.connection()
-        .execute("SELECT workunitid FROM result WHERE id = ?", (number,))
-        .fetchone()
-    )
-    return not_found() if row is None else redirect(f"/test/jobs/{row['workunitid']}")
 
 
 def _trouble(core: Core) -> int:
