@@ -18,6 +18,7 @@ from boinc_gahp.localproject.server.replies import (
     PROLOG,
     error_element,
 )
+from boinc_gahp.localproject.web.layout import error_page
 
 if TYPE_CHECKING:
     import sqlite3
