@@ -76,23 +76,14 @@ class Manifests:
         try:
             with (
                 os.fdopen(open_private_file(path, os.O_RDONLY), "rb") as file,
-                gzip.open(file, "rt", encoding="utf-8") as text,
+                gzip.open(file, "rt", encoding="utf-8") as lines,
             ):
-                first, *lines = text
-            head = json.loads(first)
-            if head.get("format") == _FORMAT:
-                return _read(head, lines)
+                head = json.loads(lines.readline())
+                if head.get("format") == _FORMAT:
+                    return _read(head, lines)
         except FileNotFoundError:
             return None
-        except (
-            OSError,
-            EOFError,
-            zlib.error,
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-        ) as error:
+        except _UNREADABLE as error:
             log.warning("the file with what was submitted cannot be read: %s: %s", path, error)
             return None
         raise BatchConflict(
@@ -209,7 +200,7 @@ def submitted_batches(settings: Settings, project: ProjectSettings) -> list[Subm
     found = []
     for path in sorted(paths, key=lambda path: path.lstat().st_mtime, reverse=True)[:_MOST]:
         with (
-            suppress(OSError, EOFError, zlib.error, ValueError, KeyError, TypeError),
+            suppress(*_UNREADABLE),
             os.fdopen(open_private_file(path, os.O_RDONLY), "rb") as file,
             gzip.open(file, "rt", encoding="utf-8") as lines,
         ):
