@@ -89,7 +89,8 @@ def test_reconciling_ends_batches_of_which_nothing_is_wanted(site: Site, jobs: J
         service.close()
         service.cancel(first)
         service.cancel(second)
-    batches = jobs.batches(*site.owner)
+    # On a busy machine the second job is in a batch of its own, which was never sent.
+    batches = [batch for batch in jobs.batches(*site.owner) if batch.state != "ended"]
     assert {batch.state for batch in batches} == {"giving_up"}
     result = reconciled(site, 0.5)
     assert result.unclear[0] == len(batches)

@@ -112,7 +112,7 @@ def test_nothing_in_a_stderr_controls_the_terminal(
     number, _ = mixed
     text = "a\tb\x1b[2J\x1b]0;x\x07\n\u202eright\r50%\r\n\x9b1m\x00"
     log = JobLog("j\x1b[2J", 1, JobState.DONE, exit_statuses=(0,), stderr=text)
-    monkeypatch.setattr("boinc_gahp.api.logs_of", lambda *_, **__: iter([log, log]))
+    monkeypatch.setattr("boinc_gahp.api.logs.logs_of", lambda *_, **__: iter([log, log]))
     _, out, _ = batch("logs", number)
     head, *lines = out.splitlines()
     assert head == "==> j\\x1b[2J: done <=="
