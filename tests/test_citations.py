@@ -1,12 +1,13 @@
-"""What docstrings, comments and documents cite is there: pages, sections, numbers, recordings.
+"""What docstrings, comments and documents cite is there: pages, sections, recordings, code.
 
 ``web-rpcs.rst``, "Queries" is a section of ``docs/internals/web-rpcs.rst``; a name with a
 directory, or of a document in the root, is a path. ``wire/NAME`` is a recording in
-``tests/contract/wire``.
+``tests/contract/wire``; :mod:`boinc_gahp.text` is a module, and other roles name what it has.
 """
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ BARE_NUMBER = re.compile(rf"([\w-]+\.rst)``,{GAP}\d+\b")
 #: Documents that are not part of the repository.
 FOREIGN = re.compile(r"(?<![\w./-])(?:[\w-]+\.md\b|seeds/\d+)")
 RECORDING = re.compile(r"(?<![\w-])wire/(?P<name>[\w*]+(?:\.\w+)*)")
+#: A module, or what one has, by its whole name.
+CODE = re.compile(r":(?:mod|class|func|meth|data):`[!~]?(?P<name>boinc_gahp\.[\w.]+)`")
 
 UNDERLINE = re.compile(r"([=~^-])\1{2,}")
 
@@ -106,7 +109,21 @@ def problems(text: str, where: str) -> list[Problem]:
         and not any(WIRE.glob(each["name"]))
         and not any(WIRE.glob(f"{each['name']}.*"))
     ]
+    found += [
+        (each.start(), f"there is no {each['name']}")
+        for each in CODE.finditer(text)
+        if not is_code(each["name"])
+    ]
     return [Problem(f"{where}:{text.count(chr(10), 0, at) + 1}", what) for at, what in found]
+
+
+def is_code(name: str) -> bool:
+    """Tell whether a module, or what it has, is called so."""
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
 
 
 def texts() -> dict[str, str]:
@@ -150,6 +167,7 @@ def test_every_page_of_internals_is_cited() -> None:
         '``docs/architecture.rst``, "Rules", and ``CONTRIBUTING.rst``, "The house"',
         "``gridmanager-*.rst`` and ``wire/ping__ok``, ``wire/ping__ok.rep.xml``, ``wire/ping__*``",
         "hashlib.md5() of Path('new.rst')",
+        ":mod:`boinc_gahp.text`, :func:`~boinc_gahp.text.size`, :meth:`boinc_gahp.Project.submit`",
     ],
 )
 def test_a_citation_of_what_is_there_is_taken(text: str) -> None:
@@ -172,6 +190,8 @@ def test_a_citation_of_what_is_there_is_taken(text: str) -> None:
         ("as seeds/001 says", "seeds/001 is not in the repository"),
         ("``wire/nothing``", "there is no recording nothing"),
         ("``tests/contract/wire/ping__no.rep.xml``", "there is no recording ping__no.rep.xml"),
+        ("see :mod:`boinc_gahp.bridge`", "there is no boinc_gahp.bridge"),
+        (":class:`~boinc_gahp.ledger.Store`", "there is no boinc_gahp.ledger.Store"),
     ],
 )
 def test_a_citation_of_what_is_not_there_is_found(text: str, what: str) -> None:

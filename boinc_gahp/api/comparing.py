@@ -118,11 +118,11 @@ class Comparison(Journal):
         return self._sent or (old is not None and self._same and old.batch_id == batch_id)
 
     def files_read(self, md5s: Mapping[str, str]) -> None:
-        """See :class:`~boinc_gahp.submit.Journal`."""
+        """See :class:`~boinc_gahp.submit.journal.Journal`."""
         self._md5s = {**self._md5s, **md5s}
 
     def about_to_send(self, batch_id: int) -> None:
-        """Write down what is about to be sent; see :class:`~boinc_gahp.submit.Journal`.
+        """Write down what is about to be sent; see :class:`~boinc_gahp.submit.journal.Journal`.
 
         Raises:
             BatchConflict: another process is sending other jobs into the batch.
@@ -160,7 +160,7 @@ class Comparison(Journal):
             return True
 
     def done(self, batch_id: int, sending: Sending) -> None:  # noqa: ARG002
-        """See :class:`~boinc_gahp.submit.Journal`."""
+        """See :class:`~boinc_gahp.submit.journal.Journal`."""
         self.batch = sending.batch
 
     def failed(self, sending: Sending, error: BaseException) -> None:

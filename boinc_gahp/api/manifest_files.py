@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from boinc_gahp.api.session import Session
     from boinc_gahp.config.settings import ProjectSettings, Settings
 
-log = logging.getLogger("boinc_gahp.api.manifests")
+log = logging.getLogger("boinc_gahp.api.manifest_files")
 
 #: Seconds after its last use when a manifest is removed: by then its batch is over.
 _KEEP = 365 * 86400.0

@@ -45,7 +45,7 @@ _Report = TypeVar("_Report", bound="Callable[..., object]")
 
 
 class Show(Protocol):
-    """Sets what a display shows; see :meth:`boinc_gahp.terminal.Work.show`."""
+    """Sets what a display shows; see :meth:`boinc_gahp.terminal.live.Work.show`."""
 
     def __call__(  # noqa: D102
         self, what: str, done: float, total: float, text: str | None = None, *, left: bool = True

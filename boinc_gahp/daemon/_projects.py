@@ -77,7 +77,7 @@ class Projects:
         open_context: opens a project; None: :class:`boinc_gahp.fetch.context.Opener`.
         on_settings: called once with the settings, before they are used.
         make_service: makes the service for HTCondor's jobs; None:
-            :class:`boinc_gahp.htcondor.Service`.
+            :class:`boinc_gahp.htcondor.service.Service`.
         end: ends the daemon; HTCondor then starts a new one.
     """
 

@@ -1,6 +1,6 @@
 """What the parts of a manager share, and the scopes that protect a cancelled job's directory.
 
-A scope is closed before BLAH_JOB_CANCEL is answered (:class:`boinc_gahp.fetch.CancelScope`).
+A scope is closed before BLAH_JOB_CANCEL is answered (:class:`boinc_gahp.fetch.cancel.CancelScope`).
 """
 
 from __future__ import annotations

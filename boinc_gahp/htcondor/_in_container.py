@@ -21,8 +21,9 @@ class InContainer:
     """What a job runs in a container, and how.
 
     Attributes:
-        image: as :func:`boinc_gahp.containers.read_image` takes it; a file's path is absolute.
-        command: the program; see :class:`boinc_gahp.containers.Layout`.
+        image: as :func:`~boinc_gahp.containers.image.read_image` takes it; a file has its absolute
+            path.
+        command: the program; see :class:`boinc_gahp.containers.script.Layout`.
         is_input: whether the job brings the program.
         environment: (name, value) pairs.
         stdin: name of the input that the program reads; None: nothing.

@@ -145,7 +145,7 @@ class AccountManager:
         self._poll_waits = False
         # By task: the time before which it is not tried again, because the ledger failed.
         self._next_try: dict[str, float] = {}
-        # Bridges of earlier settings, with the work that may still use them.
+        # Contexts of earlier settings, with the work that may still use them.
         self._old_projects: list[tuple[FetchContext, frozenset[int]]] = []
 
     # -- for other threads

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 class Ledger:
     """Data that must outlive a process that handles BOINC_* requests: batches and aborted jobs.
 
-    Rows belong to a project (by any of its addresses, :func:`boinc_gahp.config.url_identity`) and
-    an account (:attr:`Authenticator.account`, never the authenticator). Every method may be called
-    from any thread, by several processes at once; a write has reached the disk when its method
-    returns (WAL, synchronous FULL).
+    Rows belong to a project (by any of its addresses,
+    :func:`~boinc_gahp.config.urls.url_identity`) and an account (:attr:`Authenticator.account`,
+    never the authenticator). Every method may be called from any thread, by several processes at
+    once; a write has reached the disk when its method returns (WAL, synchronous FULL).
 
     Raises:
-        LedgerError: by every method; see :class:`~boinc_gahp.ledger.Store`.
+        LedgerError: by every method; see :class:`~boinc_gahp.ledger.store.Store`.
     """
 
     def __init__(self, path: Path, *, mountinfo: Path = MOUNTINFO) -> None:

@@ -233,7 +233,8 @@ class Moving(Requests):
     def move(self, old: tuple[str, str], new: tuple[str, str], name: str) -> Moved:
         """Move everything of one owner to another, which may have jobs already.
 
-        No process may be working for the old owner (:class:`~boinc_gahp.ledger.AccountLock`).
+        No process may be working for the old owner
+        (:class:`~boinc_gahp.ledger.account_lock.AccountLock`).
 
         Args:
             old: the old project URL and account.

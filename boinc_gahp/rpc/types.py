@@ -61,8 +61,9 @@ class JobSubmission(NamedTuple):
     """One ``<job>`` of submit_batch and estimate_batch.
 
     ``command_line`` is the text that the project stores; make it from arguments with
-    :func:`boinc_gahp.rpc.command_line`, because the project mangles quotes and backslashes, and
-    clients unescape it once before they split it (``web-rpcs.rst``, "What clients make of it").
+    :func:`boinc_gahp.rpc.command_lines.command_line`, because the project mangles quotes and
+    backslashes, and clients unescape it once before they split it (``web-rpcs.rst``, "What clients
+    make of it").
     ``input_template`` and ``output_template`` are XML documents.
     """
 

@@ -132,7 +132,7 @@ def check_job_name(name: str, seen: dict[str, str]) -> None:
 def command_line(job_name: str, args: Sequence[str], *, escape: bool) -> str:
     """Return the job's arguments as the single text that a project stores.
 
-    See :func:`boinc_gahp.rpc.command_line`, with ``escape`` for its ``doubled``.
+    See :func:`boinc_gahp.rpc.command_lines.command_line`, with ``escape`` for its ``doubled``.
 
     Raises:
         JobRefused: an argument would not arrive unchanged.

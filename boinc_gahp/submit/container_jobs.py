@@ -67,14 +67,14 @@ class ContainerJob:
     Attributes:
         image: the image.
         image_file: the file that it is in, unless it is in a registry.
-        command: the program; see :class:`~boinc_gahp.containers.Layout`.
+        command: the program; see :class:`~boinc_gahp.containers.script.Layout`.
         is_input: whether it is one of ``files``.
         program: its arguments, environment and standard input.
         files: names in the job's directory, and files.
         trees: directories.
         outputs: files and directories, relative to the job's directory; None: what is new or
             changed there.
-        stdout, stderr, merged: see :class:`~boinc_gahp.containers.Layout`.
+        stdout, stderr, merged: see :class:`~boinc_gahp.containers.script.Layout`.
         network: whether it may use the network.
         cpus: processors.
         quorum: results that have to agree.

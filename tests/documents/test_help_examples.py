@@ -12,7 +12,7 @@ import pytest
 
 from boinc_gahp.cli import commands
 from tests.documents.examples import Command
-from tests.documents.test_shell_examples import Sandbox
+from tests.documents.test_shell_examples import LIMIT, Sandbox
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,7 +103,7 @@ def steps() -> list[Command]:
     return [Command(line, None) for line in lines]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(LIMIT)
 def test_the_examples_of_help_do_work(tmp_path: Path) -> None:
     todo = steps()
     sandbox = Sandbox(tmp_path)

@@ -233,7 +233,7 @@ class Site:
         return self._names("batch b", "b.name")
 
     def batch_states(self) -> list[int]:
-        """Return their states, as :class:`boinc_gahp.rpc.BatchState` numbers them."""
+        """Return their states, as :class:`boinc_gahp.states.BatchState` numbers them."""
         return [int(state) for state in self._names("batch b", "b.state")]
 
     def _names(self, tables: str, column: str, order: str = "b.id") -> list[str]:

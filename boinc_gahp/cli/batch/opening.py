@@ -107,7 +107,7 @@ def no_more_remarks() -> None:
 
 
 _repeating = logging.getLogger("boinc_gahp.rpc.retry")
-_manifests = logging.getLogger("boinc_gahp.api.manifests")
+_manifests = logging.getLogger("boinc_gahp.api.manifest_files")
 
 
 class _Remarks(logging.Handler):

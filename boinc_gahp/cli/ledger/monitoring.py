@@ -59,7 +59,7 @@ def status_of(config: str | None, after: float, *, details: bool = False) -> dic
     """Return the state of this user's jobs; errors become a part of it and are never raised.
 
     Its keys are those in ``docs/reference/json.rst``, "ledger status". Times are seconds since the
-    epoch, and ``look_at`` has a :class:`~boinc_gahp.ledger.Problem` for each problem.
+    epoch, and ``look_at`` has a :class:`~boinc_gahp.ledger.problems.Problem` for each problem.
 
     Args:
         config: the settings file named, or None.
