@@ -141,7 +141,7 @@ class Other:
             path: the directories in which they find programs; None: as here.
         """
         command = Path(sys.executable).with_name("boinc_gahp")
-        options = ["--port", str(self.port), "--hosts", str(hosts), "--as-is"]
+        options = ["--port", str(self.port), "--hosts", str(hosts), "--stock-php"]
         process = subprocess.Popen(
             [command, "local-project", "run", self.directory, *options],
             env=os.environ | ({} if path is None else {"PATH": path}),
