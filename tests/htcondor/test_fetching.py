@@ -394,7 +394,7 @@ def test_a_bug_costs_no_more_than_one_fetch(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(context.project, "fetch_output", broken)
+        patch.setattr(_fetching, "fetch_output", broken)
         Fetcher(context).fetch(sent.job)
     assert sent.states == ["finished"]
     assert not sent.job.writing
