@@ -247,7 +247,7 @@ class TestRotation:
             "import logging, sys\n"
             "from pathlib import Path\n"
             "from boinc_gahp import logs\n"
-            "from boinc_gahp.config import *\n"
+            "from boinc_gahp.config.settings import Logging, Settings, State\n"
             "state = State(dir=Path(sys.argv[1]))\n"
             "logs.start(Settings(state=state, logging=Logging(max_bytes=400, keep=1000)))\n"
             "for n in range(150): logging.getLogger('boinc_gahp').info('%s:%d:', sys.argv[2], n)\n"
