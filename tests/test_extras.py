@@ -17,7 +17,7 @@ EXAMPLES = Path(__file__).parents[1] / "scripts" / "examples"
 
 @pytest.mark.parametrize(
     ("module", "extra"),
-    [("localproject.server", "local-project"), ("workflows", "snakemake")],
+    [("localproject.project", "local-project"), ("workflows", "snakemake")],
 )
 def test_a_module_that_needs_an_extra_names_it_and_the_command(
     monkeypatch: pytest.MonkeyPatch, module: str, extra: str

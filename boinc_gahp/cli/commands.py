@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def all_parsers() -> dict[tuple[str, ...], Parser]:
     """Return the parsers by the words of their commands, in the order of the help texts.
 
-    ``()`` is ``boinc_gahp`` itself, ``("ledger",)`` a group, ``("ledger", "list")`` an action.
+    ``()`` is ``boinc_gahp`` itself, ``("ledger",)`` a group, ``("ledger", "status")`` an action.
     """
     found: dict[tuple[str, ...], Parser] = {}
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from boinc_gahp.extras import need_extra
 from boinc_gahp.localproject import accounts, directory as layout, new_app, settings
 from boinc_gahp.localproject.backend.create_work import NewJob, create_work
 from boinc_gahp.localproject.backend.scheduler import Scheduler
@@ -22,10 +23,13 @@ from boinc_gahp.localproject.hosts.engine import Containers, engine_notice
 from boinc_gahp.localproject.hosts.volunteer import Volunteer, clean_up
 from boinc_gahp.localproject.php import Php
 from boinc_gahp.localproject.server.addresses import HOST, names_of
-from boinc_gahp.localproject.server.application import body_allowance, make_app
-from boinc_gahp.localproject.server.server import WebServer, port_is_free
-from boinc_gahp.localproject.web.access import page_address
 from boinc_gahp.threads import start
+
+# Only the web server needs the extra: all commands show their help without it.
+need_extra("local-project", "a local project", "flask", "waitress")
+from boinc_gahp.localproject.server.application import body_allowance, make_app  # noqa: E402
+from boinc_gahp.localproject.server.server import WebServer, port_is_free  # noqa: E402
+from boinc_gahp.localproject.web.access import page_address  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -152,5 +152,5 @@ def test_all_of_it_helps_without_the_extras() -> None:
     )
     assert done.stdout.count("usage: boinc_gahp") == len(PARSERS)
     assert re.findall(r"^\d+$", done.stdout, re.MULTILINE) == ["0"] * len(PARSERS)
-    assert done.stderr.startswith("boinc_gahp: a local project needs flask and waitress; install ")
+    assert done.stderr.startswith("boinc_gahp: the demo needs flask and waitress; install ")
     assert done.stderr.count("\n") == 1

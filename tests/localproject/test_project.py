@@ -18,6 +18,7 @@ import requests
 
 from boinc_gahp.config import layers
 from boinc_gahp.localproject.backend.create_work import NewJob
+from boinc_gahp.localproject.commands.arguments import opened
 from boinc_gahp.localproject.core import ProjectFailed
 from boinc_gahp.localproject.database import DatabaseError
 from boinc_gahp.localproject.directory import ProjectDirectoryError
@@ -30,6 +31,8 @@ from tests.localproject.client import Client, job, value
 if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
+
+    from boinc_gahp.localproject.core import Core
 
 _RUN = (
     "import sys, pathlib; from boinc_gahp.localproject.run import run_project;"
@@ -210,8 +213,8 @@ def test_killing_run_loses_nothing(tmp_path: Path) -> None:
         settings = layers.load(str(tmp_path / "p" / "boinc_gahp.toml"), {})
         assert settings.project is not None
         assert settings.project.authenticator is not None
-        with requests.Session() as session:
-            remote = _Remote(url)
+        with requests.Session() as session, opened(tmp_path / "p") as core:
+            remote = _Remote(url, core)
             client = Client(remote, settings.project.authenticator.reveal())  # type: ignore[arg-type]
             client.session = session
             batch_id, name = client.begun("b")
@@ -233,8 +236,9 @@ def test_killing_run_loses_nothing(tmp_path: Path) -> None:
 class _Remote:
     """What a client needs to know of a project in another process."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, core: Core) -> None:
         self.url = url
+        self.core = core
 
 
 def test_run_is_for_the_main_thread(tmp_path: Path) -> None:

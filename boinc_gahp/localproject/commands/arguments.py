@@ -112,7 +112,7 @@ def explained() -> Iterator[None]:
     try:
         yield
     except (SystemExit, KeyboardInterrupt, BrokenPipeError):
-        # Without the extra, the names below do not exist.
+        # These are no errors, so what tells them is not imported.
         raise
     except _told() as error:
         raise LocalProjectTrouble(str(error)) from error
