@@ -36,11 +36,11 @@ settings = Settings(htcondor=HTCondor(quiet=0.0, poll_shortest=0.05, poll_longes
 ledger = Ledger(Path(directory) / "state" / "ledger.sqlite")
 project = WebRpcs(url, authenticator)
 cache = Path(directory) / "cache"
-context = FetchContext.of(project, settings, ledger, cache, ProjectSettings(project.url))
+fetches = FetchContext.of(project, settings, ledger, cache, ProjectSettings(project.url))
 jobs = JobLedger(ledger.store)
 stopping = threading.Event()
 context = AccountContext(
-    context=context,
+    project=fetches,
     jobs=jobs,
     url=project.url,
     account=project.account,
