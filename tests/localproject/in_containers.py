@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import requests
+
 from boinc_gahp.localproject.commands.apps import add_app
 from boinc_gahp.localproject.states import ServerState
 from boinc_gahp.templates.types import InputFileInfo, InputTemplate, OutputFileInfo, OutputTemplate
@@ -65,7 +67,10 @@ def templates(names: Sequence[str], outputs: Sequence[OutputFileInfo] = (), **fi
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A result that has ended, and the job's outputs as far as they can be fetched."""
+    """A result that has ended, and the job's outputs as far as they can be fetched.
+
+    An optional output that is absent has no number: those after it move up, and None is at the end.
+    """
 
     row: sqlite3.Row
     outputs: tuple[bytes | None, ...]
@@ -170,6 +175,13 @@ class ContainerJobs:
         )
         fetched: list[bytes | None] = []
         for place in range(number):
-            reply = self.client.output(name, place)
-            fetched.append(reply.content if reply.status_code == 200 else None)
+            fetched.append(self._output(name, place))
         return Done(row, tuple(fetched))
+
+    def _output(self, name: str, place: int) -> bytes | None:
+        try:
+            reply = self.client.output(name, place)
+        except requests.exceptions.ChunkedEncodingError:
+            # After the last file that was uploaded, the server promises bytes and sends none.
+            return None
+        return reply.content if reply.status_code == 200 else None

@@ -166,7 +166,7 @@ def test_an_exit_status_passes_through_and_the_outputs_are_lost(jobs: ContainerJ
 
 def test_a_missing_output_is_a_client_error_unless_it_is_optional(jobs: ContainerJobs) -> None:
     done = jobs.run(files("echo b >b"), [output("a", 0, optional=True), output("b", 1)])
-    assert (done.ended, done.outputs[1]) == ((SUCCESS, 0), b"b\n")
+    assert (done.ended, done.outputs) == ((SUCCESS, 0), (b"b\n", None))
     done = jobs.run(files("exit 0"), [output("a")])
     assert (done.ended, "output file is missing" in done.message) == ((FAILED, -161), True)
 
