@@ -104,7 +104,10 @@ MISTAKES: dict[str, tuple[Callable[[Path], AbstractContextManager[None]], tuple[
     ),
     "for root alone": (
         lambda home: with_mode(home.parent.parent / "etc/boinc_gahp/boinc_gahp.toml", 0o600),
-        ("names a project", "/etc/boinc_gahp/boinc_gahp.toml cannot be read (permission denied)"),
+        (
+            "no project's URL is set",
+            "/etc/boinc_gahp/boinc_gahp.toml cannot be read (permission denied)",
+        ),
     ),
 }
 OF_ROOT = ("/home/bob/.local/state/boinc_gahp belongs to user root", "install -d -m 700")
