@@ -146,11 +146,13 @@ def test_all_of_it_helps_without_the_extras() -> None:
         "    except SystemExit as leave:\n"
         "        print(leave.code or 0)\n"
         "main(['demo'])\n"
+        "main(['local-project', 'init', '/nowhere/project'])\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.stdout.count("usage: boinc_gahp") == len(PARSERS)
     assert re.findall(r"^\d+$", done.stdout, re.MULTILINE) == ["0"] * len(PARSERS)
-    assert done.stderr.startswith("boinc_gahp: the demo needs flask and waitress; install ")
-    assert done.stderr.count("\n") == 1
+    demo, init = done.stderr.splitlines()
+    assert demo.startswith("boinc_gahp: the demo needs flask and waitress; install ")
+    assert init.startswith("boinc_gahp: a local project needs flask and waitress; install ")

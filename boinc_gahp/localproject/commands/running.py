@@ -6,6 +6,7 @@ import shlex
 from functools import partial
 from typing import TYPE_CHECKING
 
+from boinc_gahp.extras import need_extra
 from boinc_gahp.localproject.commands.arguments import (
     action_parser,
     host_name,
@@ -23,6 +24,7 @@ _MOST_HOSTS = 100
 def init(arguments: list[str], _config: str | None) -> int:
     """Make a project."""
     directory = init_parser().read(arguments).directory
+    need_extra("local-project", "a local project", "flask", "waitress")
     from boinc_gahp.localproject.run import init_project
 
     settings = init_project(directory)
