@@ -32,7 +32,7 @@ def run(script: str, settings: Path, *arguments: str) -> subprocess.CompletedPro
         capture_output=True,
         text=True,
         check=False,
-        timeout=90,
+        timeout=500,
         cwd=settings.parent,
         env={**os.environ, "BOINC_GAHP_CONFIG": str(settings), "MPLBACKEND": "Agg"},
     )

@@ -52,7 +52,7 @@ def run(settings: Path, directory: Path, *more: str) -> tuple[int, str]:
     """Run Snakemake; return its exit status, and what it printed."""
     process = started(settings, directory, *more)
     try:
-        printed, _ = process.communicate(timeout=90)
+        printed, _ = process.communicate(timeout=500)
     finally:
         process.kill()
         process.wait()

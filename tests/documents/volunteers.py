@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.containers_engine import Engine
 
 #: The marks of tests that use these fixtures.
-CONTAINERS = [pytest.mark.long, pytest.mark.containers, pytest.mark.timeout(120)]
+CONTAINERS = [pytest.mark.long, pytest.mark.containers, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
