@@ -54,7 +54,7 @@ install_extra() {
     else
         fail "the requirements could not be compared with what is installed"
     fi
-    echo "Installing into $venv: $(echo "$missing" | tr '\n' ' ')"
+    echo "Installing into $venv: $(printf %s "$missing" | tr '\n' ' ')"
     [ -z "$oldest" ] || echo "$missing" >"$venv/constraints.txt"
     # shellcheck disable=SC2086  # none, or several words
     "$venv/bin/python" -m pip --disable-pip-version-check install --quiet --quiet \

@@ -70,7 +70,7 @@ def test_every_command_helps_without_the_extras(command: Path, environment: dict
     )
 
 
-@pytest.mark.parametrize("words", [["demo"], ["local-project", "init", "p"]])
+@pytest.mark.parametrize("words", [["demo"], ["local-project", "run", "p"]])
 def test_what_needs_the_extra_says_how_to_get_it(
     command: Path, environment: dict[str, str], words: list[str]
 ) -> None:
