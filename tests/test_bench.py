@@ -10,7 +10,7 @@ import pytest
 
 from scripts.benchmarks.cases import CASES, MEASURES
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(660)]
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "bench"
 OURS = str(Path(sys.executable).with_name("boinc_gahp"))
@@ -21,7 +21,7 @@ def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
         [SCRIPT, "--repeat", "1", "--size", "0.005", *arguments],
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=600,  # all of them take minutes on a busy machine
         check=False,
     )
 

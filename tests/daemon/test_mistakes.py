@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from boinc_gahp.ledger._migrations import VERSION
 from tests.cli.conftest import COMMAND
 from tests.daemon.gridmanager import BatchGridmanager, Gridmanager, job_ad
 from tests.daemon.process import Daemon
@@ -155,7 +156,7 @@ MISTAKES: dict[str, tuple[Callable[[Newcomer], object], tuple[str, ...]]] = {
         ("boinc_gahp.toml cannot be read: Is a directory",),
     ),
     "state is a file": (state_is_a_file, ("/.local/state/boinc_gahp/ledger.sqlite", "[state]")),
-    "later ledger": (later_version, ("version 10", "install a later boinc_gahp")),
+    "later ledger": (later_version, (f"version {VERSION + 1000}", "install a later boinc_gahp")),
 }
 
 

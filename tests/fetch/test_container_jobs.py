@@ -232,6 +232,7 @@ FETCHER = """
 import sys
 from functools import partial
 from pathlib import Path
+from boinc_gahp.fetch.container_directory import fetch_container
 from boinc_gahp.fetch.context import FetchContext
 from boinc_gahp.config.settings import Settings
 from boinc_gahp.fetch.types import ContainerFiles, ContainerRequest
@@ -239,7 +240,7 @@ from boinc_gahp.rpc.client import WebRpcs
 url, authenticator, home, cache, template = sys.argv[1:]
 context = FetchContext.of(WebRpcs(url, authenticator), Settings(), None, Path(cache))
 files = ContainerFiles(("d", "f"), (), "job.out", "job.err", None, template)
-context.fetch_container(ContainerRequest("c#large", home, files))
+fetch_container(context, ContainerRequest("c#large", home, files))
 """
 
 
