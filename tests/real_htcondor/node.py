@@ -148,7 +148,10 @@ class Other:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        wait_for(self._answers, "the project answers", pause=0.1)
+        wait_for(
+            lambda: self._answers() or process.poll() is not None, "the project answers", pause=0.1
+        )
+        assert process.poll() is None, f"it ended with {process.returncode}"
         return process
 
     def _answers(self) -> bool:
