@@ -20,7 +20,7 @@ from boinc_gahp.fetch.container_directory import ProgramNotRun, fetch_container
 from boinc_gahp.fetch.job_directory import write_failure
 from boinc_gahp.fetch.locate import NoResult
 from boinc_gahp.fetch.types import ContainerFiles, ContainerRequest, FetchResult
-from tests.fetch.test_fetch_ad import Closing, note_syncs
+from tests.fetch.test_fetch_ad import Closing, found, note_syncs
 from tests.fetch.test_fetch_scripted import INSTANCE, JOB, completed, failed, instance, templates
 from tests.submit.scripted import Script, batch, job
 
@@ -105,14 +105,6 @@ class Job:
             return fetch_container(context, self.request(home), *([scope] if scope else []))
         finally:
             context.delivered.close()
-
-
-def found(home: Path) -> dict[str, bytes | None]:
-    """Return all that is below a directory, with the files' contents."""
-    return {
-        str(path.relative_to(home)): path.read_bytes() if path.is_file() else None
-        for path in sorted(home.rglob("*"))
-    }
 
 
 ALL = {EXIT: b"0\n", OUT: b"said\n", ERR: b"complained\n"}

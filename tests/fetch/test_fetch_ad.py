@@ -7,6 +7,7 @@ import io
 import os
 import threading
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -119,10 +120,11 @@ def fetch(
 
 def found(home: Path) -> dict[str, bytes | None]:
     """Return all that is below a directory, with the files' contents."""
-    return {
-        str(path.relative_to(home)): path.read_bytes() if path.is_file() else None
-        for path in sorted(home.rglob("*"))
-    }
+    there: dict[str, bytes | None] = {}
+    for path in sorted(home.rglob("*")):
+        with suppress(FileNotFoundError):  # another thread's temporary file
+            there[str(path.relative_to(home))] = path.read_bytes() if path.is_file() else None
+    return there
 
 
 def packed() -> Script:
