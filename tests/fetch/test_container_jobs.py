@@ -31,7 +31,7 @@ from boinc_gahp.submit.types import LocalFile, SubmitRequest
 from tests import faultproxy
 from tests.faultproxy import FaultProxy
 from tests.fetch.farm import Farm, lasting_faults, passing_faults
-from tests.fetch.test_container_directory import found
+from tests.fetch.test_fetch_ad import found
 from tests.helpers import wait_for
 from tests.inside import unfinished_jobs
 
