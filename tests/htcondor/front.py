@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import trustme
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 _TLS_BEGINS = b"\x16"
@@ -34,6 +34,12 @@ def both_ways(upstream: str, authority: Path) -> Iterator[str]:
     parts = urlsplit(upstream)
     target = (str(parts.hostname), int(parts.port or 80))
     sockets: set[socket.socket] = set()
+    threads: list[threading.Thread] = []
+
+    def start(target: Callable[..., None], *args: socket.socket) -> None:
+        thread = threading.Thread(target=target, args=args, daemon=True)
+        threads.append(thread)
+        thread.start()
 
     def serve(client: socket.socket) -> None:
         with suppress(OSError):
@@ -41,7 +47,7 @@ def both_ways(upstream: str, authority: Path) -> Iterator[str]:
                 client = context.wrap_socket(client, server_side=True)
             server = socket.create_connection(target)
             sockets.update({client, server})
-            threading.Thread(target=pump, args=(server, client), daemon=True).start()
+            start(pump, server, client)
             pump(client, server)
 
     def pump(source: socket.socket, sink: socket.socket) -> None:
@@ -57,16 +63,19 @@ def both_ways(upstream: str, authority: Path) -> Iterator[str]:
             while True:
                 client, _ = listener.accept()
                 sockets.add(client)
-                threading.Thread(target=serve, args=(client,), daemon=True).start()
+                start(serve, client)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=accept, daemon=True)
-        thread.start()
+        start(accept)
         try:
             yield f"//127.0.0.1:{listener.getsockname()[1]}{parts.path}"
         finally:
-            with suppress(OSError):
-                listener.shutdown(socket.SHUT_RDWR)
-            thread.join()
-            for each in list(sockets):
+            # Sockets are closed last: a thread would write into what gets the number of a closed one.
+            for thread in threads:
+                while thread.is_alive():
+                    for each in [listener, *sockets]:
+                        with suppress(OSError):
+                            each.shutdown(socket.SHUT_RDWR)
+                    thread.join(0.1)
+            for each in sockets:
                 each.close()
