@@ -70,7 +70,7 @@ def both_ways(upstream: str, authority: Path) -> Iterator[str]:
         try:
             yield f"//127.0.0.1:{listener.getsockname()[1]}{parts.path}"
         finally:
-            # Sockets are closed last: a thread would write into what gets the number of a closed one.
+            # Sockets are closed last: a thread would write into what gets a closed one's number.
             for thread in threads:
                 while thread.is_alive():
                     for each in [listener, *sockets]:
