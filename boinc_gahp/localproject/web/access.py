@@ -88,7 +88,7 @@ def check_token(core: Core) -> AnyResponse | None:
     if not secrets.compare_digest(given.encode(), token.encode()):
         raise Refused(
             "Open the page by its whole address",
-            "The page is for whoever has its token. Open the address that boinc_gahp "
+            "This page is shown only with its token. Open the address that boinc_gahp "
             "local-project run printed: it ends with ?token= and the token.",
             401,
         )
